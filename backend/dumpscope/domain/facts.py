@@ -1,0 +1,215 @@
+"""What a comparison measures (facts) and thinks (opinions), as columns over one step and rank.
+
+Facts never change once measured; opinions are recomputed from them in seconds when the policy changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+
+from dumpscope.domain.records import Float64, Int8, Int32, Int64, UInt8
+
+
+class Method(IntEnum):
+    """How two nodes were found to be the same call; the contract's `match` words."""
+
+    EXACT = 0
+    RENAMED = 1
+    MAPPED = 2
+    FUZZY = 3
+    ALIGNED = 4
+    NONE = 5  # no partner
+
+
+METHOD_WORDS: Final = ("exact", "renamed", "mapped", "fuzzy", "aligned", "none")
+
+
+class Outcome(IntEnum):
+    """Why an item pair was or was not compared."""
+
+    COMPARED = 0  # numbers (statistics, tensor or hash) were compared
+    SCALAR = 1  # non-tensor values were compared
+    SHAPE = 2  # shapes differ: nothing else is compared
+    TARGET_ONLY = 3
+    GOLDEN_ONLY = 4
+    UNREADABLE = 5  # a tensor file is missing, refused or damaged
+    EMPTY = 6  # both hold no element
+    NO_DATA = 7  # both there, but neither side stored a comparable number
+    KIND = 8  # a tensor against a non-tensor
+
+
+class Verdict(IntEnum):
+    """"Accuracy Reached or Not". Ordered by severity."""
+
+    YES = 0
+    NA = 1
+    WARNING = 2
+    NO = 3
+
+
+VERDICT_WORDS: Final = ("yes", "n/a", "warning", "no")
+
+
+class Class(IntEnum):
+    """What a node is in the story of the divergence (docs/verdicts.md)."""
+
+    EXACT = 0
+    BENIGN = 1
+    UNKNOWN = 2
+    STRUCTURAL = 3
+    CONTAINS = 4
+    PROPAGATED = 5
+    AMPLIFIER = 6
+    NONFINITE = 7
+    ORIGIN = 8
+
+
+CLASS_WORDS: Final = (
+    "exact", "benign", "unknown", "structural", "contains", "propagated", "amplifier", "nonfinite", "origin",
+)  # fmt: skip
+
+ERROR_BINS: Final = np.arange(-16, 5, dtype=np.int64)
+"""Left edges, as powers of ten, of the error histograms. Bin 0 of a stored histogram counts errors that are exactly zero,
+bin 1 errors below 1e-16, bin k+2 errors in [10**ERROR_BINS[k], 10**(ERROR_BINS[k]+1)); the last one is open above."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePairs:
+    """Matched and unmatched nodes of one step and rank, in the target's execution order, golden-only ones in place.
+
+    target, golden: node numbers in each side's RankDump, -1 where there is no partner
+    confidence: 0..1, 1 for an exact name whose shapes agree
+    """
+
+    target: Int32
+    golden: Int32
+    method: Int8
+    confidence: Float64
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemPairs:
+    """Item pairs grouped by node pair (`pair` never decreases); order inside: inputs, kwargs, parameters, outputs."""
+
+    pair: Int32
+    target: Int32
+    golden: Int32
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorFacts:
+    """Measurements of one tensor pair of equal shape. Formulas, units and edge cases: docs/metrics.md.
+
+    Numbers that do not apply are None; numbers may be nan or inf where the formula says so.
+    worst_index: multi-index of the largest absolute error among positions finite on both sides
+    abs_histogram, rel_histogram: int64 counts, len(ERROR_BINS) + 2 bins (see ERROR_BINS), positions finite on both sides
+    """
+
+    elements: int
+    unequal: int
+    cosine: float | None
+    euclidean: float | None
+    max_abs: float | None
+    max_rel: float | None
+    ratio_1e3: float | None
+    ratio_5e3: float | None
+    rel_l2: float | None
+    max_ulp: float | None
+    median_ulp: float | None
+    nonfinite_target: int
+    nonfinite_golden: int
+    nonfinite_disagree: int
+    worst_index: tuple[int, ...] | None = None
+    worst_target: float | int | str | None = None
+    worst_golden: float | int | str | None = None
+    abs_histogram: tuple[int, ...] = ()
+    rel_histogram: tuple[int, ...] = ()
+
+
+TENSOR_METRICS: Final = (
+    "cosine", "euclidean", "max_abs", "max_rel", "ratio_1e3", "ratio_5e3", "rel_l2", "max_ulp", "median_ulp",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Measurements of every item pair; arrays have shape (n,) or (n, 4) and follow ItemPairs.
+
+    diff: target - golden per statistic (Max, Min, Mean, Norm); rel: abs(diff / golden)
+    diff_state, rel_state: State per number (ABSENT where a side has no such statistic)
+    equal: 1 bit-equal as far as stored (hash, tensor bytes, or every statistic), 0 different, -1 not known
+    tensor: (n, len(TENSOR_METRICS)) with tensor_state; all ABSENT where tensors were not read
+    elements, unequal, nonfinite_*: counts, -1 where not known
+    details: worst element and histograms per item pair that was read as tensors
+    errors: item pair -> what could not be read and why
+    """
+
+    outcome: Int8
+    equal: Int8
+    dtype_differs: Int8
+    diff: Float64
+    diff_state: UInt8
+    rel: Float64
+    rel_state: UInt8
+    tensor: Float64
+    tensor_state: UInt8
+    elements: Int64
+    unequal: Int64
+    nonfinite_target: Int64
+    nonfinite_golden: Int64
+    nonfinite_disagree: Int64
+    details: dict[int, TensorFacts] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.outcome)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemOpinions:
+    """Verdict per item pair. score: error in units of its floor (1.0 = floor, 0 = equal, inf = cannot be excused);
+    nan where nothing was compared. rule: code into `verdict.rules.RULES`."""
+
+    verdict: Int8
+    rule: Int8
+    score: Float64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOpinions:
+    """Verdict and class per node pair. in_score/out_score: worst item score on each side, nan where none was compared."""
+
+    verdict: Int8
+    cls: Int8
+    in_score: Float64
+    out_score: Float64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """One independent cause. kind: computation, weight, input, overflow, communication, structure, accumulated, configuration."""
+
+    step: int
+    rank: int
+    node: str
+    kind: str
+    confidence: float
+    evidence: str
+    advice: str
+    stack: list[str]
+    pair: int = -1  # node pair number inside its step and rank
+
+
+KINDS: Final = (
+    "computation", "weight", "input", "overflow", "communication", "structure", "accumulated", "configuration",
+)  # fmt: skip

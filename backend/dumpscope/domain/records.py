@@ -1,0 +1,223 @@
+"""One rank of one step, as columns: what a reader returns and everything downstream computes on.
+
+A dump of 100 000 nodes has some 400 000 leaf records. Objects per record would cost a gigabyte and seconds, so a rank is a
+handful of numpy columns; strings that repeat (dtypes, shapes, paths, stacks) are stored once and referred to by code.
+A code of -1 always means "absent".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dumpscope.errors import Problem
+
+Int8 = NDArray[np.int8]
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+UInt8 = NDArray[np.uint8]
+
+STATISTICS: Final = ("Max", "Min", "Mean", "Norm")
+
+
+class Role(IntEnum):
+    """What a leaf record is to its node. In a backward node INPUT is grad_output and OUTPUT is grad_input."""
+
+    INPUT = 0
+    KWARG = 1
+    PARAMETER = 2
+    OUTPUT = 3
+    GRADIENT = 4  # a parameters_grad record
+    DEBUG = 5  # a record of debug.json
+
+
+ROLE_WORDS: Final = ("input", "kwargs", "parameters", "output", "parameters_grad", "debug")
+
+
+class Kind(IntEnum):
+    TENSOR = 0  # has dtype and shape (torch.Tensor and relatives, numpy.ndarray)
+    SCALAR = 1  # int, float, bool, str, numpy scalar, dtype, device, slice, Size...: compared by `value`
+    NONE = 2  # null
+    OPAQUE = 3  # {} or an object of a kind we do not know: shown, never judged
+
+
+class NodeKind(IntEnum):
+    API = 0
+    MODULE = 1
+    GRADIENT = 2  # Module....parameters_grad[.n]
+    DEBUG = 3
+    OTHER = 4  # a name of no known form: kept, matched by equality only
+
+
+class Direction(IntEnum):
+    FORWARD = 0
+    BACKWARD = 1
+    NONE = 2
+
+
+class State(IntEnum):
+    """State of one stored number. SQLite, JSON and FastAPI each lose NaN or infinity silently; this does not."""
+
+    ABSENT = 0
+    FINITE = 1
+    NAN = 2
+    POS_INF = 3
+    NEG_INF = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """Nodes of one rank in file order (completion order for msprobe: a module stands after its children).
+
+    label: code into `labels`: "Functional.softmax" for an API, "layers.1.attn.Attn" for a module (model index kept in front)
+    index: call index (forward/backward), firing number (parameters_grad), -1 where the name has none
+    stack: code into `stacks`; frames as written in the dump, innermost first
+    micro: Megatron micro step or -1
+    """
+
+    names: list[str]
+    kind: Int8
+    direction: Int8
+    label: Int32
+    labels: list[str]
+    index: Int32
+    stack: Int32
+    stacks: list[tuple[str, ...]]
+    micro: Int32
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Items:
+    """Leaf records in file order, grouped by node: `node` never decreases. All arrays have shape (n,) or (n, 4).
+
+    path: code into `paths`: "0", "1.0", "mask", "weight", "0.key"; the item's place below its role
+    type: code into `types` ("torch.Tensor", "int", "torch.Size", "null", ...)
+    stats: Max, Min, Mean, Norm as float64; meaningful only where `stat_state` is FINITE
+    wide: exact integers for statistics that float64 cannot hold, keyed by (item, statistic)
+    value: code into `values`: canonical JSON text of a non-tensor's value; for a tensor of its extra keys (device_mesh...)
+    data_name: code into `data_names`: file name below dump_tensor_data
+    requires_grad: 1, 0 or -1
+    """
+
+    node: Int32
+    role: Int8
+    path: Int32
+    paths: list[str]
+    kind: Int8
+    type: Int32
+    types: list[str]
+    dtype: Int32
+    dtypes: list[str]
+    shape: Int32
+    shapes: list[tuple[int, ...]]
+    stats: Float64
+    stat_state: UInt8
+    wide: dict[tuple[int, int], int]
+    requires_grad: Int8
+    hash: Int32
+    hashes: list[str]
+    value: Int32
+    values: list[str]
+    data_name: Int32
+    data_names: list[str]
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """The module tree. Entries 0..n-1 are the dumped nodes (same numbers), then virtual ones (named but without data).
+
+    parent: entry number or -1 at the top
+    order: place of the entry when the run is walked in time: parents before children, stray APIs between modules kept
+    inferred: the dump had no construct.json (or an empty one) and the tree comes from names and stacks
+    """
+
+    names: list[str]
+    parent: Int32
+    order: Int32
+    inferred: bool
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """Head of dump.json. task: statistics, tensor, structure...; summary: "statistics", "md5" or "xor", seen from the leaves."""
+
+    task: str
+    level: str
+    framework: str
+    summary: str
+    data_dir: str | None  # folder of the tensor files that really exists, derived from the JSON's own place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankRef:
+    """Where one rank of one step lies.
+
+    rank: number, or None for `proc{pid}` and bare `rank` folders and for lone files (a single-process run)
+    label: folder name as found ("rank0", "proc1234"), "" for a lone file
+    """
+
+    step: int
+    rank: int | None
+    label: str
+    folder: str
+    dump_json: str
+    stack_json: str | None
+    construct_json: str | None
+    debug: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What discovery found under a path, before any record is parsed."""
+
+    root: str
+    ranks: list[RankRef]
+    problems: list[Problem]
+
+    @property
+    def steps(self) -> list[int]:
+        return sorted({ref.step for ref in self.ranks})
+
+    @property
+    def rank_numbers(self) -> list[int]:
+        """Ranks as the contract reports them; a single-process folder counts as rank 0."""
+        return sorted({ref.rank if ref.rank is not None else 0 for ref in self.ranks})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankDump:
+    ref: RankRef
+    header: Header
+    nodes: Nodes
+    items: Items
+    tree: Tree
+    problems: list[Problem] = field(default_factory=list)
+
+
+def item_name(dump: RankDump, item: int) -> str:
+    """Full item name: the stored data name without its extension, else `{node}.{role}.{path}` (parameters_grad: no role)."""
+    items = dump.items
+    code = items.data_name[item]
+    if code >= 0:
+        return items.data_names[code].rsplit(".", 1)[0]
+    node = dump.nodes.names[items.node[item]]
+    role = Role(int(items.role[item]))
+    path = items.paths[items.path[item]]
+    if role in (Role.GRADIENT, Role.DEBUG):
+        return f"{node}.{path}" if path else node
+    word = "input" if role is Role.KWARG else ROLE_WORDS[role]
+    return f"{node}.{word}.{path}"

@@ -1,0 +1,103 @@
+"""The result of one comparison: per (step, rank) unit the columns, over all units the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from dumpscope.domain.facts import Facts, ItemOpinions, ItemPairs, NodeOpinions, NodePairs, Origin
+from dumpscope.domain.records import Int32, RankDump
+from dumpscope.errors import Problem
+
+MODES: Final = ("tensor", "statistics", "md5", "structure")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultTree:
+    """Module tree of a unit over both sides. One entry per node pair plus virtual parents.
+
+    parent: entry number or -1; order: place in time (parents before children); pair: node pair number or -1 (virtual)
+    """
+
+    names: list[str]
+    parent: Int32
+    order: Int32
+    pair: Int32
+    inferred: bool
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One step and rank of a comparison."""
+
+    step: int
+    rank: int
+    target: RankDump
+    golden: RankDump
+    mode: str
+    pairs: NodePairs
+    items: ItemPairs
+    tree: ResultTree
+    facts: Facts
+    item_opinions: ItemOpinions
+    node_opinions: NodeOpinions
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Items by verdict over all units (contract: `counts`); nodes counts node pairs, unreadable counts item pairs."""
+
+    nodes: int = 0
+    items: int = 0
+    yes: int = 0
+    no: int = 0
+    warning: int = 0
+    not_comparable: int = 0
+    unmatched_target: int = 0
+    unmatched_golden: int = 0
+    unreadable: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstNo:
+    """First item with verdict No in the target's execution order."""
+
+    step: int
+    rank: int
+    node: str
+    item: str
+    metrics: dict[str, float | int | str | None]
+    reason: str
+    stack: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    path: str
+    framework: str
+    task: str
+    level: str
+    steps: list[int]
+    ranks: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What `compare --json` and `/summary` say (contract.md), before wire encoding.
+
+    settings: how the two dumps were taken differently (dtype, task, level...), one sentence each
+    """
+
+    mode: str
+    policy: str
+    target: Side
+    golden: Side
+    counts: Counts
+    first_no: FirstNo | None
+    origins: list[Origin]
+    settings: list[str]
+    problems: list[Problem]
