@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
 
-SHARED = Path(os.environ.get("DUMPSCOPE_TEST_DUMPS", Path(__file__).resolve().parents[2] / "shared" / "dumps"))
+ARCHIVE = Path(__file__).parent / "data" / "dumps.tar.xz"
 
 
 @pytest.fixture(scope="session")
-def dumps() -> Path:
-    """Folder of real dumps made with the real msprobe; its README holds the truth about each."""
-    if not SHARED.is_dir():
-        pytest.fail(f"the real dumps are missing: {SHARED} (set DUMPSCOPE_TEST_DUMPS)")
-    return SHARED
+def dumps(pytestconfig: pytest.Config) -> Path:
+    """Folder of real dumps made with the real msprobe; its README holds the truth about each (read-only: never write there)."""
+    named = os.environ.get("DUMPSCOPE_TEST_DUMPS")
+    if named:
+        return Path(named)
+    digest = hashlib.sha256(ARCHIVE.read_bytes()).hexdigest()[:12]
+    folder = pytestconfig.rootpath / ".pytest_cache" / f"dumps-{digest}"
+    if not folder.is_dir():
+        fresh = folder.with_name(f"{folder.name}.{os.getpid()}")
+        with tarfile.open(ARCHIVE) as tar:
+            tar.extractall(fresh, filter="data")
+        try:
+            fresh.rename(folder)
+        except OSError:  # another process was first
+            shutil.rmtree(fresh)
+    return folder
