@@ -1,0 +1,43 @@
+"""What a user may ask of a comparison; stored with it as JSON, so that it can be repeated."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dumpscope.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """policy: "default", "ptdbg", "msprobe" or the text of a policy file (yaml)
+    fuzzy: match calls whatever their call index
+    data_mapping, cell_mapping, layer_mapping: text of msprobe's yaml files, or None
+    steps, ranks: restrict to these; empty means all that both sides have
+    tensors: read tensor files where both sides have them (False: statistics only)
+    """
+
+    policy: str = "default"
+    fuzzy: bool = False
+    data_mapping: str | None = None
+    cell_mapping: str | None = None
+    layer_mapping: str | None = None
+    steps: tuple[int, ...] = ()
+    ranks: tuple[int, ...] = ()
+    tensors: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Options:
+        """Build from stored or received JSON; raises UsageError that names an unknown key."""
+        known = set(cls.__dataclass_fields__)
+        for key in data:
+            if key not in known:
+                raise UsageError(f"unknown option {key!r}", hint=f"known: {', '.join(sorted(known))}")
+        clean = dict(data)
+        for key in ("steps", "ranks"):
+            if key in clean:
+                clean[key] = tuple(int(number) for number in clean[key] or ())
+        return cls(**clean)
