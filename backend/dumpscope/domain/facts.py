@@ -43,7 +43,7 @@ class Outcome(IntEnum):
 
 
 class Verdict(IntEnum):
-    """"Accuracy Reached or Not". Ordered by severity."""
+    """What the column "Accuracy Reached or Not" says; ordered by severity."""
 
     YES = 0
     NA = 1

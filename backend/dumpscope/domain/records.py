@@ -211,7 +211,7 @@ class RankDump:
 def item_name(dump: RankDump, item: int) -> str:
     """Full item name: the stored data name without its extension, else `{node}.{role}.{path}` (parameters_grad: no role)."""
     items = dump.items
-    code = items.data_name[item]
+    code = int(items.data_name[item])
     if code >= 0:
         return items.data_names[code].rsplit(".", 1)[0]
     node = dump.nodes.names[items.node[item]]

@@ -1,0 +1,90 @@
+# Two commands are promised: `make demo` (needs Python 3.11+ and a network) and `make test` (brings everything the tests need).
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+BIN := $(abspath $(VENV))/bin
+TORCH ?= torch==2.13.0
+DEMO_FLAGS ?=
+PYTEST_FLAGS ?=
+PEER_BIN ?=
+NODES ?= 100000
+export PATH := $(BIN):$(PATH)
+
+CAPTURE_TESTS := $(wildcard tests/capture/test_*.py)
+DEVELOPER := $(VENV)/.developer $(if $(CAPTURE_TESTS),$(VENV)/.torch)
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: help demo test lint types frontend-tests python-tests ui modules screenshots bench browser postgres clean
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(VENV)/.server ui ## compare two bundled real dumps and serve the result
+	@$(BIN)/dumpscope demo $(DEMO_FLAGS)
+
+test: lint types frontend-tests python-tests ## everything the tests need, then all of them (Python, frontend, browser)
+
+lint: $(VENV)/.developer ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+
+types: $(DEVELOPER) ## mypy --strict
+	$(BIN)/mypy
+
+frontend-tests: $(VENV)/.developer modules ## biome, tsc, vitest
+	cd frontend && npm run --silent lint && npm run --silent types && npm run --silent test
+
+python-tests: $(DEVELOPER) ui browser postgres ## pytest: contracts, stages, REST, wheel, browser
+	@.ci/with-postgres $(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+ui: $(VENV)/.server
+	@$(BIN)/python frontend/hatch_build.py bundle
+
+modules: $(VENV)/.server
+	@$(BIN)/python frontend/hatch_build.py modules
+
+screenshots: $(VENV)/.developer ui browser ## pictures of the demo for README and docs
+	$(BIN)/python docs/screenshots.py
+
+bench: $(VENV)/.developer ui ## PEER_BIN=venv/bin adds the side-by-side; NODES=100000 nodes a side
+	$(BIN)/python bench/compare_statistics.py --nodes $(NODES) $(if $(PEER_BIN),--peer-bin $(PEER_BIN))
+	$(BIN)/python bench/api_latency.py --nodes $(NODES)
+
+browser:
+	@.ci/need "The browser tests drive Chromium" chromium chromium chromium-browser google-chrome
+
+postgres:
+	@[ -n "$${DUMPSCOPE_TEST_POSTGRES_URL:-}" ] || .ci/need "The tests start a private PostgreSQL" postgresql initdb
+
+clean: ## drop what was built here
+	rm -rf $(VENV) backend/dumpscope/static frontend/node_modules dist build .pytest_cache .mypy_cache .ruff_cache
+
+# Stamps: each step runs once, and again when what it depends on changed.
+
+$(VENV)/.made:
+	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed (Debian: apt-get install python3 python3-venv)" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "Python 3.11 or newer is needed, $(PYTHON) is older: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	    || { echo "$(PYTHON) cannot make virtual environments: as root, apt-get install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.server: pyproject.toml $(VENV)/.made
+	$(PIP) install 'hatchling>=1.27'
+	$(PIP) install --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.developer: pyproject.toml $(VENV)/.server
+	$(PIP) install --no-build-isolation -e '.[dev,cluster]'
+	@touch $@
+
+$(VENV)/.torch: Makefile $(VENV)/.made
+	$(PIP) install '$(TORCH)'
+	@touch $@
