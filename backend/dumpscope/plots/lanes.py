@@ -1,0 +1,90 @@
+"""A logarithmic axis with two extra lanes: errors that are exactly zero below, infinite ones above."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dumpscope.domain.records import Float64
+
+_SPAN = 24  # decades shown at most: a lone denormal must not flatten everything else
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lanes:
+    """low, high: exponents of the ends of the ordinary range; zeros are drawn one decade below, infinities above."""
+
+    low: int
+    high: int
+    zeros: int
+    infinite: int
+
+    @property
+    def zero_place(self) -> float:
+        return float(10.0 ** (self.low - 1))
+
+    @property
+    def infinite_place(self) -> float:
+        return float(10.0 ** (self.high + 1))
+
+    def place(self, values: Float64) -> Float64:
+        """Where each value is drawn; nan (not compared) stays nan."""
+        inside = np.clip(values, 10.0**self.low, 10.0**self.high)
+        inside = np.where(values == 0, self.zero_place, inside)
+        return np.where(np.isposinf(values), self.infinite_place, inside)
+
+    def fraction(self, values: Float64) -> Float64:
+        """Place on the axis as a share of its length, 0 at the bottom; nan stays nan."""
+        bottom, top = self.range
+        return (np.log10(self.place(values)) - bottom) / (top - bottom)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Ends of the axis as powers of ten."""
+        return (
+            self.low - (1.4 if self.zeros else 0.3),
+            self.high + (1.4 if self.infinite else 0.3),
+        )
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Drawn places and their labels, at most a dozen."""
+        step = max(1, math.ceil((self.high - self.low) / 9))
+        found = [(float(10.0**power), f"1e{power}") for power in range(self.low, self.high + 1, step)]
+        if self.zeros:
+            found.insert(0, (self.zero_place, "0"))
+        if self.infinite:
+            found.append((self.infinite_place, "inf"))
+        return found
+
+    def axis(self) -> dict[str, Any]:
+        """Plotly settings of this axis."""
+        ticks = self.ticks()
+        return {
+            "type": "log",
+            "range": list(self.range),
+            "tickmode": "array",
+            "tickvals": [place for place, _ in ticks],
+            "ticktext": [label for _, label in ticks],
+        }
+
+
+def lanes(*series: Float64) -> Lanes:
+    """Lanes that hold every value of `series` (errors, never negative; nan means not compared)."""
+    values = np.concatenate([np.asarray(one, dtype=np.float64).reshape(-1) for one in series] or [np.zeros(0)])
+    ordinary = values[np.isfinite(values) & (values > 0)]
+    if ordinary.size:
+        low = math.floor(math.log10(float(ordinary.min())))
+        high = math.ceil(math.log10(float(ordinary.max())))
+    else:
+        low, high = -1, 0
+    high = max(high, low + 1)
+    low = max(low, high - _SPAN)
+    return Lanes(
+        low=max(low, -300),
+        high=min(high, 306),
+        zeros=int(np.count_nonzero(values == 0)),
+        infinite=int(np.count_nonzero(np.isposinf(values))),
+    )

@@ -1,0 +1,75 @@
+"""What every figure shares: colours, layout, and how numbers and names are written.
+
+Figures are plain dictionaries in plotly's JSON form. Backgrounds are transparent and greys are medium, so that one
+figure reads on a light and on a dark page; the page may override `layout.font.color`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from dumpscope.domain.records import Float64
+
+Figure = dict[str, Any]
+
+TARGET: Final = "#0072b2"
+GOLDEN: Final = "#e69f00"
+DIFFERENCE: Final = "#009e73"
+INPUT: Final = "#56b4e9"
+OUTPUT: Final = "#d55e00"
+MARK: Final = "#cc2b6f"
+GREY: Final = "#868e96"
+CLEAR: Final = "rgba(0,0,0,0)"
+GRID: Final = "rgba(134,142,150,0.25)"
+
+
+def axis(title: str, **more: Any) -> dict[str, Any]:
+    """One axis in the house style."""
+    house = {"gridcolor": GRID, "zerolinecolor": GRID, "linecolor": GREY, "automargin": True}
+    return {"title": {"text": title}, **house, **more}
+
+
+def layout(**more: Any) -> dict[str, Any]:
+    """Layout in the house style; `more` adds axes, shapes and annotations."""
+    return {
+        "paper_bgcolor": CLEAR,
+        "plot_bgcolor": CLEAR,
+        "font": {"color": GREY, "size": 12},
+        "margin": {"l": 56, "r": 16, "t": 28, "b": 44},
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "hovermode": "closest",
+        "uirevision": "keep",
+        **more,
+    }
+
+
+def number(value: float | None) -> str:
+    """A number for reading: four significant digits, `nan`, `inf`, or `none` where there is none."""
+    if value is None:
+        return "none"
+    if not math.isfinite(value):
+        return str(float(value))
+    if float(value).is_integer() and abs(value) < 1e6:
+        return str(int(value))
+    return f"{value:.4g}"
+
+
+def short(name: str, limit: int = 48) -> str:
+    """A name cut in the middle to at most `limit` characters; both ends of a node name carry meaning."""
+    if len(name) <= limit:
+        return name
+    head = (limit - 1) // 2
+    return f"{name[:head]}…{name[len(name) - (limit - 1 - head) :]}"
+
+
+def plain(text: str) -> str:
+    """Text for a figure: plotly reads a little markup in labels, and names come from files."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def labels(names: Sequence[str], errors: Float64, limit: int = 44) -> list[str]:
+    """What a point says when it is pointed at: its node and its exact error."""
+    pairs = zip(names, errors.tolist(), strict=True)
+    return [f"{plain(short(name, limit))}: {number(error)}" for name, error in pairs]
