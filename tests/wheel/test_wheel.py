@@ -142,7 +142,7 @@ def test_the_command_starts_and_says_what_it_can_do(clean: Path) -> None:
     done = subprocess.run(
         [clean / "dumpscope", "--help"], capture_output=True, text=True, check=True, env=without_node(clean)
     )
-    for command in ("demo", "serve", "info", "compare", "overflow", "parse", "reproduce", "precheck"):
+    for command in ("demo", "serve", "info", "compare", "overflow", "parse"):
         assert command in done.stdout
 
 
