@@ -1,0 +1,214 @@
+"""The report: one HTML file that opens offline, holds no script, and says first what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Final
+
+from dumpscope.domain.facts import VERDICT_WORDS, Origin, Verdict
+from dumpscope.domain.result import Answer
+from dumpscope.export.frames import user_frame
+from dumpscope.export.rows import ExportRow, metrics
+from dumpscope.export.style import STYLE
+
+TOP_ROWS: Final = 200
+LISTED: Final = 500
+_FRAMES: Final = 64
+_SHOWN: Final = {
+    "tensor": ("cosine", "max_abs", "max_rel", "rel_l2", "max_ulp", "nonfinite_disagree"),
+    "statistics": ("max_rel", "min_rel", "mean_rel", "norm_rel", "max_diff", "norm_diff"),
+    "md5": (),
+    "structure": (),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """One figure of the report: an SVG element and the same in words."""
+
+    title: str
+    svg: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What the report shows. top: pairs with verdict No, worst first or in the run's order, at most TOP_ROWS are shown
+    unmatched_target, unmatched_golden: names of calls without a partner; classes: number of calls by class
+    """
+
+    title: str
+    answer: Answer
+    version: str
+    drawings: Sequence[Drawing] = ()
+    top: Sequence[ExportRow] = ()
+    unmatched_target: Sequence[str] = ()
+    unmatched_golden: Sequence[str] = ()
+    classes: dict[str, int] = field(default_factory=dict)
+
+
+def report_html(report: Report) -> str:
+    """The whole page. Every name from a dump is escaped; nothing is fetched."""
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+        f"<title>{escape(report.title)}</title><style>{STYLE}</style></head><body><main>",
+        f"<h1>{escape(report.title)}</h1>",
+        *_banner(report.answer),
+        *_sides(report),
+        *_drawings(report.drawings),
+        *_first(report.answer),
+        *_top(report),
+        *_structure(report),
+        *_problems(report.answer),
+        f"<footer>dumpscope {escape(report.version)}</footer></main></body></html>",
+    ]
+    return "\n".join(parts)
+
+
+def headline(answer: Answer) -> str:
+    """The finding in one sentence."""
+    if answer.origins:
+        best = answer.origins[0]
+        more = f" and {len(answer.origins) - 1} more" if len(answer.origins) > 1 else ""
+        return f"{best.kind.capitalize()} at {best.node} (step {best.step}, rank {best.rank}){more}"
+    if answer.first_no is not None:
+        return f"No origin found; the first difference is {answer.first_no.item}"
+    if answer.counts.warning:
+        return f"No divergence; {answer.counts.warning} warnings"
+    return "No divergence"
+
+
+def _banner(answer: Answer) -> Iterator[str]:
+    tone = "bad" if answer.origins or answer.first_no else "fine"
+    yield f'<section class="banner {tone}"><h2>{escape(headline(answer))}</h2>'
+    for origin in answer.origins:
+        yield from _origin(origin)
+    for sentence in answer.settings:
+        yield f"<p>⚠ {escape(sentence)}</p>"
+    yield "</section>"
+
+
+def _origin(origin: Origin) -> Iterator[str]:
+    yield (
+        f'<article class="origin"><h3><code>{escape(origin.node)}</code> <span class="tag">{escape(origin.kind)}</span>'
+        f' <span class="tag">confidence {origin.confidence:.0%}</span>'
+        f' <span class="tag">step {origin.step} rank {origin.rank}</span></h3>'
+    )
+    yield f"<p>{escape(origin.evidence)}</p>"
+    if origin.advice:
+        yield f"<p><b>What to do:</b> {escape(origin.advice)}</p>"
+    yield from _stack(origin.stack)
+    yield "</article>"
+
+
+def _stack(stack: Sequence[str]) -> Iterator[str]:
+    if not stack:
+        return
+    frame = user_frame(stack)
+    if frame is not None:
+        yield f"<p>Called at <code>{escape(str(frame))}</code></p>"
+    frames = "\n".join(escape(text.strip()) for text in stack[:_FRAMES])
+    yield f"<details><summary>call stack, {len(stack)} frames</summary><pre>{frames}</pre></details>"
+
+
+def _sides(report: Report) -> Iterator[str]:
+    answer = report.answer
+    yield "<section><h2>What was compared</h2><table><tr><th></th><th>target</th><th>golden</th></tr>"
+    for name in ("path", "framework", "task", "level", "steps", "ranks"):
+        both = (getattr(answer.target, name), getattr(answer.golden, name))
+        cells = "".join(f"<td>{escape(_listed(value))}</td>" for value in both)
+        yield f"<tr><th>{name}</th>{cells}</tr>"
+    yield f"</table><p>Mode {escape(answer.mode)}, policy {escape(answer.policy)}.</p>"
+    counts = answer.counts
+    shown = {
+        "calls": counts.nodes, "item pairs": counts.items, "No": counts.no, "Warning": counts.warning, "Yes": counts.yes,
+        "not comparable": counts.not_comparable, "only in target": counts.unmatched_target,
+        "only in golden": counts.unmatched_golden, "unreadable": counts.unreadable,
+    }  # fmt: skip
+    yield '<dl class="counts">'
+    yield "".join(f"<div><dt>{escape(word)}</dt><dd>{count}</dd></div>" for word, count in shown.items())
+    yield "</dl>"
+    if report.classes:
+        yield f"<p>Calls by class: {escape(', '.join(f'{word} {count}' for word, count in report.classes.items()))}.</p>"
+    yield "</section>"
+
+
+def _listed(value: object) -> str:
+    if isinstance(value, list):
+        shown = ", ".join(map(str, value[:32]))
+        return f"{shown} … ({len(value)})" if len(value) > 32 else shown
+    return str(value)
+
+
+def _drawings(drawings: Iterable[Drawing]) -> Iterator[str]:
+    for drawing in drawings:
+        yield f"<section><h2>{escape(drawing.title)}</h2><figure>{drawing.svg}"
+        yield f"<figcaption>{escape(drawing.text)}</figcaption></figure></section>"
+
+
+def _first(answer: Answer) -> Iterator[str]:
+    first = answer.first_no
+    if first is None:
+        return
+    yield f"<section><h2>First difference in execution order</h2><p><code>{escape(first.item)}</code>"
+    yield f" (step {first.step}, rank {first.rank}): {escape(first.reason)}</p>"
+    yield from _stack(first.stack)
+    yield "</section>"
+
+
+def _top(report: Report) -> Iterator[str]:
+    if not report.top:
+        return
+    names = _SHOWN.get(report.answer.mode, ())
+    heads = "".join(f"<th>{escape(name)}</th>" for name in ("item", "golden item", "verdict", "score", *names, "why"))
+    shown = list(report.top[:TOP_ROWS])
+    yield f"<section><h2>Pairs with verdict No ({len(shown)} of {report.answer.counts.no})</h2>"
+    yield f'<div class="wide"><table><tr>{heads}</tr>'
+    for row in shown:
+        found = metrics(row)
+        if row.outcome.name == "SCALAR":
+            found = {name: value for name, value in found.items() if name == "score"}
+        numbers = "".join(f"<td>{escape(_number(found.get(name)))}</td>" for name in ("score", *names))
+        yield (
+            f"<tr><td><code>{escape(row.target.name if row.target else '')}</code></td>"
+            f"<td><code>{escape(row.golden.name if row.golden else '')}</code></td>"
+            f'<td class="{VERDICT_WORDS[row.verdict].replace("/", "")}">{_glyph(row.verdict)}</td>'
+            f"{numbers}<td>{escape(row.message)}</td></tr>"
+        )
+    yield "</table></div></section>"
+
+
+def _glyph(verdict: Verdict) -> str:
+    return {Verdict.NO: "✗ no", Verdict.WARNING: "! warning", Verdict.YES: "✓ yes", Verdict.NA: "– n/a"}[verdict]
+
+
+def _number(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _structure(report: Report) -> Iterator[str]:
+    sides = (("target", report.unmatched_target), ("golden", report.unmatched_golden))
+    if not any(names for _, names in sides):
+        return
+    yield "<section><h2>Calls without a partner</h2>"
+    for word, names in sides:
+        if names:
+            shown = "\n".join(escape(name) for name in names[:LISTED])
+            more = f"\n… and {len(names) - LISTED} more" if len(names) > LISTED else ""
+            yield f"<details open><summary>{len(names)} only in {word}</summary><pre>{shown}{more}</pre></details>"
+    yield "</section>"
+
+
+def _problems(answer: Answer) -> Iterator[str]:
+    if not answer.problems:
+        return
+    yield f"<section><h2>Problems ({len(answer.problems)})</h2><ul>"
+    for problem in answer.problems[:LISTED]:
+        yield f"<li><b>{escape(problem.kind)}</b> <code>{escape(problem.loc)}</code>: {escape(problem.message)}</li>"
+    yield "</ul></section>"
