@@ -1,0 +1,64 @@
+"""Histograms of errors: decades of absolute and relative error, and fine bins of ULP distance.
+
+Bins are exact (an error on an edge belongs to the decade above it) whichever kernel counts them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dumpscope.domain.facts import ERROR_BINS
+from dumpscope.domain.records import Float64, Int64
+
+EDGES: Final[Float64] = np.array([float(f"1e{power}") for power in ERROR_BINS])
+"""Left edges of the decades as numbers."""
+
+DECADE_BINS: Final = len(EDGES) + 2
+"""Zero, below the first edge, then one bin per edge."""
+
+ULP_SHIFT: Final = 18
+ULP_BASE: Final = (0x3F800000 >> ULP_SHIFT) - 1
+ULP_BINS: Final = ((191 << 23) >> ULP_SHIFT) - ULP_BASE + 1
+"""A distance is turned into a float32 and the upper 14 bits of its pattern are the bin: distances below 64 have a bin of their
+own, larger ones share a bin with those at most 1/32 away. 2**64 is the last bin."""
+
+
+def count_decades(errors: Float64, counts: Int64) -> None:
+    """Add the decades of non-negative, not-nan `errors` (shape (n,)) to `counts` (shape (DECADE_BINS,))."""
+    largest = errors.max()
+    nonzero = int(np.count_nonzero(errors))
+    counts[0] += errors.size - nonzero
+    if nonzero == 0:
+        return
+    smallest = errors.min() if nonzero == errors.size else errors[errors > 0].min()
+    first, last = np.searchsorted(EDGES, (smallest, largest), side="right")
+    above = nonzero
+    for edge in range(first, last):
+        reached = int(np.count_nonzero(errors >= EDGES[edge]))
+        counts[edge + 1] += above - reached
+        above = reached
+    counts[last + 1] += above
+
+
+def count_ulps(distances: NDArray[np.unsignedinteger[Any]], counts: Int64) -> None:
+    """Add ULP distances (shape (n,), unsigned) to `counts` (shape (ULP_BINS,))."""
+    patterns = distances.astype(np.float32).view(np.uint32) >> ULP_SHIFT
+    bins = np.maximum(patterns, ULP_BASE) - np.uint32(ULP_BASE)
+    found = np.bincount(bins)
+    counts[: found.size] += found
+
+
+def median_ulp(counts: Int64) -> float | None:
+    """Lower median of the counted distances: exact below 64, else the middle of its bin (within 1.6 %); None if none counted."""
+    total = int(counts.sum())
+    if total == 0:
+        return None
+    index = int(np.searchsorted(np.cumsum(counts), (total + 1) // 2))
+    if index == 0:
+        return 0.0
+    edges = (np.array([index, index + 1], dtype=np.uint32) + np.uint32(ULP_BASE)) << np.uint32(ULP_SHIFT)
+    low, high = (float(edge) for edge in edges.view(np.float32))
+    return low if low < 64 else (low + high) / 2

@@ -1,0 +1,252 @@
+"""The numpy kernel: any pair of dtypes, one cache-sized block at a time.
+
+Whole-array numpy writes every intermediate to main memory and runs some thirty times slower than the same formulas on blocks
+that stay in the cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dumpscope.domain.records import Float64
+from dumpscope.metrics.histogram import count_decades, count_ulps
+from dumpscope.metrics.partial import Partial
+from dumpscope.metrics.ulps import Distances, Raw, coarser, is_float, ulp_distance
+
+BLOCK: Final = 8192
+"""Elements a block: some fifteen float64 temporaries of it fit a 1 MiB cache, and BLAS does not start threads for it."""
+
+SMALL_SUM: Final = 1e-280
+LARGE_SUM: Final = 1e300
+"""A sum of float64 squares outside these may have lost its terms to underflow or overflow."""
+
+Bools = NDArray[np.bool_]
+Part = tuple[Float64, Float64, "Float64 | None"]  # target, golden, what has to be added to their difference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a pair of dtypes is measured.
+
+    eps: what replaces a golden value of zero in the relative error
+    ulp: the float dtype whose steps are counted, None where a side has no such steps
+    scaled: squares can leave the range of float64
+    """
+
+    target: np.dtype[Any]
+    golden: np.dtype[Any]
+    eps: float
+    complex: bool
+    ulp: np.dtype[Any] | None
+    scaled: bool
+
+
+def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
+def _component(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
+
+
+@cache
+def plan(target: np.dtype[Any], golden: np.dtype[Any]) -> Plan:
+    """Raises ValueError for dtypes that hold no numbers."""
+    target, golden = _native(target), _native(golden)
+    eps_types: list[np.dtype[Any]] = []
+    for dtype in (target, golden):
+        small = dtype.kind == "V"  # the small floats and integers of ml_dtypes
+        try:
+            numeric = dtype.kind in "biufc" or (small and np.zeros(1, dtype).astype(np.float64).size == 1)
+        except (TypeError, ValueError):
+            numeric = False
+        if not numeric or dtype.names is not None or dtype.subdtype is not None:
+            raise ValueError(f"dtype {dtype} holds no numbers that could be compared")
+        if dtype.kind == "b":  # a bool counts as the integer it stands for
+            eps_types.append(np.dtype(np.int64))
+        else:
+            eps_types.append(np.dtype(np.float32) if small else _component(dtype))
+    with_floats = is_float(_component(target)) and is_float(_component(golden))
+    return Plan(
+        target=target,
+        golden=golden,
+        eps=float(np.finfo(np.result_type(*eps_types, np.float32)).eps),
+        complex="c" in (target.kind, golden.kind),
+        ulp=coarser(_component(target), _component(golden)) if with_floats else None,
+        scaled=any(_component(dtype).kind == "f" and dtype.itemsize >= 8 for dtype in (target, golden)),
+    )
+
+
+def _numbers(block: Raw) -> tuple[Float64, Float64 | None]:
+    """Values as float64; 64-bit integers as a high and a low part, each exact."""
+    if block.dtype.kind in "iu" and block.dtype.itemsize == 8:
+        high = (block >> block.dtype.type(32)).astype(np.float64)
+        high *= 4294967296.0
+        return high, (block & block.dtype.type(0xFFFFFFFF)).astype(np.float64)
+    return block.astype(np.float64), None
+
+
+def _parts(target: Raw, golden: Raw, plan: Plan) -> list[Part]:
+    """The real part, and the imaginary one of complex pairs."""
+    if plan.complex:
+        return [
+            (target.real.astype(np.float64), golden.real.astype(np.float64), None),
+            (target.imag.astype(np.float64), golden.imag.astype(np.float64), None),
+        ]
+    first, first_low = _numbers(target)
+    second, second_low = _numbers(golden)
+    if first_low is None and second_low is None:
+        return [(first, second, None)]
+    low = (0.0 if first_low is None else first_low) - (0.0 if second_low is None else second_low)
+    return [(first, second, np.asarray(low))]
+
+
+def _length(components: list[Float64]) -> Float64:
+    return np.abs(components[0]) if len(components) == 1 else np.hypot(*components)
+
+
+def _distances(target: Raw, golden: Raw, plan: Plan) -> Distances:
+    assert plan.ulp is not None
+    if not plan.complex:
+        return ulp_distance(target.astype(plan.ulp, copy=False), golden.astype(plan.ulp, copy=False), plan.ulp)
+    real, imaginary = (
+        ulp_distance(first.astype(plan.ulp, order="C"), second.astype(plan.ulp, order="C"), plan.ulp)
+        for first, second in ((target.real, golden.real), (target.imag, golden.imag))
+    )
+    worse: Distances = np.maximum(real, imaginary)
+    return worse
+
+
+def _exclude(parts: list[Part], into: Partial) -> Bools | None:
+    """Count what is not finite; return the positions finite on both sides, None where all are."""
+    finite_target = np.logical_and.reduce([np.isfinite(first) for first, _, _ in parts])
+    finite_golden = np.logical_and.reduce([np.isfinite(second) for _, second, _ in parts])
+    both: Bools = finite_target & finite_golden
+    size = both.size
+    usable = int(np.count_nonzero(both))
+    if usable == size:
+        return None
+    disagree: Bools = np.zeros(size, dtype=np.bool_)
+    unequal: Bools = np.zeros(size, dtype=np.bool_)
+    for first, second, low in parts:
+        differs = ~((first == second) | (np.isnan(first) & np.isnan(second)))
+        if low is not None:
+            differs |= np.isfinite(first) & np.isfinite(second) & (first - second + low != 0)
+        unequal |= differs
+        disagree |= differs & ~(np.isfinite(first) & np.isfinite(second))
+    into.excluded += size - usable
+    into.nonfinite_target += size - int(np.count_nonzero(finite_target))
+    into.nonfinite_golden += size - int(np.count_nonzero(finite_golden))
+    into.unequal += int(np.count_nonzero(unequal & ~both))
+    differing = int(np.count_nonzero(disagree))
+    into.disagree += differing
+    into.below_1e3 -= differing  # measured as 0 against 0 below, which counts as close
+    into.below_5e3 -= differing
+    return both
+
+
+def measure(target: Raw, golden: Raw, plan: Plan, start: int, detail: bool, into: Partial) -> None:
+    """Add one block (shape (n,), native byte order) that begins at flat index `start`. Floating-point errors must be ignored."""
+    size = target.size
+    parts = _parts(target, golden, plan)
+    into.elements += size
+    both = _exclude(parts, into)
+    excluded = 0
+    if both is not None:
+        excluded = size - int(np.count_nonzero(both))
+        parts = [
+            (np.where(both, first, 0.0), np.where(both, second, 0.0), None if low is None else np.where(both, low, 0.0))
+            for first, second, low in parts
+        ]
+    deltas: list[Float64] = []
+    for first, second, low in parts:
+        delta = first - second
+        if low is not None:
+            delta += low
+        deltas.append(delta)
+        into.products += float(np.dot(first, second))
+        into.targets += float(np.dot(first, first))
+        into.goldens += float(np.dot(second, second))
+    lengths = _length([second for _, second, _ in parts])
+    errors = _length(deltas)
+    differing = int(np.count_nonzero(errors))
+    into.unequal += differing
+    if differing == 0:
+        into.below_1e3 += size
+        into.below_5e3 += size
+        into.ulps[0] += size - excluded if plan.ulp is not None else 0
+        if detail:
+            into.abs_decades[0] += size - excluded
+            into.rel_decades[0] += size - excluded
+        return
+    into.differences += sum(float(np.dot(delta, delta)) for delta in deltas)
+    at = int(errors.argmax())
+    if errors[at] > into.max_abs:
+        into.max_abs, into.max_at = float(errors[at]), start + at
+    relative = errors / np.where(lengths == 0.0, plan.eps, lengths)
+    if plan.scaled:
+        lost = np.isinf(errors) | np.isinf(lengths)
+        if lost.any():
+            quarters = [(first * 0.25, second * 0.25) for first, second, _ in parts]
+            error = _length([first - second for first, second in quarters])
+            relative[lost] = error[lost] / _length([second for _, second in quarters])[lost]
+    into.max_rel = max(into.max_rel, float(relative.max()))
+    into.below_1e3 += int(np.count_nonzero(relative < 0.001))
+    into.below_5e3 += int(np.count_nonzero(relative < 0.005))
+    if plan.ulp is not None:
+        distances = _distances(target, golden, plan)
+        if both is not None:
+            distances = np.where(both, distances, 0)
+        into.max_ulp = max(into.max_ulp, int(distances.max()))
+        count_ulps(distances, into.ulps)
+        into.ulps[0] -= excluded
+    if detail:
+        count_decades(errors, into.abs_decades)
+        count_decades(relative, into.rel_decades)
+        into.abs_decades[0] -= excluded
+        into.rel_decades[0] -= excluded
+
+
+def _finite_parts(target: Raw, golden: Raw, plan: Plan) -> list[tuple[Float64, Float64]]:
+    parts = _parts(target, golden, plan)
+    both = np.logical_and.reduce([np.isfinite(first) & np.isfinite(second) for first, second, _ in parts])
+    return [(np.where(both, first, 0.0), np.where(both, second, 0.0)) for first, second, _ in parts]
+
+
+def largest(target: Raw, golden: Raw, plan: Plan) -> tuple[float, float]:
+    """Largest component of each side of one block, by magnitude, among the positions finite on both."""
+    parts = _finite_parts(target, golden, plan)
+    return (
+        max(float(np.abs(first).max()) for first, _ in parts),
+        max(float(np.abs(second).max()) for _, second in parts),
+    )
+
+
+def scaled_sums(
+    target: Raw, golden: Raw, plan: Plan, powers: tuple[int, int, int]
+) -> tuple[float, float, float, float]:
+    """Sums of t*g, t*t, g*g, d*d of one block with t, g, d divided by 2**powers first, so that nothing over- or underflows."""
+    sums = [0.0, 0.0, 0.0, 0.0]
+    for_target, for_golden, for_delta = powers
+    for first, second in _finite_parts(target, golden, plan):
+        scaled_first = np.ldexp(first, -for_target)
+        scaled_second = np.ldexp(second, -for_golden)
+        if for_delta > 1020:  # the difference itself can overflow
+            delta = np.ldexp(first, -for_delta) - np.ldexp(second, -for_delta)
+        else:
+            delta = np.ldexp(first - second, -for_delta)
+        for place, (one, other) in enumerate(
+            (
+                (scaled_first, scaled_second),
+                (scaled_first, scaled_first),
+                (scaled_second, scaled_second),
+                (delta, delta),
+            )
+        ):
+            sums[place] += float(np.dot(one, other))
+    return sums[0], sums[1], sums[2], sums[3]

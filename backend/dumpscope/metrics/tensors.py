@@ -1,0 +1,228 @@
+"""Compares two tensors of equal shape. Formulas, units and edge cases: docs/metrics.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from dumpscope.domain.facts import TensorFacts
+from dumpscope.metrics import compiled, kernels
+from dumpscope.metrics.histogram import median_ulp
+from dumpscope.metrics.kernels import BLOCK, LARGE_SUM, SMALL_SUM, Plan
+from dumpscope.metrics.mapping import find_mapping
+from dumpscope.metrics.partial import Partial, merge
+from dumpscope.metrics.ulps import Raw, is_float
+
+STRETCH: Final = 1 << 20
+"""Elements a thread takes at a time."""
+
+
+def compare_tensors(target: Raw, golden: Raw, *, threads: int = 1, detail: bool = True) -> TensorFacts:
+    """Measure two arrays of one shape: any numeric dtypes, strides and byte orders; no element of either is changed.
+
+    threads: threads that share the work of a large contiguous pair
+    detail: also fill the two histograms
+    Raises ValueError when the shapes differ (nothing is ever broadcast) or a dtype holds no numbers.
+    """
+    if target.shape != golden.shape:
+        raise ValueError(f"shapes differ: {target.shape} and {golden.shape}")
+    plan = kernels.plan(target.dtype, golden.dtype)
+    if target.flags.f_contiguous and golden.flags.f_contiguous and not target.flags.c_contiguous:
+        facts = compare_tensors(target.T, golden.T, threads=threads, detail=detail)
+        return replace(facts, worst_index=facts.worst_index[::-1]) if facts.worst_index else facts
+    with np.errstate(all="ignore"):
+        whole = _measure(target, golden, plan, threads, detail)
+        return _finish(whole, _norms(whole, target, golden, plan), plan, target, golden, detail=detail)
+
+
+def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -> Partial:
+    whole = Partial()
+    if not (target.flags.c_contiguous and golden.flags.c_contiguous):
+        start = 0
+        for first, second in _blocks(target, golden, plan):
+            kernels.measure(first, second, plan, start, detail, whole)
+            start += first.size
+        return whole
+    if target.size == 0:
+        return whole
+    first, second = target.reshape(-1), golden.reshape(-1)
+    fused = compiled.kernel_for(first, second)
+    maps = [found for found in (find_mapping(first), find_mapping(second)) if found is not None]
+
+    def stretch(start: int) -> Partial:
+        stop = min(start + STRETCH, first.size)
+        for found in maps:
+            found.fill(start, stop)
+        if fused is not None:
+            part = fused(first[start:stop], second[start:stop], plan.eps, start, detail)
+        else:
+            part = _stretch(first, second, plan, start, stop, detail)
+        for found in maps:
+            found.drop(start, stop)
+        return part
+
+    starts = range(0, first.size, STRETCH)
+    if threads <= 1 or len(starts) == 1:
+        return merge(stretch(start) for start in starts)
+    return merge(_in_threads(stretch, starts, min(threads, len(starts))))
+
+
+def _in_threads(stretch: Callable[[int], Partial], starts: range, threads: int) -> list[Partial]:
+    def quietly(start: int) -> Partial:  # numpy's error state belongs to a thread
+        with np.errstate(all="ignore"):
+            return stretch(start)
+
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(quietly, starts))
+
+
+def _stretch(first: Raw, second: Raw, plan: Plan, start: int, stop: int, detail: bool) -> Partial:
+    part = Partial()
+    for begin in range(start, stop, BLOCK):
+        end = min(begin + BLOCK, stop)
+        kernels.measure(
+            first[begin:end].astype(plan.target, copy=False),
+            second[begin:end].astype(plan.golden, copy=False),
+            plan,
+            begin,
+            detail,
+            part,
+        )
+    return part
+
+
+def _blocks(target: Raw, golden: Raw, plan: Plan) -> Iterator[tuple[Raw, Raw]]:
+    """Contiguous blocks of both arrays in C order, whatever their strides."""
+    if target.flags.c_contiguous and golden.flags.c_contiguous:
+        target, golden = target.reshape(-1), golden.reshape(-1)
+        for begin in range(0, target.size, BLOCK):
+            end = begin + BLOCK
+            yield (
+                target[begin:end].astype(plan.target, copy=False),
+                golden[begin:end].astype(plan.golden, copy=False),
+            )
+        return
+    first, second = target.flat, golden.flat
+    for begin in range(0, target.size, BLOCK):
+        end = min(begin + BLOCK, target.size)
+        yield (
+            np.asarray(first[begin:end]).astype(plan.target, copy=False),
+            np.asarray(second[begin:end]).astype(plan.golden, copy=False),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Norms:
+    """Sum of t*g and the norms of t, g and d, each divided by a power of two of its own.
+
+    powers: exponents for t, g, d; products is divided by those of t and g
+    """
+
+    products: float
+    target: float
+    golden: float
+    delta: float
+    powers: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def cosine(self) -> float | None:
+        """1.0 for two zero vectors, None where exactly one is zero: no angle exists."""
+        if (self.target == 0.0 and self.golden == 0.0) or self.delta == 0.0:
+            return 1.0
+        if self.target == 0.0 or self.golden == 0.0:
+            return None
+        return min(1.0, max(-1.0, self.products / self.target / self.golden))
+
+    @property
+    def euclidean(self) -> float:
+        return _times_power(self.delta, self.powers[2])
+
+    @property
+    def relative(self) -> float:
+        """Norm of d by norm of g: 0.0 where both are zero, inf where only g is."""
+        if self.golden == 0.0:
+            return 0.0 if self.delta == 0.0 else math.inf
+        return _times_power(self.delta / self.golden, self.powers[2] - self.powers[1])
+
+
+def _times_power(number: float, power: int) -> float:
+    try:
+        return math.ldexp(number, power)
+    except OverflowError:
+        return math.inf
+
+
+def _norms(whole: Partial, target: Raw, golden: Raw, plan: Plan) -> Norms:
+    sums = [whole.targets, whole.goldens]
+    if whole.max_abs > 0:
+        sums.append(whole.differences)
+    if plan.scaled and not all(SMALL_SUM <= value <= LARGE_SUM for value in sums):
+        return _scaled_norms(whole.max_abs, target, golden, plan)
+    return Norms(
+        products=whole.products,
+        target=math.sqrt(whole.targets),
+        golden=math.sqrt(whole.goldens),
+        delta=math.sqrt(whole.differences),
+    )
+
+
+def _scaled_norms(max_abs: float, target: Raw, golden: Raw, plan: Plan) -> Norms:
+    """Norms of float64 data whose squares may leave float64: twice more over the data, scaled by powers of two."""
+    tops = [kernels.largest(first, second, plan) for first, second in _blocks(target, golden, plan)]
+    top_target, top_golden = max(top for top, _ in tops), max(top for _, top in tops)
+    powers = (
+        math.frexp(top_target)[1],
+        math.frexp(top_golden)[1],
+        math.frexp(max_abs)[1] if max_abs < math.inf else math.frexp(max(top_target, top_golden))[1] + 1,
+    )
+    rows = [kernels.scaled_sums(first, second, plan, powers) for first, second in _blocks(target, golden, plan)]
+    products, targets, goldens, deltas = (math.fsum(column) for column in zip(*rows, strict=True))
+    return Norms(
+        products=products,
+        target=math.sqrt(targets),
+        golden=math.sqrt(goldens),
+        delta=math.sqrt(deltas),
+        powers=powers,
+    )
+
+
+def _finish(whole: Partial, norms: Norms, plan: Plan, target: Raw, golden: Raw, *, detail: bool) -> TensorFacts:
+    compared = whole.elements - whole.disagree  # positions finite on both sides, or not finite in the same way
+    usable = whole.elements - whole.excluded
+    several = whole.elements > 1
+    where = tuple(int(place) for place in np.unravel_index(whole.max_at, target.shape)) if whole.max_at >= 0 else None
+    measured = compared > 0
+    return TensorFacts(
+        elements=whole.elements,
+        unequal=whole.unequal,
+        cosine=norms.cosine if measured and several else None,
+        euclidean=norms.euclidean if measured and several else None,
+        max_abs=whole.max_abs if measured else None,
+        max_rel=whole.max_rel if measured else None,
+        ratio_1e3=whole.below_1e3 / compared if measured and several else None,
+        ratio_5e3=whole.below_5e3 / compared if measured and several else None,
+        rel_l2=norms.relative if measured else None,
+        max_ulp=float(whole.max_ulp) if plan.ulp is not None and usable else None,
+        median_ulp=median_ulp(whole.ulps) if plan.ulp is not None else None,
+        nonfinite_target=whole.nonfinite_target,
+        nonfinite_golden=whole.nonfinite_golden,
+        nonfinite_disagree=whole.disagree,
+        worst_index=where,
+        worst_target=None if where is None else _scalar(target[where]),
+        worst_golden=None if where is None else _scalar(golden[where]),
+        abs_histogram=tuple(whole.abs_decades.tolist()) if detail else (),
+        rel_histogram=tuple(whole.rel_decades.tolist()) if detail else (),
+    )
+
+
+def _scalar(value: Any) -> float | int | str:
+    """One element as a plain number, integers exactly; a complex one as text."""
+    dtype = np.asarray(value).dtype
+    if dtype.kind == "c":
+        return str(complex(value))
+    return int(value) if dtype.kind in "biu" or not is_float(dtype) else float(value)
