@@ -1,0 +1,104 @@
+"""The bytes of one regular file, opened so that a hostile path can neither block, escape the dump nor change meaning.
+
+Small files are read, large ones mapped: reading is faster up to some hundred KB and cannot fault when another process cuts
+the file; a map costs the same for a terabyte as for a megabyte. Filling the page table ahead (MADV_POPULATE_READ) was
+measured and buys nothing: a dot product over a mapped gigabyte already runs as fast as over memory, 33 GB/s.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+from dumpscope.errors import TensorError
+from dumpscope.readers.arrays import Bytes
+
+MAPPED_FROM: Final = 1 << 20
+"""File size in bytes from which a file is mapped instead of read."""
+
+_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_WORDS: Final = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def read_bytes(path: Path | str, *, root: Path | str | None = None) -> Bytes:
+    """Whole content of a regular file: `bytes` when small, a read-only map when large.
+
+    root: folder the file must lie in after every symlink is resolved; without it the file itself must not be a symlink.
+    Raises TensorError: missing, refused (not a regular file, outside the root), unreadable. Nothing but a regular file is opened.
+    """
+    name = os.fspath(path)
+    try:
+        real = _contained(name, os.fspath(root)) if root is not None else name
+        _require_regular(os.lstat(real).st_mode)
+        descriptor = os.open(real, _FLAGS)
+        try:
+            status = os.fstat(descriptor)
+            _require_regular(status.st_mode)
+            return _content(descriptor, status.st_size)
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError as error:
+        raise TensorError("the tensor file is missing", kind="missing", hint="copy the whole dump folder") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "the name is not valid"
+        raise TensorError(
+            f"the tensor file cannot be opened: {reason}", kind="unreadable", hint="check its permissions and the disk"
+        ) from error
+
+
+def _content(descriptor: int, size: int) -> Bytes:
+    if size >= MAPPED_FROM:
+        return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+    data = os.read(descriptor, size)
+    if len(data) == size:
+        return data
+    parts = [data]  # a signal or a network file system may hand out less than asked
+    while part := os.read(descriptor, size):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _require_regular(mode: int) -> None:
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISLNK(mode):
+        raise TensorError(
+            "the tensor file is a symbolic link", kind="refused", hint="put the file itself into the dump folder"
+        )
+    word = next((word for test, word in _WORDS if test(mode)), "no regular file")
+    raise TensorError(f"the tensor file is {word}", kind="refused", hint="a dump holds regular files only")
+
+
+def _contained(name: str, root: str) -> str:
+    """The path to open for `name`, with no symlink left in it below the root; raises TensorError when it leads outside."""
+    prefix = root if root.endswith(os.sep) else root + os.sep
+    if name.startswith(prefix):
+        parts = name[len(prefix) :].split(os.sep)
+        if ".." not in parts and not _has_link(prefix, parts):
+            return name
+    real, base = os.path.realpath(name), os.path.realpath(root)
+    if not real.startswith(base if base.endswith(os.sep) else base + os.sep):
+        raise TensorError(
+            "the tensor file leads outside the dump folder",
+            kind="refused",
+            hint="put the file itself into the dump folder",
+        )
+    return real
+
+
+def _has_link(prefix: str, parts: list[str]) -> bool:
+    path = prefix
+    for part in parts:
+        path = os.path.join(path, part)
+        if stat.S_ISLNK(os.lstat(path).st_mode):
+            return True
+    return False

@@ -1,0 +1,206 @@
+"""Files that torch itself wrote come back as torch sees them (tests/data/make_tensors.py)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import mmap
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dumpscope.errors import TensorError
+from dumpscope.readers import mapped_file, torchfile
+from dumpscope.readers.arrays import ELEMENT_TYPES, LoadedTensor
+
+ARCHIVE = Path(__file__).parents[1] / "data" / "tensors.zip"
+with zipfile.ZipFile(ARCHIVE) as _archive:
+    INDEX: dict[str, dict[str, Any]] = json.loads(_archive.read("index.json"))
+TENSORS = [name for name, about in INDEX.items() if "shape" in about]
+TREES = [name for name, about in INDEX.items() if "tree" in about]
+REFUSED = [name for name, about in INDEX.items() if "refused" in about]
+
+
+@pytest.fixture(scope="module")
+def tensors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tensors")
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def assert_is(loaded: LoadedTensor, about: dict[str, Any]) -> None:
+    assert loaded.dtype == about["dtype"]
+    assert loaded.shape == loaded.array.shape == tuple(about["shape"])
+    assert loaded.requires_grad is about["requires_grad"]
+    assert loaded.parameter is about["parameter"]
+    assert not loaded.array.flags.writeable
+    assert loaded.array.dtype.isnative
+    assert hashlib.sha256(np.ascontiguousarray(loaded.array).tobytes()).hexdigest() == about["sha256"]
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_a_tensor_has_the_bytes_torch_sees(tensors: Path, name: str) -> None:
+    assert_is(torchfile.load(tensors / name, root=tensors), INDEX[name])
+
+
+@pytest.mark.parametrize("name", [name for name in TENSORS if "legacy" not in name])
+def test_a_mapped_file_gives_the_same_as_a_read_one(tensors: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped_file, "MAPPED_FROM", 1)
+    assert_is(torchfile.load(tensors / name), INDEX[name])
+
+
+@pytest.mark.parametrize("name", [name for name in TENSORS if "legacy" not in name])
+def test_a_recompressed_file_gives_the_same(tensors: Path, tmp_path: Path, name: str) -> None:
+    packed = tmp_path / "packed.pt"
+    repack(tensors / name, packed, compression=zipfile.ZIP_DEFLATED)
+    assert_is(torchfile.load(packed), INDEX[name])
+
+
+def repack(source: Path, target: Path, *, compression: int, change: dict[str, bytes] | None = None) -> None:
+    """Write the members of a zip again, some with new content ("byteorder" means "<prefix>/byteorder")."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", compression) as new:
+        for member in old.namelist():
+            data = (change or {}).get(member.split("/", 1)[1], old.read(member))
+            new.writestr(member, data)
+
+
+@pytest.mark.parametrize("name", [name for name in TENSORS if "legacy" not in name and INDEX[name]["shape"] != [0, 3]])
+def test_a_big_endian_file_gives_the_same(tensors: Path, tmp_path: Path, name: str) -> None:
+    unit = ELEMENT_TYPES[INDEX[name]["dtype"]].unit
+    if name == "view_dtype.pt":
+        unit = 4
+    with zipfile.ZipFile(tensors / name) as archive:
+        member = next(item for item in archive.namelist() if item.endswith("/data/0"))
+        swapped = np.frombuffer(archive.read(member), f"<u{unit}").byteswap().tobytes()
+    big = tmp_path / "big.pt"
+    repack(tensors / name, big, compression=zipfile.ZIP_STORED, change={"byteorder": b"big", "data/0": swapped})
+    assert_is(torchfile.load(big), INDEX[name])
+
+
+def check_tree(value: Any, about: dict[str, Any]) -> None:
+    ((kind, body),) = about.items()
+    if kind == "tensor":
+        assert_is(value, body)
+    elif kind == "dict":
+        assert type(value) is dict
+        assert list(value) == [key for key, _ in body]
+        for key, item in body:
+            check_tree(value[key], item)
+    elif kind == "value":
+        assert value == body
+        assert type(value) is type(body)
+    else:
+        assert type(value).__name__ == kind
+        assert len(value) == len(body)
+        for item, part in zip(value, body, strict=True):
+            check_tree(item, part)
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_a_container_comes_back_plain_with_tensors_as_leaves(tensors: Path, name: str) -> None:
+    check_tree(torchfile.load_any(tensors / name), INDEX[name]["tree"])
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_a_container_is_not_one_tensor(tensors: Path, name: str) -> None:
+    with pytest.raises(TensorError) as caught:
+        torchfile.load(tensors / name)
+    assert caught.value.kind == "not_a_tensor"
+    assert caught.value.hint
+    assert caught.value.where == str(tensors / name)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_a_plain_tensor_is_turned_down_with_a_remedy(tensors: Path, name: str) -> None:
+    with pytest.raises(TensorError) as caught:
+        torchfile.load(tensors / name)
+    assert caught.value.kind == INDEX[name]["refused"]
+    assert caught.value.hint
+
+
+def test_the_budget_of_a_container_covers_all_its_tensors(tensors: Path) -> None:
+    path = tensors / "list_of_views.pt"
+    assert len(torchfile.load_any(path, budget=64)) == 3  # 24 + 16 + 24 bytes
+    with pytest.raises(TensorError) as caught:
+        torchfile.load_any(path, budget=63)
+    assert caught.value.kind == "over_budget"
+
+
+def test_an_expanded_tensor_stays_as_small_as_its_storage(tensors: Path) -> None:
+    loaded = torchfile.load(tensors / "expanded_float32.pt")
+    assert loaded.array.strides == (4, 0)
+    assert loaded.nbytes == 3 * 1000 * 4
+    conjugated = torchfile.load(tensors / "conj_expanded.pt")
+    assert conjugated.array.strides[1] == 0
+    assert conjugated.notes == ("conjugate bit applied",)
+
+
+def test_a_large_file_is_mapped_and_not_copied(tensors: Path) -> None:
+    array = torchfile.load(tensors / "megabyte.pt").array
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    assert isinstance(base, mmap.mmap)
+
+
+def _real_records(dump_json: Path) -> list[tuple[Path, dict[str, Any]]]:
+    found: list[tuple[Path, dict[str, Any]]] = []
+
+    def walk(value: Any) -> None:
+        if isinstance(value, dict):
+            if "data_name" in value:
+                found.append((dump_json.parent / "dump_tensor_data" / value["data_name"], value))
+            for part in value.values():
+                walk(part)
+        elif isinstance(value, list):
+            for part in value:
+                walk(part)
+
+    walk(json.loads(dump_json.read_text())["data"])
+    return found
+
+
+def test_every_tensor_of_the_real_dumps_has_the_statistics_its_record_states(dumps: Path) -> None:
+    checked = 0
+    for dump_json in sorted([*dumps.rglob("dump.json"), *dumps.rglob("debug.json")]):
+        for path, record in _real_records(dump_json):
+            if not path.exists():
+                continue
+            loaded = torchfile.load(path, root=dumps)
+            assert loaded.dtype == record["dtype"], path
+            assert list(loaded.shape) == record["shape"], path
+            checked += _agrees(loaded.array, record, path)
+    assert checked > 15_000
+
+
+def _agrees(array: np.ndarray[Any, Any], record: dict[str, Any], path: Path) -> int:
+    """Number of stated statistics, each of which the array must bear out."""
+    if array.size == 0 or array.dtype.kind == "c":
+        return 0
+    wide = array if array.dtype.kind in "iu" else array.astype(np.int64 if array.dtype.kind == "b" else np.float64)
+    with np.errstate(all="ignore"):
+        norm = float(np.sqrt(np.square(wide.astype(float)).sum()))
+        largest = float(np.abs(wide.astype(float)).max())
+        ours = {"Max": wide.max(), "Min": wide.min(), "Mean": wide.mean(), "Norm": norm}
+    loose = 1e-2 if array.dtype.name in ("bfloat16", "float16") else 1e-5
+    count = 0
+    for name, number in ours.items():
+        stated = record.get(name)
+        if stated is None or isinstance(stated, str):
+            continue
+        if name == "Norm" and array.ndim == 0:
+            stated = abs(stated)  # msprobe states the value itself as the norm of a scalar
+        if name == "Norm" and ((math.isinf(stated) and norm > 1e19) or (stated == 0 and norm < 1e-22)):
+            continue  # the squares left the range of float32
+        if name in ("Max", "Min"):
+            same = number == stated
+        else:
+            same = math.isclose(number, stated, rel_tol=loose, abs_tol=loose * largest)
+        assert same or (math.isnan(number) and math.isnan(stated)), (path, name, number, stated)
+        count += 1
+    return count
