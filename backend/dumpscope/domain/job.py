@@ -1,0 +1,40 @@
+"""A piece of background work as every layer sees it: durable, with progress, cancellable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
+JobKind = Literal["ingest", "compare", "rejudge"]
+
+FINISHED: Final[frozenset[str]] = frozenset({"done", "failed", "cancelled"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """kind: a key of the runner's job kinds; subject: id of the dump or comparison it works on
+    payload: plain JSON, enough to start again after a crash
+    progress: 0..1; eta: seconds or None where not known yet; version: grows with every change
+    error: the wire form of the error that ended it ({"error", "detail", "hint", "status"})
+    created, started, finished: seconds since the epoch
+    """
+
+    id: str
+    kind: str
+    subject: str
+    status: JobStatus
+    payload: dict[str, Any] = field(default_factory=dict)
+    progress: float = 0.0
+    message: str = ""
+    eta: float | None = None
+    error: dict[str, Any] | None = None
+    cancel: bool = False
+    version: int = 0
+    created: float = 0.0
+    started: float | None = None
+    finished: float | None = None
+
+    @property
+    def over(self) -> bool:
+        return self.status in FINISHED

@@ -1,0 +1,153 @@
+"""Between numpy columns and database rows: states beside numbers, packed flags and histograms, storable text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from dumpscope.domain.facts import ERROR_BINS
+from dumpscope.domain.records import Float64, Int8, Int32, Int64, State, UInt8
+
+DERIVED_SUFFIXES: Final = (".pt", ".npy")
+"""A data name that is the item's own name and one of these is stored as -1 - place here, not as text."""
+
+HISTOGRAM_BINS: Final = len(ERROR_BINS) + 2
+STATE_BITS: Final = 3
+_COUNT_MASK: Final = (1 << 56) - 1
+
+
+def pack_states(states: UInt8) -> Int64:
+    """(n, k) states to (n,) integers, three bits a state, the first lowest; k is at most 10."""
+    shifts = np.arange(states.shape[1], dtype=np.int64) * STATE_BITS
+    packed: Int64 = (states.astype(np.int64) << shifts).sum(axis=1)
+    return packed
+
+
+def unpack_states(packed: Int64, width: int) -> UInt8:
+    """Inverse of pack_states: (n,) to (n, width)."""
+    shifts = np.arange(width, dtype=np.int64) * STATE_BITS
+    return (packed[:, None] >> shifts & 7).astype(np.uint8)
+
+
+def number_columns(values: Float64, states: UInt8) -> list[list[float | None]]:
+    """(n, k) numbers as k lists in which everything not finite is None; the states say what was there."""
+    columns: list[list[float | None]] = []
+    for place in range(values.shape[1]):
+        column: list[float | None] = values[:, place].tolist()
+        for row in np.flatnonzero(states[:, place] != State.FINITE).tolist():
+            column[row] = None
+        columns.append(column)
+    return columns
+
+
+def numbers(columns: Sequence[Sequence[float | None]], states: UInt8) -> Float64:
+    """Inverse of number_columns: absent numbers come back as NaN, infinities as themselves."""
+    if not columns:
+        return np.zeros(states.shape, dtype=np.float64)
+    values = np.stack([np.array(column, dtype=np.float64) for column in columns], axis=1)
+    values[states == State.POS_INF] = np.inf
+    values[states == State.NEG_INF] = -np.inf
+    values[(states == State.NAN) | (states == State.ABSENT)] = np.nan
+    return values
+
+
+def states_of(values: Float64, absent: Any = None) -> UInt8:
+    """State of each number; `absent` is a mask of the same shape."""
+    states = np.full(values.shape, State.FINITE, dtype=np.uint8)
+    states[np.isnan(values)] = State.NAN
+    states[np.isposinf(values)] = State.POS_INF
+    states[np.isneginf(values)] = State.NEG_INF
+    if absent is not None:
+        states[absent] = State.ABSENT
+    return states
+
+
+def number(value: float | None, packed: int, place: int) -> float | None:
+    """One stored number with its state: None where absent, otherwise a float that may be nan or inf."""
+    state = packed >> place * STATE_BITS & 7
+    if state == State.FINITE:
+        return value
+    if state == State.ABSENT:
+        return None
+    return (float("nan"), float("inf"), float("-inf"))[state - State.NAN]
+
+
+def severities(scores: Float64) -> Float64:
+    """Scores as never-null numbers to sort by: -1 where nothing was compared (nan)."""
+    return np.where(np.isnan(scores), -1.0, scores)
+
+
+def scores(severity: Float64) -> Float64:
+    """Inverse of severities."""
+    return np.where(severity < 0, np.nan, severity)
+
+
+def score(severity: float) -> float | None:
+    return None if severity < 0 else severity
+
+
+def pack_flags(equal: Int8, dtype_differs: Int8) -> Int64:
+    return (equal.astype(np.int64) + 1) | (dtype_differs.astype(np.int64) & 1) << 2
+
+
+def unpack_flags(flags: Int64) -> tuple[Int8, Int8]:
+    return ((flags & 3) - 1).astype(np.int8), (flags >> 2 & 1).astype(np.int8)
+
+
+def pack_histograms(absolute: Sequence[int], relative: Sequence[int]) -> bytes | None:
+    """Both histograms as 8 bytes per bin that is not empty: bin number above 56 bits of count. None without histograms."""
+    if not absolute and not relative:
+        return None
+    counts = np.zeros(2 * HISTOGRAM_BINS, dtype=np.uint64)
+    counts[: len(absolute)] = absolute
+    counts[HISTOGRAM_BINS : HISTOGRAM_BINS + len(relative)] = relative
+    filled = np.flatnonzero(counts)
+    packed = filled.astype(np.uint64) << np.uint64(56) | (counts[filled] & np.uint64(_COUNT_MASK))
+    return packed.astype("<u8").tobytes()
+
+
+def unpack_histograms(data: bytes | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Inverse of pack_histograms; two empty tuples where nothing was stored."""
+    if data is None:
+        return (), ()
+    packed = np.frombuffer(data, dtype="<u8")
+    counts = np.zeros(2 * HISTOGRAM_BINS, dtype=np.int64)
+    counts[(packed >> np.uint64(56)).astype(np.int64)] = (packed & np.uint64(_COUNT_MASK)).astype(np.int64)
+    both = counts.tolist()
+    return tuple(both[:HISTOGRAM_BINS]), tuple(both[HISTOGRAM_BINS:])
+
+
+def storable(texts: Sequence[str]) -> list[str]:
+    """Texts that both databases accept: lone surrogates become U+FFFD, NUL becomes U+2400."""
+    try:
+        if b"\0" not in "\n".join(texts).encode():
+            return list(texts)
+    except UnicodeEncodeError:
+        pass
+    return [_storable(text) for text in texts]
+
+
+def _storable(text: str) -> str:
+    clean = text.replace("\0", "\u2400")
+    return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in clean)
+
+
+def to_json(data: Any) -> str:
+    """Compact JSON text for small columns; not finite numbers are refused."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def codes(column: Sequence[int | None], dtype: Any = np.int32) -> Any:
+    """A nullable integer column as an array, -1 where null."""
+    return np.array([-1 if value is None else value for value in column], dtype=dtype)
+
+
+def nullable(column: Int32 | Int64) -> list[int | None]:
+    """An integer column as a list, None where -1."""
+    values: list[int | None] = column.tolist()
+    for row in np.flatnonzero(column < 0).tolist():
+        values[row] = None
+    return values

@@ -1,0 +1,270 @@
+"""The catalogue of comparisons: one row each, their units and their answer."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import Select, delete, select, update
+from sqlalchemy import insert as insert_row
+
+from dumpscope.domain.facts import VERDICT_WORDS, Origin
+from dumpscope.domain.options import Options
+from dumpscope.domain.result import Answer, Counts, FirstNo, Side
+from dumpscope.errors import NotFoundError, Problem, UsageError
+from dumpscope.index import tables
+from dumpscope.index.codec import storable, to_json
+from dumpscope.index.database import Database
+from dumpscope.index.dumps import capped, like, plain
+from dumpscope.index.removal import delete_units, units_of
+
+NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow:
+    """status: pending, running, done, failed or cancelled; target, golden: dump ids; verdict: worst item verdict's word"""
+
+    id: str
+    name: str
+    status: str
+    job: str | None
+    error: dict[str, Any] | None
+    target: str
+    golden: str
+    target_name: str
+    golden_name: str
+    options: Options
+    mode: str | None
+    verdict: str | None
+    answer: Answer | None
+    created: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredUnit:
+    """A unit as stored: `id` names its rows; target and golden are rank_dump ids; counts as in `results.unit_counts`."""
+
+    id: int
+    step: int
+    rank: int
+    target: int
+    golden: int
+    mode: str
+    inferred: bool
+    pairs: int
+    items: int
+    backward: int | None
+    verdict: str
+    counts: dict[str, Any]
+
+
+def create_comparison(database: Database, *, name: str, target: str, golden: str, options: Options) -> str:
+    """Store a new comparison as pending; returns its id. Raises NotFoundError for an unknown dump."""
+    comparison_id = secrets.token_hex(5)
+    with database.write() as connection:
+        serials = {}
+        for dump_id in (target, golden):
+            serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar()
+            if serial is None:
+                raise NotFoundError(f"no dump {dump_id!r}", hint="GET /api/dumps lists them")
+            serials[dump_id] = serial
+        connection.execute(
+            insert_row(tables.comparison).values(
+                id=comparison_id,
+                name=storable([name])[0],
+                status="pending",
+                target=serials[target],
+                golden=serials[golden],
+                options=to_json(options.to_json()),
+                created=time.time(),
+            )
+        )
+    return comparison_id
+
+
+def change_comparison(database: Database, comparison_id: str, **values: Any) -> None:
+    """Set columns; lists and dicts become JSON text."""
+    with database.write() as connection:
+        table = tables.comparison
+        connection.execute(update(table).where(table.c.id == comparison_id).values(**plain(values)))
+
+
+def get_comparison(database: Database, comparison_id: str) -> ComparisonRow:
+    """Raises NotFoundError."""
+    with database.read() as connection:
+        row = connection.execute(_select().where(tables.comparison.c.id == comparison_id)).one_or_none()
+    if row is None:
+        raise NotFoundError(f"no comparison {comparison_id!r}", hint="GET /api/comparisons lists them")
+    return _row(row)
+
+
+def list_comparisons(
+    database: Database, *, q: str = "", after: int | None = None, limit: int = 100
+) -> list[tuple[int, ComparisonRow]]:
+    """Newest first, as (serial, row); see `dumps.list_dumps`."""
+    statement = _select().order_by(tables.comparison.c.serial.desc()).limit(limit)
+    if after is not None:
+        statement = statement.where(tables.comparison.c.serial < after)
+    if q:
+        statement = statement.where(tables.comparison.c.name.ilike(like(q), escape="\\"))
+    with database.read() as connection:
+        return [(row.serial, _row(row)) for row in connection.execute(statement)]
+
+
+def delete_comparison(database: Database, comparison_id: str) -> None:
+    """Remove a comparison and its rows."""
+    clear_comparison(database, comparison_id)
+    with database.write() as connection:
+        connection.execute(delete(tables.comparison).where(tables.comparison.c.id == comparison_id))
+
+
+def clear_comparison(database: Database, comparison_id: str) -> None:
+    """Remove the units and the answer, so that comparing can start over."""
+    with database.write() as connection:
+        found = select(tables.comparison.c.serial).where(tables.comparison.c.id == comparison_id)
+        serial = connection.execute(found).scalar()
+        if serial is None:
+            return
+        delete_units(connection, units_of(connection, serial))
+        connection.execute(
+            update(tables.comparison)
+            .where(tables.comparison.c.serial == serial)
+            .values(answer=None, verdict=None, mode=None)
+        )
+
+
+def stored_units(database: Database, comparison_id: str) -> list[StoredUnit]:
+    """Units of a comparison by step and rank."""
+    statement = (
+        select(tables.unit)
+        .join(tables.comparison, tables.comparison.c.serial == tables.unit.c.comparison)
+        .where(tables.comparison.c.id == comparison_id)
+        .order_by(tables.unit.c.step, tables.unit.c.rank)
+    )
+    with database.read() as connection:
+        return [
+            StoredUnit(
+                id=row.id,
+                step=row.step,
+                rank=row.rank,
+                target=row.target,
+                golden=row.golden,
+                mode=row.mode,
+                inferred=bool(row.inferred),
+                pairs=row.pairs,
+                items=row.items,
+                backward=row.backward,
+                verdict=VERDICT_WORDS[row.verdict],
+                counts=json.loads(row.counts),
+            )
+            for row in connection.execute(statement)
+        ]
+
+
+def find_unit(database: Database, comparison_id: str, step: int | None, rank: int | None) -> StoredUnit:
+    """The unit asked for, the first one where a number is left out; raises NotFoundError that lists what there is."""
+    units = stored_units(database, comparison_id)
+    for unit in units:
+        if step in (None, unit.step) and rank in (None, unit.rank):
+            return unit
+    if not units:
+        get_comparison(database, comparison_id)
+        raise NotFoundError("the comparison has no result yet", hint="wait for its job")
+    known = ", ".join(f"step {unit.step} rank {unit.rank}" for unit in units[:20])
+    raise NotFoundError(f"the comparison has no step {step} rank {rank}", hint=f"it has {known}")
+
+
+def store_answer(database: Database, comparison_id: str, answer: Answer) -> None:
+    """Keep the answer with the comparison and mark it done."""
+    counts = answer.counts
+    if counts.no:
+        verdict = "no"
+    elif counts.warning:
+        verdict = "warning"
+    else:
+        verdict = "yes" if counts.yes else "n/a"
+    data = asdict(answer)
+    data["problems"] = capped(data["problems"])
+    change_comparison(
+        database,
+        comparison_id,
+        answer=to_json(encode(data)),
+        mode=answer.mode,
+        verdict=verdict,
+        status="done",
+        error=None,
+    )
+
+
+def encode(data: Any) -> Any:
+    """Plain data with not finite floats as the words that travel: "nan", "inf", "-inf"."""
+    if isinstance(data, float) and not math.isfinite(data):
+        return "nan" if math.isnan(data) else ("inf" if data > 0 else "-inf")
+    if isinstance(data, dict):
+        return {key: encode(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [encode(value) for value in data]
+    return data
+
+
+def _answer(text: str | None) -> Answer | None:
+    if not text:
+        return None
+    data = json.loads(text)
+    first = data["first_no"]
+    if first is not None:
+        first["metrics"] = {name: NOT_FINITE.get(value, value) for name, value in first["metrics"].items()}
+    return Answer(
+        mode=data["mode"],
+        policy=data["policy"],
+        target=Side(**data["target"]),
+        golden=Side(**data["golden"]),
+        counts=Counts(**data["counts"]),
+        first_no=FirstNo(**first) if first else None,
+        origins=[Origin(**origin) for origin in data["origins"]],
+        settings=data["settings"],
+        problems=[Problem(**problem) for problem in data["problems"]],
+    )
+
+
+def _select() -> Select[Any]:
+    target, golden = tables.dump.alias("target_dump"), tables.dump.alias("golden_dump")
+    return (
+        select(
+            tables.comparison,
+            target.c.id.label("target_id"),
+            golden.c.id.label("golden_id"),
+            target.c.name.label("target_name"),
+            golden.c.name.label("golden_name"),
+        )
+        .join(target, target.c.serial == tables.comparison.c.target)
+        .join(golden, golden.c.serial == tables.comparison.c.golden)
+    )
+
+
+def _row(row: Any) -> ComparisonRow:
+    try:
+        options = Options.from_json(json.loads(row.options))
+    except UsageError:  # an option of another version
+        options = Options()
+    return ComparisonRow(
+        id=row.id,
+        name=row.name,
+        status=row.status,
+        job=row.job,
+        error=json.loads(row.error) if row.error else None,
+        target=row.target_id,
+        golden=row.golden_id,
+        target_name=row.target_name,
+        golden_name=row.golden_name,
+        options=options,
+        mode=row.mode,
+        verdict=row.verdict,
+        answer=_answer(row.answer),
+        created=row.created,
+    )

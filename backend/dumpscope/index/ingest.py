@@ -1,0 +1,172 @@
+"""Store one rank of a dump: header, tree entries with their nodes, leaf records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, select
+from sqlalchemy import insert as insert_row
+
+from dumpscope.domain.records import ROLE_WORDS, Int32, Int64, RankDump, Role
+from dumpscope.errors import LimitError
+from dumpscope.index import tables
+from dumpscope.index.codec import DERIVED_SUFFIXES, nullable, number_columns, pack_states, storable, to_json
+from dumpscope.index.database import Database, insert
+from dumpscope.index.removal import delete_ranks
+from dumpscope.index.rollup import children_counts, sound_parents, subtree_sums
+from dumpscope.index.texts import intern_stacks, intern_texts
+
+
+def store_dump_rank(database: Database, dump_id: str, dump: RankDump) -> int:
+    """Store (or store again) one rank of the dump `dump_id`; returns its rank_dump id.
+
+    A rank without a number counts as rank 0. Raises LimitError past 2**28 records.
+    """
+    if max(len(dump.items), len(dump.tree)) > tables.NUMBER_MASK:
+        raise LimitError(f"more than {tables.NUMBER_MASK} records in one rank", where=dump.ref.dump_json)
+    rank = dump.ref.rank if dump.ref.rank is not None else 0
+    with database.write() as connection:
+        serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar_one()
+        again = select(tables.rank_dump.c.id).where(
+            tables.rank_dump.c.dump == serial,
+            tables.rank_dump.c.step == dump.ref.step,
+            tables.rank_dump.c.rank == rank,
+        )
+        delete_ranks(connection, list(connection.execute(again).scalars()))
+        return _store(connection, serial, rank, dump)
+
+
+def _store(connection: Connection, serial: int, rank: int, dump: RankDump) -> int:
+    wide = [[item, statistic, hex(value)] for (item, statistic), value in dump.items.wide.items()]
+    result = connection.execute(
+        insert_row(tables.rank_dump).values(
+            dump=serial,
+            step=dump.ref.step,
+            rank=rank,
+            place=to_json(asdict(dump.ref)),
+            header=to_json(asdict(dump.header)),
+            inferred=int(dump.tree.inferred),
+            nodes=len(dump.nodes),
+            entries=len(dump.tree),
+            items=len(dump.items),
+            wide=to_json(wide),
+            problems=to_json([asdict(problem) for problem in dump.problems]),
+        )
+    )
+    owner = int(result.inserted_primary_key[0])  # type: ignore[index]
+    _store_entries(connection, owner, dump)
+    _store_items(connection, owner, dump)
+    return owner
+
+
+def _store_entries(connection: Connection, owner: int, dump: RankDump) -> None:
+    nodes, tree = dump.nodes, dump.tree
+    size, dumped = len(tree), len(nodes)
+    parent, depth = sound_parents(tree.parent, tree.order)
+    is_node = (np.arange(size) < dumped).astype(np.int64)[:, None]
+    labels = take(intern_texts(connection, nodes.labels), nodes.label)
+    stacks = take(intern_stacks(connection, nodes.stacks), nodes.stack)
+    counts = np.bincount(dump.items.node, minlength=dumped)[:dumped].astype(np.int64)
+    virtual: list[Any] = [None] * (size - dumped)
+    base = tables.key(owner)
+    insert(
+        connection,
+        tables.entry,
+        [
+            range(base, base + size),
+            parent_keys(owner, parent),
+            tree.order.tolist(),
+            storable(tree.names),
+            nodes.kind.tolist() + virtual,
+            nodes.direction.tolist() + virtual,
+            nullable(labels) + virtual,
+            nodes.index.tolist() + virtual,
+            nullable(stacks) + virtual,
+            nullable(nodes.micro) + virtual,
+            children_counts(parent).tolist(),
+            subtree_sums(parent, depth, is_node)[:, 0].tolist(),
+            (np.cumsum(counts) - counts).tolist() + virtual,
+            counts.tolist() + virtual,
+        ],
+    )
+
+
+def _store_items(connection: Connection, owner: int, dump: RankDump) -> None:
+    items = dump.items
+    base = tables.key(owner)
+    shapes = [to_json(list(shape)) for shape in items.shapes]
+    hashes = [*storable(items.hashes), None]
+    insert(
+        connection,
+        tables.item,
+        [
+            range(base, base + len(items)),
+            items.node.tolist(),
+            items.role.tolist(),
+            items.kind.tolist(),
+            nullable(take(intern_texts(connection, items.paths), items.path)),
+            nullable(take(intern_texts(connection, items.types), items.type)),
+            nullable(take(intern_texts(connection, items.dtypes), items.dtype)),
+            nullable(take(intern_texts(connection, shapes), items.shape)),
+            *number_columns(items.stats, items.stat_state),
+            pack_states(items.stat_state).tolist(),
+            nullable(items.requires_grad.astype(np.int32)),
+            [hashes[code] for code in items.hash.tolist()],
+            nullable(take(intern_texts(connection, items.values), items.value)),
+            _data_names(connection, dump),
+        ],
+    )
+
+
+def _data_names(connection: Connection, dump: RankDump) -> list[int | None]:
+    """Text ids of the data names; the usual ones, which follow from the item's own name, as small negative numbers."""
+    items = dump.items
+    known = items.data_name.tolist()
+    stored: list[int | None] = [None] * len(known)
+    if not (items.data_name >= 0).any():
+        return stored
+    odd: dict[int, list[int]] = {}
+    for item, (code, derived) in enumerate(zip(known, derived_names(dump), strict=True)):
+        if code < 0:
+            continue
+        name = items.data_names[code]
+        for place, suffix in enumerate(DERIVED_SUFFIXES):
+            if name == derived + suffix:
+                stored[item] = -1 - place
+                break
+        else:
+            odd.setdefault(code, []).append(item)
+    ids = intern_texts(connection, [items.data_names[code] for code in odd])
+    for number, rows in zip(ids.tolist(), odd.values(), strict=True):
+        for item in rows:
+            stored[item] = number
+    return stored
+
+
+def derived_names(dump: RankDump) -> Iterator[str]:
+    """The name each item has by its place: node, role and path (see domain.records.item_name)."""
+    items, names, paths = dump.items, dump.nodes.names, dump.items.paths
+    for node, role, path in zip(items.node.tolist(), items.role.tolist(), items.path.tolist(), strict=True):
+        yield derived_name(names[node], role, paths[path] if path >= 0 else "")
+
+
+def derived_name(node: str, role: int, path: str) -> str:
+    if role in (Role.GRADIENT, Role.DEBUG):
+        return f"{node}.{path}" if path else node
+    return f"{node}.{ROLE_WORDS[Role.INPUT] if role == Role.KWARG else ROLE_WORDS[role]}.{path}"
+
+
+def take(ids: Int64, codes: Int32) -> Int64:
+    """ids[codes], with -1 kept."""
+    if not len(ids):
+        return np.full(len(codes), -1, dtype=np.int64)
+    return np.where(codes < 0, -1, ids[codes])
+
+
+def parent_keys(owner: int, parent: Int32) -> list[int]:
+    """Stored form of parent numbers: the parent's key, -owner at the top."""
+    keys: list[int] = np.where(parent < 0, -owner, parent.astype(np.int64) | owner << tables.KEY_BITS).tolist()
+    return keys

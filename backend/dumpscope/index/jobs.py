@@ -1,0 +1,146 @@
+"""The job table: what the runner keeps of its work, so that it survives a crash."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, func, select, update
+from sqlalchemy import insert as insert_row
+
+from dumpscope.domain.job import FINISHED, Job
+from dumpscope.errors import NotFoundError
+from dumpscope.index import tables
+from dumpscope.index.codec import to_json
+from dumpscope.index.database import Database
+from dumpscope.index.dumps import plain
+
+
+class JobTable:
+    """Stores jobs; every change raises the job's version."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, kind: str, subject: str, payload: dict[str, Any]) -> Job:
+        job_id = secrets.token_hex(5)
+        with self._database.write() as connection:
+            connection.execute(
+                insert_row(tables.job).values(
+                    id=job_id,
+                    kind=kind,
+                    subject=subject,
+                    status="queued",
+                    payload=to_json(payload),
+                    progress=0.0,
+                    message="",
+                    cancel=0,
+                    version=1,
+                    created=time.time(),
+                )
+            )
+        return self.get(job_id)
+
+    def get(self, job_id: str) -> Job:
+        """Raises NotFoundError."""
+        with self._database.read() as connection:
+            row = connection.execute(select(tables.job).where(tables.job.c.id == job_id)).one_or_none()
+        if row is None:
+            raise NotFoundError(f"no job {job_id!r}", hint="GET /api/jobs lists them")
+        return _row(row)
+
+    def list(self, *, after: int | None = None, limit: int = 100, unfinished: bool = False) -> list[tuple[int, Job]]:
+        """Newest first, as (serial, job); `after` is the serial of the last one seen."""
+        statement = select(tables.job).order_by(tables.job.c.serial.desc()).limit(limit)
+        if after is not None:
+            statement = statement.where(tables.job.c.serial < after)
+        if unfinished:
+            statement = statement.where(tables.job.c.status.not_in(FINISHED))
+        with self._database.read() as connection:
+            return [(row.serial, _row(row)) for row in connection.execute(statement)]
+
+    def count(self) -> int:
+        with self._database.read() as connection:
+            return int(connection.execute(select(func.count()).select_from(tables.job)).scalar_one())
+
+    def claim(self) -> Job | None:
+        """Take the oldest queued job and mark it running; None when there is none."""
+        with self._database.write() as connection:
+            oldest = select(tables.job).where(tables.job.c.status == "queued").order_by(tables.job.c.serial).limit(1)
+            row = connection.execute(oldest).one_or_none()
+            if row is None:
+                return None
+            _change(connection, row.id, status="running", started=time.time(), progress=0.0, message="starting")
+        return self.get(row.id)
+
+    def change(self, job_id: str, **values: Any) -> None:
+        """Set columns of a job; a dict becomes JSON text."""
+        with self._database.write() as connection:
+            _change(connection, job_id, **plain(values))
+
+    def finish(self, job_id: str, status: str, error: dict[str, Any] | None = None) -> None:
+        """Mark the job over, whatever it was."""
+        done: dict[str, Any] = {"progress": 1.0, "message": ""} if status == "done" else {}
+        self.change(job_id, status=status, error=error, finished=time.time(), eta=None, **done)
+
+    def cancel(self, job_id: str) -> Job:
+        """Ask a running job to stop, end a queued one; one that is over stays as it is."""
+        with self._database.write() as connection:
+            row = connection.execute(select(tables.job.c.status).where(tables.job.c.id == job_id)).one_or_none()
+            if row is not None and row.status == "queued":
+                _change(connection, job_id, status="cancelled", cancel=1, finished=time.time())
+            elif row is not None and row.status == "running":
+                _change(connection, job_id, cancel=1, message="cancelling")
+        return self.get(job_id)
+
+    def cancelled(self, job_id: str) -> bool:
+        with self._database.read() as connection:
+            return bool(connection.execute(select(tables.job.c.cancel).where(tables.job.c.id == job_id)).scalar())
+
+    def requeue(self) -> Sequence[str]:
+        """Put jobs that a crash left running back in the queue (those asked to stop end); returns their ids."""
+        with self._database.write() as connection:
+            rows = connection.execute(
+                select(tables.job.c.id, tables.job.c.cancel).where(tables.job.c.status == "running")
+            )
+            left = rows.all()
+            for row in left:
+                if row.cancel:
+                    _change(connection, row.id, status="cancelled", finished=time.time())
+                else:
+                    _change(connection, row.id, status="queued", progress=0.0, message="restarted", eta=None)
+        return [row.id for row in left]
+
+    def versions(self, job_ids: Sequence[str]) -> dict[str, int]:
+        with self._database.read() as connection:
+            rows = connection.execute(
+                select(tables.job.c.id, tables.job.c.version).where(tables.job.c.id.in_(list(job_ids)))
+            )
+            return {row.id: row.version for row in rows}
+
+
+def _change(connection: Connection, job_id: str, **values: Any) -> None:
+    table = tables.job
+    connection.execute(update(table).where(table.c.id == job_id).values(version=table.c.version + 1, **values))
+
+
+def _row(row: Any) -> Job:
+    return Job(
+        id=row.id,
+        kind=row.kind,
+        subject=row.subject,
+        status=row.status,
+        payload=json.loads(row.payload),
+        progress=row.progress,
+        message=row.message,
+        eta=row.eta,
+        error=json.loads(row.error) if row.error else None,
+        cancel=bool(row.cancel),
+        version=row.version,
+        created=row.created,
+        started=row.started,
+        finished=row.finished,
+    )

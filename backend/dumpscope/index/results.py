@@ -1,0 +1,322 @@
+"""Store what a comparison found: one unit (step and rank) at a time, then the answer over all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, select
+from sqlalchemy import insert as insert_row
+from sqlalchemy import update as update_rows
+
+from dumpscope.domain.facts import (
+    CLASS_WORDS,
+    VERDICT_WORDS,
+    Class,
+    Facts,
+    ItemOpinions,
+    NodeOpinions,
+    Verdict,
+)
+from dumpscope.domain.records import Direction, Int8, Int64, State
+from dumpscope.domain.result import Unit
+from dumpscope.index import tables
+from dumpscope.index.codec import (
+    nullable,
+    number_columns,
+    pack_flags,
+    pack_histograms,
+    pack_states,
+    severities,
+    storable,
+    to_json,
+)
+from dumpscope.index.database import Database, insert, update
+from dumpscope.index.errors_behind import node_errors
+from dumpscope.index.ingest import parent_keys, take
+from dumpscope.index.removal import delete_units
+from dumpscope.index.rollup import children_counts, sound_parents, subtree_sums
+from dumpscope.index.texts import intern_texts
+
+OPINION_COLUMNS = ("verdict", "cls", "in_score", "severity", "yes", "na", "warning", "no")
+ROLLUP_COLUMNS = ("yes", "na", "warning", "no", "origin")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitSides:
+    """Where the two ranks of a unit are stored."""
+
+    target: int
+    golden: int
+
+
+def store_unit(database: Database, comparison_id: str, unit: Unit, sides: UnitSides) -> int:
+    """Store (or store again) one unit of a comparison; returns its unit id."""
+    with database.write() as connection:
+        serial = comparison_serial(connection, comparison_id)
+        again = select(tables.unit.c.id).where(
+            tables.unit.c.comparison == serial, tables.unit.c.step == unit.step, tables.unit.c.rank == unit.rank
+        )
+        delete_units(connection, list(connection.execute(again).scalars()))
+        directions = _of_nodes(unit, unit.target.nodes.direction, unit.golden.nodes.direction)
+        backward = np.flatnonzero(directions == Direction.BACKWARD)
+        result = connection.execute(
+            insert_row(tables.unit).values(
+                comparison=serial,
+                step=unit.step,
+                rank=unit.rank,
+                target=sides.target,
+                golden=sides.golden,
+                mode=unit.mode,
+                inferred=int(unit.tree.inferred),
+                pairs=len(unit.pairs),
+                items=len(unit.items),
+                backward=int(backward[0]) if len(backward) else None,
+                verdict=_worst(unit.node_opinions.verdict),
+                counts=unit_counts(unit.node_opinions),
+                problems=to_json([asdict(problem) for problem in unit.problems]),
+            )
+        )
+        owner = int(result.inserted_primary_key[0])  # type: ignore[index]
+        _store_nodes(connection, owner, unit, directions)
+        _store_places(connection, owner, unit)
+        _store_items(connection, owner, unit)
+        _store_tensors(connection, owner, unit.facts)
+    return owner
+
+
+def update_opinions(database: Database, unit_id: int, old: Unit, items: ItemOpinions, nodes: NodeOpinions) -> None:
+    """Replace the opinions of a stored unit; `old` is the unit as loaded, only rows that differ are written."""
+    base = tables.key(unit_id)
+    before, severity = old.item_opinions, severities(items.score)
+    changed = np.flatnonzero(
+        (before.verdict != items.verdict) | (before.rule != items.rule) | (severities(before.score) != severity)
+    )
+    with database.write() as connection:
+        update(
+            connection,
+            tables.item_pair,
+            ("verdict", "rule", "severity"),
+            [items.verdict[changed].tolist(), items.rule[changed].tolist(), severity[changed].tolist()],
+            (changed + base).tolist(),
+        )
+        new_nodes = _opinion_columns(old, items, nodes)
+        old_nodes = _opinion_columns(old, old.item_opinions, old.node_opinions)
+        _update_changed(connection, tables.node_pair, OPINION_COLUMNS, old_nodes, new_nodes, base)
+        places = _rollups(old, nodes)
+        _update_changed(
+            connection, tables.place, ROLLUP_COLUMNS, list(_rollups(old, old.node_opinions).T), list(places.T), base
+        )
+        connection.execute(
+            update_rows(tables.unit)
+            .where(tables.unit.c.id == unit_id)
+            .values(verdict=_worst(nodes.verdict), counts=unit_counts(nodes))
+        )
+
+
+def comparison_serial(connection: Connection, comparison_id: str) -> int:
+    found = select(tables.comparison.c.serial).where(tables.comparison.c.id == comparison_id)
+    return int(connection.execute(found).scalar_one())
+
+
+def unit_counts(nodes: NodeOpinions) -> str:
+    """JSON of node pairs by verdict and by class."""
+    by_verdict = Counter(nodes.verdict.tolist())
+    by_class = Counter(nodes.cls.tolist())
+    return to_json(
+        {
+            **{word: by_verdict.get(code, 0) for code, word in enumerate(VERDICT_WORDS)},
+            "classes": {word: by_class.get(code, 0) for code, word in enumerate(CLASS_WORDS)},
+        }
+    )
+
+
+def _worst(verdicts: Int8) -> int:
+    return int(verdicts.max()) if len(verdicts) else int(Verdict.NA)
+
+
+def _of_nodes(unit: Unit, target: Any, golden: Any) -> Any:
+    """A node column of both sides as a column of node pairs: the target's, the golden's where there is no target."""
+    has = unit.pairs.target >= 0
+    found = np.full(len(unit.pairs), -1, dtype=np.int64)
+    found[has] = target[unit.pairs.target[has]]
+    found[~has] = golden[unit.pairs.golden[~has]]
+    return found
+
+
+def roles_of(unit: Unit) -> Int8:
+    """Role of each item pair, from the target where it has one; shape (items,)."""
+    has = unit.items.target >= 0
+    roles = np.zeros(len(unit.items), dtype=np.int8)
+    roles[has] = unit.target.items.role[unit.items.target[has]]
+    roles[~has] = unit.golden.items.role[unit.items.golden[~has]]
+    return roles
+
+
+def _opinion_columns(unit: Unit, items: ItemOpinions, nodes: NodeOpinions) -> list[Any]:
+    """Columns of OPINION_COLUMNS as arrays."""
+    counts = np.zeros((len(unit.pairs), len(Verdict)), dtype=np.int64)
+    np.add.at(counts, (unit.items.pair, items.verdict), 1)
+    by_verdict = [counts[:, code] for code in (Verdict.YES, Verdict.NA, Verdict.WARNING, Verdict.NO)]
+    return [nodes.verdict, nodes.cls, severities(nodes.in_score), severities(nodes.out_score), *by_verdict]
+
+
+def _store_nodes(connection: Connection, owner: int, unit: Unit, directions: Int64) -> None:
+    pairs, size = unit.pairs, len(unit.pairs)
+    target_names, golden_names = storable(unit.target.nodes.names), storable(unit.golden.nodes.names)
+    names, others = [], []
+    for target, golden in zip(pairs.target.tolist(), pairs.golden.tolist(), strict=True):
+        name = target_names[target] if target >= 0 else golden_names[golden]
+        names.append(name)
+        others.append(golden_names[golden] if target >= 0 and golden >= 0 and golden_names[golden] != name else None)
+    entries = np.zeros(size, dtype=np.int64)
+    real = np.flatnonzero(unit.tree.pair >= 0)
+    entries[unit.tree.pair[real]] = real
+    labels = _of_nodes(
+        unit,
+        take(intern_texts(connection, unit.target.nodes.labels), unit.target.nodes.label),
+        take(intern_texts(connection, unit.golden.nodes.labels), unit.golden.nodes.label),
+    )
+    opinions = [column.tolist() for column in _opinion_columns(unit, unit.item_opinions, unit.node_opinions)]
+    errors, error_states = node_errors(size, unit.items, roles_of(unit), unit.facts)
+    counts = np.bincount(unit.items.pair, minlength=size)[:size]
+    base = tables.key(owner)
+    insert(
+        connection,
+        tables.node_pair,
+        [
+            range(base, base + size),
+            nullable(pairs.target),
+            nullable(pairs.golden),
+            pairs.method.tolist(),
+            pairs.confidence.tolist(),
+            names,
+            others,
+            _of_nodes(unit, unit.target.nodes.kind, unit.golden.nodes.kind).tolist(),
+            directions.tolist(),
+            nullable(labels),
+            *opinions[:4],
+            *number_columns(errors, error_states),
+            pack_states(error_states).tolist(),
+            entries.tolist(),
+            (np.cumsum(counts) - counts).tolist(),
+            counts.tolist(),
+            *opinions[4:],
+        ],
+    )
+
+
+def _rollups(unit: Unit, nodes: NodeOpinions) -> Int64:
+    """(places, 5) node pairs below each place by ROLLUP_COLUMNS."""
+    parent, depth = sound_parents(unit.tree.parent, unit.tree.order)
+    own = np.zeros((len(unit.tree), len(ROLLUP_COLUMNS)), dtype=np.int64)
+    real = np.flatnonzero(unit.tree.pair >= 0)
+    pairs = unit.tree.pair[real]
+    for place, code in enumerate((Verdict.YES, Verdict.NA, Verdict.WARNING, Verdict.NO)):
+        own[real, place] = nodes.verdict[pairs] == code
+    own[real, 4] = nodes.cls[pairs] == Class.ORIGIN
+    return subtree_sums(parent, depth, own)
+
+
+def _store_places(connection: Connection, owner: int, unit: Unit) -> None:
+    tree, size = unit.tree, len(unit.tree)
+    parent, _depth = sound_parents(tree.parent, tree.order)
+    names = storable(tree.names)
+    virtual = (tree.pair < 0).tolist()
+    base = tables.key(owner)
+    insert(
+        connection,
+        tables.place,
+        [
+            range(base, base + size),
+            parent_keys(owner, parent),
+            tree.order.tolist(),
+            nullable(tree.pair),
+            [name if lone else None for name, lone in zip(names, virtual, strict=True)],
+            children_counts(parent).tolist(),
+            *_rollups(unit, unit.node_opinions).T.tolist(),
+        ],
+    )
+
+
+def _store_items(connection: Connection, owner: int, unit: Unit) -> None:
+    items, facts, size = unit.items, unit.facts, len(unit.items)
+    base = tables.key(owner)
+    insert(
+        connection,
+        tables.item_pair,
+        [
+            range(base, base + size),
+            items.pair.tolist(),
+            nullable(items.target),
+            nullable(items.golden),
+            facts.outcome.tolist(),
+            pack_flags(facts.equal, facts.dtype_differs).tolist(),
+            *number_columns(facts.diff, facts.diff_state),
+            *number_columns(facts.rel, facts.rel_state),
+            pack_states(np.concatenate([facts.diff_state, facts.rel_state], axis=1)).tolist(),
+            unit.item_opinions.verdict.tolist(),
+            unit.item_opinions.rule.tolist(),
+            severities(unit.item_opinions.score).tolist(),
+        ],
+    )
+    rows = sorted(facts.errors)
+    insert(
+        connection,
+        tables.item_error,
+        [[base + row for row in rows], storable([facts.errors[row] for row in rows])],
+    )
+
+
+def _store_tensors(connection: Connection, owner: int, facts: Facts) -> None:
+    """Rows only for item pairs of which something beyond the statistics is known."""
+    counts = [facts.elements, facts.unequal, facts.nonfinite_target, facts.nonfinite_golden, facts.nonfinite_disagree]
+    known = (facts.tensor_state != State.ABSENT).any(axis=1)
+    for column in counts:
+        known |= column >= 0
+    for row in facts.details:
+        known[row] = True
+    rows = np.flatnonzero(known)
+    worst: list[str | None] = []
+    histograms: list[bytes | None] = []
+    for row in rows.tolist():
+        detail = facts.details.get(row)
+        if detail is None or detail.worst_index is None:
+            worst.append(None)
+        else:
+            worst.append(
+                to_json([list(detail.worst_index), _scalar(detail.worst_target), _scalar(detail.worst_golden)])
+            )
+        histograms.append(None if detail is None else pack_histograms(detail.abs_histogram, detail.rel_histogram))
+    base = tables.key(owner)
+    insert(
+        connection,
+        tables.tensor_fact,
+        [
+            (rows + base).tolist(),
+            *number_columns(facts.tensor[rows], facts.tensor_state[rows]),
+            pack_states(facts.tensor_state[rows]).tolist(),
+            *[nullable(column[rows]) for column in counts],
+            worst,
+            histograms,
+        ],
+    )
+
+
+def _scalar(value: float | int | str | None) -> float | int | str | None:
+    """A worst value as JSON keeps it: not finite floats as words."""
+    if isinstance(value, float) and not np.isfinite(value):
+        return "nan" if np.isnan(value) else ("inf" if value > 0 else "-inf")
+    return value
+
+
+def _update_changed(
+    connection: Connection, table: Any, names: tuple[str, ...], old: list[Any], new: list[Any], base: int
+) -> None:
+    differs = np.zeros(len(new[0]), dtype=bool)
+    for before, after in zip(old, new, strict=True):
+        differs |= before != after
+    rows = np.flatnonzero(differs)
+    update(connection, table, names, [column[rows].tolist() for column in new], (rows + base).tolist())

@@ -1,0 +1,327 @@
+"""The tables, for SQLite and PostgreSQL alike.
+
+A row that belongs to a rank of a dump or to a unit of a comparison (one step and rank) has the primary key
+`owner << KEY_BITS | number`: the number is the row's place in the columns of `domain`, so a range of keys is one owner's rows in
+order, no second index is needed for it, and joins are arithmetic. Text that repeats lies once in `text`, stacks once in `stack`
+as lists of frame ids. A float that may be not finite has a state beside it (three bits each in `*states`, see
+`codec.pack_states`): SQLite turns NaN into NULL, and NaN is not the same as absent.
+`severity` is never null: a score, -1 where nothing was compared.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+KEY_BITS: Final = 28
+"""Rows of one owner at most 2**28; owners at most 2**25, so that keys stay exact in JavaScript."""
+
+NUMBER_MASK: Final = (1 << KEY_BITS) - 1
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+Key = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def key(owner: int, number: int = 0) -> int:
+    """Primary key of an owner's row."""
+    return owner << KEY_BITS | number
+
+
+def key_range(owner: int) -> tuple[int, int]:
+    """First and last key that an owner's rows can have (for BETWEEN)."""
+    return owner << KEY_BITS, owner << KEY_BITS | NUMBER_MASK
+
+
+text = Table(
+    "text",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=True),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("text", Text, nullable=False),
+)
+
+stack = Table(
+    "stack",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=True),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("frames", Text, nullable=False),  # JSON list of text ids, innermost first
+)
+
+dump = Table(
+    "dump",
+    metadata,
+    Column("serial", Key, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("owned", SmallInteger, nullable=False),  # 1: its files lie in the data folder and go when it is deleted
+    Column("status", String(16), nullable=False),
+    Column("job", String(32)),
+    Column("error", Text),
+    Column("framework", Text),
+    Column("task", Text),
+    Column("level", Text),
+    Column("summary", Text),
+    Column("steps", Text, nullable=False),
+    Column("ranks", Text, nullable=False),
+    Column("nodes", Integer, nullable=False),
+    Column("items", Integer, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("problems", Text, nullable=False),
+)
+
+rank_dump = Table(
+    "rank_dump",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=True),
+    Column("dump", BigInteger, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("place", Text, nullable=False),  # JSON of RankRef
+    Column("header", Text, nullable=False),  # JSON of Header
+    Column("inferred", SmallInteger, nullable=False),
+    Column("nodes", Integer, nullable=False),
+    Column("entries", Integer, nullable=False),
+    Column("items", Integer, nullable=False),
+    Column("wide", Text, nullable=False),  # JSON [[item, statistic, "integer"], ...]
+    Column("problems", Text, nullable=False),
+    UniqueConstraint("dump", "step", "rank"),
+)
+
+entry = Table(
+    "entry",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),
+    Column("parent", BigInteger, nullable=False),  # key of the parent entry, -rank_dump.id at the top
+    Column("seq", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("kind", SmallInteger),  # null: a virtual entry
+    Column("direction", SmallInteger),
+    Column("label", BigInteger),
+    Column("call", Integer),
+    Column("stack", BigInteger),
+    Column("micro", Integer),
+    Column("children", Integer, nullable=False),
+    Column("size", Integer, nullable=False),  # dumped nodes in the subtree
+    Column("first_item", Integer),
+    Column("item_count", Integer),
+    Index(None, "parent", "seq"),
+    Index(None, "name", "id"),
+)
+
+item = Table(
+    "item",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),
+    Column("node", Integer, nullable=False),
+    Column("role", SmallInteger, nullable=False),
+    Column("kind", SmallInteger, nullable=False),
+    Column("path", BigInteger),
+    Column("type", BigInteger),
+    Column("dtype", BigInteger),
+    Column("shape", BigInteger),
+    Column("max", Double),
+    Column("min", Double),
+    Column("mean", Double),
+    Column("norm", Double),
+    Column("states", Integer, nullable=False),
+    Column("requires_grad", SmallInteger),
+    Column("hash", Text),
+    Column("value", BigInteger),
+    Column("data_name", BigInteger),  # text id; negative: codec.DERIVED_SUFFIXES behind the item's own name
+)
+
+comparison = Table(
+    "comparison",
+    metadata,
+    Column("serial", Key, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("name", Text, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("job", String(32)),
+    Column("error", Text),
+    Column("target", BigInteger, nullable=False),
+    Column("golden", BigInteger, nullable=False),
+    Column("options", Text, nullable=False),
+    Column("mode", Text),
+    Column("verdict", String(8)),
+    Column("answer", Text),  # JSON: Answer without its problems' bulk, see results.store_answer
+    Column("created", Double, nullable=False),
+    Index(None, "target"),
+    Index(None, "golden"),
+)
+
+unit = Table(
+    "unit",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=True),
+    Column("comparison", BigInteger, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("target", BigInteger, nullable=False),  # rank_dump.id
+    Column("golden", BigInteger, nullable=False),
+    Column("mode", Text, nullable=False),
+    Column("inferred", SmallInteger, nullable=False),
+    Column("pairs", Integer, nullable=False),
+    Column("items", Integer, nullable=False),
+    Column("backward", Integer),  # number of the first backward node pair
+    Column("verdict", SmallInteger, nullable=False),
+    Column("counts", Text, nullable=False),  # JSON {"yes": node pairs, ..., "classes": {word: node pairs}}
+    Column("problems", Text, nullable=False),
+    UniqueConstraint("comparison", "step", "rank"),
+)
+
+node_pair = Table(
+    "node_pair",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),
+    Column("target", Integer),
+    Column("golden", Integer),
+    Column("method", SmallInteger, nullable=False),
+    Column("confidence", Double, nullable=False),
+    Column("name", Text, nullable=False),  # the target's name, the golden's where there is no target
+    Column("golden_name", Text),  # only where both exist and differ
+    Column("kind", SmallInteger, nullable=False),
+    Column("direction", SmallInteger, nullable=False),
+    Column("label", BigInteger),
+    Column("verdict", SmallInteger, nullable=False),
+    Column("cls", SmallInteger, nullable=False),
+    Column("in_score", Double, nullable=False),
+    Column("severity", Double, nullable=False),  # the out score
+    Column("in_error", Double),
+    Column("out_error", Double),
+    Column("error_states", SmallInteger, nullable=False),
+    Column("entry", Integer, nullable=False),
+    Column("first_item", Integer, nullable=False),
+    Column("item_count", Integer, nullable=False),
+    Column("yes", Integer, nullable=False),  # item pairs by verdict
+    Column("na", Integer, nullable=False),
+    Column("warning", Integer, nullable=False),
+    Column("no", Integer, nullable=False),
+    Index(None, "name", "id"),
+    Index(None, "golden_name", "id"),
+    Index(None, "label", "id"),
+    Index(None, "verdict", "id"),
+    Index(None, "cls", "id"),
+)
+
+place = Table(
+    "place",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),
+    Column("parent", BigInteger, nullable=False),  # key of the parent place, -unit.id at the top
+    Column("seq", Integer, nullable=False),
+    Column("pair", Integer),  # node pair number; null: virtual
+    Column("name", Text),  # only of virtual places
+    Column("children", Integer, nullable=False),
+    Column("yes", Integer, nullable=False),  # node pairs of the subtree by verdict
+    Column("na", Integer, nullable=False),
+    Column("warning", Integer, nullable=False),
+    Column("no", Integer, nullable=False),
+    Column("origin", Integer, nullable=False),
+    Index(None, "parent", "seq"),
+)
+
+item_pair = Table(
+    "item_pair",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),
+    Column("node", Integer, nullable=False),
+    Column("target", Integer),
+    Column("golden", Integer),
+    Column("outcome", SmallInteger, nullable=False),
+    Column("flags", SmallInteger, nullable=False),  # codec.pack_flags: equal, dtype_differs
+    Column("diff_max", Double),
+    Column("diff_min", Double),
+    Column("diff_mean", Double),
+    Column("diff_norm", Double),
+    Column("rel_max", Double),
+    Column("rel_min", Double),
+    Column("rel_mean", Double),
+    Column("rel_norm", Double),
+    Column("states", Integer, nullable=False),
+    Column("verdict", SmallInteger, nullable=False),
+    Column("rule", SmallInteger, nullable=False),
+    Column("severity", Double, nullable=False),
+    Index(None, "verdict", "id"),
+    Index(None, "severity", "id"),
+)
+
+tensor_fact = Table(
+    "tensor_fact",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),  # the item pair's key
+    Column("cosine", Double),
+    Column("euclidean", Double),
+    Column("max_abs", Double),
+    Column("max_rel", Double),
+    Column("ratio_1e3", Double),
+    Column("ratio_5e3", Double),
+    Column("rel_l2", Double),
+    Column("max_ulp", Double),
+    Column("median_ulp", Double),
+    Column("states", Integer, nullable=False),
+    Column("elements", BigInteger),
+    Column("unequal", BigInteger),
+    Column("nonfinite_target", BigInteger),
+    Column("nonfinite_golden", BigInteger),
+    Column("nonfinite_disagree", BigInteger),
+    Column("worst", Text),  # JSON [index, target, golden]
+    Column("histograms", LargeBinary),  # codec.pack_histograms
+)
+
+item_error = Table(
+    "item_error",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),
+    Column("message", Text, nullable=False),
+)
+
+job = Table(
+    "job",
+    metadata,
+    Column("serial", Key, primary_key=True, autoincrement=True),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("kind", String(16), nullable=False),
+    Column("subject", String(32), nullable=False),
+    Column("status", String(16), nullable=False, index=True),
+    Column("payload", Text, nullable=False),
+    Column("progress", Double, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("eta", Double),
+    Column("error", Text),
+    Column("cancel", SmallInteger, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("started", Double),
+    Column("finished", Double),
+)
+
+RANK_ROWS: Final = (entry, item)
+"""Tables whose keys begin with a rank_dump's id."""
+
+UNIT_ROWS: Final = (node_pair, place, item_pair, tensor_fact, item_error)
+"""Tables whose keys begin with a unit's id."""
