@@ -1,0 +1,297 @@
+"""Where NaN and infinity were born in one rank of one dump, from the recorded extrema alone.
+
+Walks the nodes in completion order, so that a call comes before the module that holds it. A non-finite output of finite
+inputs is an origin; what later calls do with it is propagation. Infinities that were asked for (the -inf handed to
+masked_fill as an argument) are normal, and so is the softmax that turns them into zeros.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import IntFlag
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dumpscope.domain.records import Direction, Items, Kind, NodeKind, RankDump, Role, State, item_name
+
+SPECIALS: Final = (
+    "origin", "input", "propagated", "contains", "intended", "absorbed", "growth",
+)  # fmt: skip
+"""Parts a node can play. The first two are causes; `contains` is a module around one; the last three need no action."""
+
+LEVELS: Final = ("medium", "high", "critical")
+GROWTH: Final = 100.0
+"""Output norm over input norm from which a call counts as growing (msprobe's limit)."""
+
+_IGNORED_OUTPUTS: Final = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
+_IGNORED_INPUTS: Final = {
+    "recv": ("0", "tensor"), "irecv": ("0", "tensor"), "all_gather": ("0",), "reduce_scatter": ("0", "output"),
+    "_reduce_scatter_base": ("0",), "all_gather_into_tensor": ("0",), "reduce_scatter_tensor": ("0",),
+    "masked_fill_": ("0",),
+}  # fmt: skip
+
+
+class Found(IntFlag):
+    """What a value or a side of a node holds."""
+
+    NAN = 1
+    POS_INF = 2
+    NEG_INF = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One node that saw a non-finite number. ordinal: its place in completion order
+
+    inputs, outputs: what was found on each side ("nan", "inf", "-inf"); items: names of the items that hold it
+    level: medium (inputs only), high (both sides, or the norm grew a hundredfold), critical (outputs only)
+    """
+
+    ordinal: int
+    node: str
+    part: str
+    level: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    items: tuple[str, ...]
+    evidence: str
+    advice: str
+    stack: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overflow:
+    """Findings of one rank of one step, in completion order.
+
+    checked: nodes with extrema; unknown: nodes with tensors but no extrema (hash dumps, fp8), about which nothing is said
+    """
+
+    step: int
+    rank: int
+    findings: list[Finding]
+    checked: int
+    unknown: int
+
+    @property
+    def causes(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.part in ("origin", "input")]
+
+    @property
+    def first(self) -> Finding | None:
+        """First NaN or infinity nobody asked for."""
+        return next(iter(self.causes), None)
+
+    @property
+    def parts(self) -> dict[str, int]:
+        return dict(Counter(finding.part for finding in self.findings))
+
+
+def overflow(dump: RankDump) -> Overflow:
+    """Find and classify every node of `dump` that has a non-finite extremum on one of its sides."""
+    seen = _Walk(dump)
+    for node in np.flatnonzero(seen.notable).tolist():
+        seen.visit(node)
+    rank = dump.ref.rank if dump.ref.rank is not None else 0
+    return Overflow(step=dump.ref.step, rank=rank, findings=seen.findings, checked=seen.checked, unknown=seen.unknown)
+
+
+class _Walk:
+    """Flags per node, computed at once, and the findings so far."""
+
+    def __init__(self, dump: RankDump) -> None:
+        self.dump = dump
+        items, count = dump.items, len(dump.nodes)
+        self.flags = _item_flags(items)
+        apis = np.asarray([label.rpartition(".")[2] for label in dump.nodes.labels] or [""])
+        _ignore(dump, self.flags, apis)
+        role = items.role
+        out = (role == Role.OUTPUT) | (role == Role.GRADIENT) | (role == Role.DEBUG)
+        tensor = items.kind == Kind.TENSOR
+        self.inputs = _per_node(items, self.flags, ~out & tensor, count)
+        self.arguments = _per_node(items, self.flags, ~out & ~tensor, count)
+        self.weights = _per_node(items, self.flags, role == Role.PARAMETER, count)
+        self.outputs = _per_node(items, self.flags, out, count)
+        known = tensor & (items.stat_state[:, :2] != State.ABSENT).any(axis=1) if len(items) else np.zeros(0, bool)
+        has, says = np.zeros(count, bool), np.zeros(count, bool)
+        has[items.node[tensor]] = True
+        says[items.node[known]] = True
+        self.checked = int(np.count_nonzero(says))
+        self.unknown = int(np.count_nonzero(has & ~says))
+        self.growing = _growing(items, out & tensor, ~out & tensor, count)
+        self.notable = (self.inputs | self.outputs | self.arguments).astype(bool) | self.growing
+        self.findings: list[Finding] = []
+        self.around: set[int] = set()  # tree entries that hold a cause
+        self.first_cause: str | None = None
+        self.last_intended: str | None = None
+
+    def visit(self, node: int) -> None:
+        inputs, outputs, arguments = (Found(int(side[node])) for side in (self.inputs, self.outputs, self.arguments))
+        part, evidence, advice = self._part(node, inputs, outputs, arguments)
+        level = "critical" if outputs and not inputs else "medium" if inputs and not outputs else "high"
+        if part == "intended":
+            level = "medium"
+            self.last_intended = self.dump.nodes.names[node] if outputs else self.last_intended
+        if not inputs and not outputs and part != "growth":
+            return  # an infinite argument without any effect
+        if part in ("origin", "input"):
+            self.first_cause = self.first_cause or self.dump.nodes.names[node]
+            self._mark_around(node)
+        self.findings.append(
+            Finding(
+                ordinal=node,
+                node=self.dump.nodes.names[node],
+                part=part,
+                level=level,
+                inputs=_words(inputs),
+                outputs=_words(outputs),
+                items=self._items(node),
+                evidence=evidence,
+                advice=advice,
+                stack=self._stack(node),
+            )
+        )
+
+    def _part(self, node: int, inputs: Found, outputs: Found, arguments: Found) -> tuple[str, str, str]:
+        came, went = _said(inputs), _said(outputs)
+        if not inputs and not outputs:
+            return "growth", f"the norm of an output is more than {GROWTH:.0f} times that of the inputs", ""
+        if not outputs:
+            if inputs & Found.NAN and self.first_cause is None:
+                return self._from_outside(node, came)
+            return "absorbed", f"inputs hold {came}, outputs are finite", ""
+        if node in self.around:
+            return "contains", f"a call inside this module is where {went} starts", ""
+        if not inputs and arguments:
+            return "intended", f"an argument is {_said(arguments)}, so {went} in the output was asked for", ""
+        if self.dump.nodes.kind[node] in (NodeKind.GRADIENT, NodeKind.DEBUG) and self.first_cause is not None:
+            return "propagated", f"holds {went} after {self.first_cause}", ""
+        if not inputs:
+            return "origin", f"every recorded input is finite, the output holds {went}", _origin_advice(outputs)
+        if self.first_cause is not None:
+            return "propagated", f"inputs already hold {came}; it started at {self.first_cause}", ""
+        if inputs & (Found.NAN | Found.POS_INF):
+            return self._from_outside(node, came)
+        if outputs & Found.NAN:
+            return self._born_of_mask(came)
+        return "intended", f"inputs hold {came} and the output still does: a mask on its way", ""
+
+    def _born_of_mask(self, came: str) -> tuple[str, str, str]:
+        source = f" (from {self.last_intended})" if self.last_intended else ""
+        return (
+            "origin",
+            f"inputs hold {came}{source} but no NaN, the output holds NaN",
+            "a row that is -inf throughout has no softmax: look for a mask that hides a whole row, not at this operator",
+        )
+
+    def _from_outside(self, node: int, came: str) -> tuple[str, str, str]:
+        if self.weights[node]:
+            what, advice = (
+                "a parameter",
+                "the weight itself is broken: look at its initialisation, loading or last update",
+            )
+        else:
+            what, advice = "an input", "it comes from the data or from a call that was not dumped"
+        return "input", f"{what} already holds {came}, and no dumped call produced it", advice
+
+    def _mark_around(self, node: int) -> None:
+        parents = self.dump.tree.parent
+        above = int(parents[node]) if node < len(parents) else -1
+        while above >= 0 and above not in self.around:
+            self.around.add(above)
+            above = int(parents[above])
+
+    def _items(self, node: int) -> tuple[str, ...]:
+        owners = self.dump.items.node
+        start, stop = np.searchsorted(owners, [node, node + 1]).tolist()
+        return tuple(item_name(self.dump, item) for item in range(start, stop) if self.flags[item])
+
+    def _stack(self, node: int) -> tuple[str, ...]:
+        nodes = self.dump.nodes
+        code = int(nodes.stack[node])
+        if code < 0 and nodes.direction[node] == Direction.BACKWARD:
+            code = self._forward_stack(nodes.names[node])
+        return nodes.stacks[code] if code >= 0 else ()
+
+    def _forward_stack(self, name: str) -> int:
+        """Stack of the forward call of a backward one: dumps record none for the backward pass."""
+        head, _, tail = name.rpartition(".backward")
+        node = self.places.get(f"{head}.forward{tail}")
+        return -1 if node is None else int(self.dump.nodes.stack[node])
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        return {name: node for node, name in enumerate(self.dump.nodes.names)}
+
+
+def _item_flags(items: Items) -> NDArray[np.uint8]:
+    """Found per item, from Max and Min (Norm and Mean overflow on finite bf16 data) and from non-tensor values."""
+    flags = np.zeros(len(items), np.uint8)
+    if not len(items):
+        return flags
+    extrema = items.stat_state[:, :2]
+    for state, found in ((State.NAN, Found.NAN), (State.POS_INF, Found.POS_INF), (State.NEG_INF, Found.NEG_INF)):
+        flags[(extrema == state).any(axis=1)] |= found
+    special = np.asarray([_special(text) for text in items.values] + [0], dtype=np.uint8)
+    texts = np.asarray([kind in ("str", "torch.device", "torch.dtype") for kind in items.types] + [False])
+    scalar = (items.kind == Kind.SCALAR) & ~texts[items.type]
+    flags[scalar] |= special[items.value[scalar]]
+    return flags
+
+
+def _special(text: str) -> int:
+    word = text.strip('"').lower().removeprefix("+")
+    found = {"nan": Found.NAN, "inf": Found.POS_INF, "infinity": Found.POS_INF, "-inf": Found.NEG_INF,
+             "-infinity": Found.NEG_INF}.get(word)  # fmt: skip
+    return int(found or 0)
+
+
+def _ignore(dump: RankDump, flags: NDArray[np.uint8], apis: NDArray[np.str_]) -> None:
+    """Clear flags of buffers whose content means nothing: uninitialised outputs, and places a message will be written to."""
+    items, nodes = dump.items, dump.nodes
+    for item in np.flatnonzero(flags).tolist():
+        node = items.node[item]
+        if nodes.direction[node] == Direction.BACKWARD:
+            continue
+        label = nodes.label[node]
+        api = str(apis[label]) if label >= 0 else ""
+        path = items.paths[items.path[item]] if items.path[item] >= 0 else ""
+        role = items.role[item]
+        uninitialised = role == Role.OUTPUT and api in _IGNORED_OUTPUTS
+        overwritten = role in (Role.INPUT, Role.KWARG) and path.split(".")[0] in _IGNORED_INPUTS.get(api, ())
+        if uninitialised or overwritten:
+            flags[item] = 0
+
+
+def _per_node(items: Items, flags: NDArray[np.uint8], where: NDArray[np.bool_], count: int) -> NDArray[np.uint8]:
+    found = np.zeros(count, np.uint8)
+    np.bitwise_or.at(found, items.node[where], flags[where])
+    return found
+
+
+def _growing(items: Items, out: NDArray[np.bool_], into: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+    largest = [np.zeros(count), np.zeros(count)]
+    for place, where in enumerate((out, into)):
+        norm = where & (items.stat_state[:, 3] == State.FINITE) if len(items) else where
+        np.maximum.at(largest[place], items.node[norm], np.abs(items.stats[norm, 3]))
+    has_input = np.zeros(count, bool)
+    has_input[items.node[into]] = True
+    return has_input & (largest[0] > GROWTH * np.where(largest[1] > 0, largest[1], 1.0))
+
+
+def _words(found: Found) -> tuple[str, ...]:
+    named = ((Found.NAN, "nan"), (Found.POS_INF, "inf"), (Found.NEG_INF, "-inf"))
+    return tuple(word for flag, word in named if found & flag)
+
+
+def _said(found: Found) -> str:
+    return " and ".join(_words(found))
+
+
+def _origin_advice(outputs: Found) -> str:
+    if outputs & Found.NAN:
+        return "an invalid operation (0/0, log or root of a negative number, inf - inf) inside this call: run it alone"
+    return "the result left the range of its dtype, or a division by zero: check the input's magnitude, run it alone"

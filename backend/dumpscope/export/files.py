@@ -1,0 +1,78 @@
+"""Result files of one comparison in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from dumpscope.domain.result import Answer
+from dumpscope.errors import UsageError
+from dumpscope.export.document import json_text
+from dumpscope.export.ptdbg import write_ptdbg_csv
+from dumpscope.export.report import Report, report_html
+from dumpscope.export.rows import Table
+from dumpscope.export.tables import write_csv, write_xlsx
+
+FORMATS: Final = ("csv", "xlsx", "json", "html", "ptdbg-csv")
+
+Tables = Sequence[Callable[[], Table]]
+"""A fresh table per call: rows are read once per format and never held."""
+
+
+def check_formats(formats: Iterable[str]) -> tuple[str, ...]:
+    """The formats without repetition; raises UsageError for one that does not exist."""
+    wanted = tuple(dict.fromkeys(formats))
+    for name in wanted:
+        if name not in FORMATS:
+            raise UsageError(f"unknown format {name!r}", hint=f"known: {', '.join(FORMATS)}")
+    return wanted
+
+
+def write_files(
+    folder: Path, formats: Sequence[str], answer: Answer, tables: Tables, report: Callable[[], Report]
+) -> list[Path]:
+    """Write every format; a file appears only when it is whole, and replaces one of the same name. Returns the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for name in check_formats(formats):
+        if name in ("csv", "ptdbg-csv"):
+            written += [_csv(folder, name, make(), alone=len(tables) == 1) for make in tables]
+        elif name == "xlsx":
+            written.append(
+                _whole(folder / "compare_result.xlsx", lambda part: write_xlsx(part, (make() for make in tables)))
+            )
+        elif name == "json":
+            rows = (row for make in tables for row in make().rows)
+            written.append(_whole(folder / "export.json", lambda part: _text(part, json_text(answer, rows))))
+        else:
+            written.append(_whole(folder / "report.html", lambda part: _text(part, [report_html(report())])))
+    return written
+
+
+def _csv(folder: Path, name: str, table: Table, *, alone: bool) -> Path:
+    stem = "compare_result" if name == "csv" else "ptdbg_result"
+    unit = "" if alone else f"_step{table.step}_rank{table.rank}"
+    write = write_csv if name == "csv" else write_ptdbg_csv
+
+    def fill(part: str) -> None:
+        with open(part, "w", encoding="utf-8", newline="") as stream:
+            write(stream, table)
+
+    return _whole(folder / f"{stem}{unit}.csv", fill)
+
+
+def _text(part: str, pieces: Iterable[str]) -> None:
+    with open(part, "w", encoding="utf-8") as stream:
+        stream.writelines(pieces)
+
+
+def _whole(path: Path, fill: Callable[[str], None]) -> Path:
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        fill(str(part))
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
