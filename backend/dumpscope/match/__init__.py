@@ -1,0 +1,64 @@
+"""Matching: which node and which item of the target is which of the golden, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dumpscope.domain.facts import ItemPairs, Method, NodePairs
+from dumpscope.domain.options import Options
+from dumpscope.domain.records import RankDump
+from dumpscope.domain.result import ResultTree
+from dumpscope.errors import Problem
+from dumpscope.match.calls import Matching, match_calls
+from dumpscope.match.items import find_items, pair_items
+from dumpscope.match.mapping import Mapping, parse_mapping
+from dumpscope.match.result_tree import node_pairs, result_tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matched:
+    pairs: NodePairs
+    items: ItemPairs
+    tree: ResultTree
+    problems: list[Problem]
+
+
+def match(target: RankDump, golden: RankDump, options: Options) -> Matched:
+    """Match two ranks. Raises UsageError where a mapping file is wrong; entries that name nothing are problems."""
+    mapping = parse_mapping(options)
+    matching = match_calls(target, golden, mapping, fuzzy=options.fuzzy)
+    mapped, problems = _map_items(matching, mapping)
+    pairs = node_pairs(matching)
+    items = pair_items(target, golden, pairs.target, pairs.golden, mapped)
+    return Matched(pairs=pairs, items=items, tree=result_tree(matching, pairs), problems=problems)
+
+
+def _map_items(matching: Matching, mapping: Mapping) -> tuple[dict[int, int], list[Problem]]:
+    """Apply a data_mapping: item pairs, and the nodes that hold them."""
+    if not mapping.data:
+        return {}, []
+    target, golden = matching.target.dump, matching.golden.dump
+    t_items = find_items(target, set(mapping.data))
+    g_items = find_items(golden, set(mapping.data.values()))
+    problems: list[Problem] = []
+    mapped: dict[int, int] = {}
+    for t_name, g_name in mapping.data.items():
+        t, g = t_items.get(t_name), g_items.get(g_name)
+        if t is None or g is None:
+            side, name = ("target", t_name) if t is None else ("golden", g_name)
+            problems.append(
+                Problem(
+                    loc="data_mapping",
+                    kind="mapping",
+                    message=f"{name} is not an item of the {side}; check its spelling",
+                )
+            )
+            continue
+        mapped[t] = g
+        t_node, g_node = int(target.items.node[t]), int(golden.items.node[g])
+        if matching.partner.get(t_node) == g_node:
+            if matching.method[t_node] is not Method.EXACT:
+                matching.method[t_node] = Method.MAPPED
+        else:
+            matching.pair(t_node, g_node, Method.MAPPED)
+    return mapped, problems

@@ -1,0 +1,40 @@
+"""Class of every node in the story of the divergence."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dumpscope.analysis.origin import Finding
+from dumpscope.analysis.story import Story
+from dumpscope.domain.facts import Class, ItemPairs, NodeOpinions
+from dumpscope.domain.records import Int8
+
+
+def classify(story: Story, verdict: Int8, exact: Int8, findings: list[Finding]) -> NodeOpinions:
+    """exact: 1 where every compared item of the node is bit-equal, 0 where one differs, -1 where none was compared."""
+    n = len(story)
+    cls = np.full(n, int(Class.UNKNOWN), np.int8)
+    limit = story.threshold
+    with np.errstate(invalid="ignore"):
+        out_dirty, in_dirty = story.out_score > limit, story.in_score > 0.5 * limit
+        known = ~np.isnan(story.out_score) | ~np.isnan(story.own_in)
+        cls[known] = Class.BENIGN
+        cls[exact == 1] = Class.EXACT
+        cls[out_dirty & in_dirty] = Class.PROPAGATED
+        cls[out_dirty & in_dirty & story.leaf & (story.out_score > 10 * story.in_score)] = Class.AMPLIFIER
+        cls[out_dirty & ~in_dirty] = Class.CONTAINS
+        cls[out_dirty & ~in_dirty & story.leaf] = Class.PROPAGATED
+    cls[story.alone] = Class.STRUCTURAL
+    for finding in findings:
+        mark = Class.NONFINITE if finding.kind == "overflow" else Class.ORIGIN
+        cls[finding.pair] = mark
+    return NodeOpinions(verdict=verdict, cls=cls, in_score=story.in_score, out_score=story.out_score)
+
+
+def exactness(items: ItemPairs, equal: Int8, nodes: int) -> Int8:
+    """Fold item equality to nodes."""
+    out = np.full(nodes, -1, np.int8)
+    known = equal >= 0
+    out[items.pair[known]] = 1
+    out[items.pair[equal == 0]] = 0
+    return out

@@ -1,0 +1,195 @@
+"""Nodes of one unit as columns for the causal analysis: what came in, what went out, what stands where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome, Verdict
+from dumpscope.domain.records import Direction, Float64, Int8, Int64, NodeKind, RankDump, Role
+from dumpscope.domain.result import ResultTree
+
+Bool = NDArray[np.bool_]
+
+QUIET: Final = 0.02
+"""Threshold, in floors, where the runs are bit-equal up to the first difference: there any visible error is a finding."""
+QUIET_NODES: Final = 4
+"""Compared nodes that must be bit-equal before the first difference for a pair of runs to count as quiet."""
+LOUD: Final = 8.0
+"""Threshold where the two runs use different dtypes: rounding grows along the net, so only a large step is a finding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """One row per node pair.
+
+    in_score: worst score of tensor inputs and parameters; for a backward node also of its forward call (saved values)
+    out_score: worst score of outputs (or parameter gradients); nan where nothing was compared
+    argument: a non-tensor argument differs
+    leaf: no other dumped node stands below it; alone: without a partner
+    threshold: score above which a value counts as different in this pair of runs
+    """
+
+    kind: Int8
+    direction: Int8
+    in_score: Float64
+    out_score: Float64
+    own_in: Float64
+    argument: Bool
+    leaf: Bool
+    alone: Bool
+    entry: Int64
+    names: list[str]
+    labels: list[str]
+    threshold: float
+    quiet: bool
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def clean(self, pair: int) -> bool:
+        return not self.in_score[pair] > 0.5 * self.threshold
+
+    def dirty(self, pair: int) -> bool:
+        return bool(self.out_score[pair] > self.threshold)
+
+
+def tell(
+    target: RankDump,
+    golden: RankDump,
+    pairs: NodePairs,
+    tree: ResultTree,
+    context: Context,
+    facts: Facts,
+    opinions: ItemOpinions,
+) -> Story:
+    """Gather the story of one unit."""
+    names, labels, kind, direction = _names(target, golden, pairs)
+    tensor = facts.outcome != Outcome.SCALAR
+    output = (context.role == Role.OUTPUT) | (context.role == Role.GRADIENT) | (context.role == Role.DEBUG)
+    own_in = _worst(context, opinions.score, ~output & tensor)
+    out_score = _worst(context, opinions.score, output)
+    argument = np.zeros(len(pairs), bool)
+    argument[context.pair[~output & ~tensor & (facts.equal == 0)]] = True
+    entry = np.full(len(pairs), -1, np.int64)
+    has = tree.pair >= 0
+    entry[tree.pair[has]] = np.flatnonzero(has)
+    in_score = _with_saved_values(pairs, kind, direction, labels, target, golden, own_in, out_score)
+    threshold, quiet = _threshold(context, facts, own_in, out_score)
+    return Story(
+        kind=kind,
+        direction=direction,
+        in_score=in_score,
+        out_score=out_score,
+        own_in=own_in,
+        argument=argument,
+        leaf=_leaves(tree, entry),
+        alone=(pairs.target < 0) | (pairs.golden < 0),
+        entry=entry,
+        names=names,
+        labels=labels,
+        threshold=threshold,
+        quiet=quiet,
+    )
+
+
+def node_verdicts(context: Context, opinions: ItemOpinions) -> Int8:
+    """Worst verdict of a node's items; not comparable only where no item was judged."""
+    weight = np.array([1, 0, 2, 3], np.int8)  # by Verdict: YES, NA, WARNING, NO
+    worst = np.zeros(context.nodes, np.int8)
+    np.maximum.at(worst, context.pair, weight[opinions.verdict])
+    return np.array([Verdict.NA, Verdict.YES, Verdict.WARNING, Verdict.NO], np.int8)[worst]
+
+
+def _names(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[str], list[str], Int8, Int8]:
+    names: list[str] = []
+    labels: list[str] = []
+    kind = np.zeros(len(pairs), np.int8)
+    direction = np.zeros(len(pairs), np.int8)
+    for i, (t, g) in enumerate(zip(pairs.target.tolist(), pairs.golden.tolist(), strict=True)):
+        nodes, node = (target.nodes, t) if t >= 0 else (golden.nodes, g)
+        names.append(nodes.names[node])
+        code = nodes.label[node]
+        labels.append(nodes.labels[code] if code >= 0 else nodes.names[node])
+        kind[i] = nodes.kind[node]
+        direction[i] = nodes.direction[node]
+    return names, labels, kind, direction
+
+
+def _worst(context: Context, score: Float64, where: Bool) -> Float64:
+    out = np.full(context.nodes, np.nan)
+    rows = where & ~np.isnan(score)
+    np.fmax.at(out, context.pair[rows], score[rows])
+    return out
+
+
+def _leaves(tree: ResultTree, entry: Int64) -> Bool:
+    inner = np.zeros(len(tree) + 1, bool)
+    inner[tree.parent[tree.parent >= 0]] = True
+    return ~inner[entry]
+
+
+def _with_saved_values(
+    pairs: NodePairs,
+    kind: Int8,
+    direction: Int8,
+    labels: list[str],
+    target: RankDump,
+    golden: RankDump,
+    own_in: Float64,
+    out_score: Float64,
+) -> Float64:
+    """A backward computes with values that its forward saved: their error is part of what came in."""
+    index = np.where(pairs.target >= 0, target.nodes.index[pairs.target], golden.nodes.index[pairs.golden]).tolist()
+    combined = np.fmax(own_in, out_score)
+    calls: dict[tuple[str, int], float] = {}
+    modules: dict[str, float] = {}
+    arriving: dict[str, float] = {}
+    for i in range(len(labels)):
+        if kind[i] == NodeKind.MODULE and direction[i] == Direction.BACKWARD:
+            arriving[labels[i]] = np.fmax(arriving.get(labels[i], np.nan), own_in[i])
+        elif direction[i] == Direction.FORWARD:
+            calls[labels[i], index[i]] = combined[i]
+            if kind[i] == NodeKind.MODULE:
+                modules[labels[i]] = np.fmax(modules.get(labels[i], np.nan), combined[i])
+    in_score = own_in.copy()
+    for i in np.flatnonzero(direction == Direction.BACKWARD).tolist():
+        if kind[i] == NodeKind.API:
+            saved = calls.get((labels[i], index[i]), np.nan)
+        else:
+            saved = modules.get(labels[i], np.nan)
+        if kind[i] == NodeKind.GRADIENT:
+            saved = np.fmax(saved, arriving.get(labels[i], np.inf))
+        in_score[i] = np.fmax(in_score[i], saved)
+    return in_score
+
+
+def _threshold(context: Context, facts: Facts, own_in: Float64, out_score: Float64) -> tuple[float, bool]:
+    tensors = facts.outcome == Outcome.COMPARED
+    if tensors.any() and (facts.dtype_differs[tensors] == 1).mean() > 0.25:
+        return LOUD, False
+    worst = np.fmax(own_in, out_score)
+    known = np.flatnonzero(~np.isnan(worst))
+    first = known[worst[known] > 0]
+    before = int(np.searchsorted(known, first[0])) if len(first) else len(known)
+    quiet = before >= QUIET_NODES
+    return (QUIET if quiet else 1.0), quiet
+
+
+def frames(dump: RankDump, node: int) -> list[str]:
+    """Call stack of a node, or of its forward call where a backward node has none; empty where nothing is known."""
+    if node < 0:
+        return []
+    nodes = dump.nodes
+    code = int(nodes.stack[node])
+    if code < 0:
+        label, index = nodes.label[node], nodes.index[node]
+        same = np.flatnonzero((nodes.label == label) & (nodes.stack >= 0))
+        exact = same[nodes.index[same] == index]
+        pick = exact if len(exact) else same
+        code = int(nodes.stack[pick[0]]) if len(pick) and label >= 0 else -1
+    return list(nodes.stacks[code]) if code >= 0 else []

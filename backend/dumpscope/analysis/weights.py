@@ -1,0 +1,96 @@
+"""Weights that differ: parameters are loaded, not computed, so in the first step they must agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dumpscope.analysis.story import Story
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import Facts, ItemOpinions
+from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role
+
+WEIGHT_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
+    "linear": ("1", "2", "weight", "bias"),
+    "bilinear": ("2", "3", "weight", "bias"),
+    "embedding": ("1", "weight"),
+    "embedding_bag": ("1", "weight"),
+    "conv1d": ("1", "2", "weight", "bias"),
+    "conv2d": ("1", "2", "weight", "bias"),
+    "conv3d": ("1", "2", "weight", "bias"),
+    "conv_transpose1d": ("1", "2", "weight", "bias"),
+    "conv_transpose2d": ("1", "2", "weight", "bias"),
+    "conv_transpose3d": ("1", "2", "weight", "bias"),
+    "layer_norm": ("2", "3", "weight", "bias"),
+    "rms_norm": ("2", "weight"),
+    "npu_rms_norm": ("1",),
+    "group_norm": ("2", "3", "weight", "bias"),
+    "batch_norm": ("1", "2", "3", "4", "running_mean", "running_var", "weight", "bias"),
+    "instance_norm": ("1", "2", "3", "4", "running_mean", "running_var", "weight", "bias"),
+    "prelu": ("1", "weight"),
+    "npu_linear": ("1", "2"),
+}
+"""Arguments of an API that hold parameters or buffers, by position or keyword."""
+
+SHARE: Final = 0.05
+"""A weight counts as different from this share of its floor on: it is loaded, so hardware noise is no excuse."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeightFinding:
+    """name: parameter path ("layers.1.mlp.fc1.weight") or the item's name; pair: node where it is first felt."""
+
+    name: str
+    pair: int
+    items: tuple[int, ...]
+
+
+def find_weights(
+    target: RankDump, context: Context, facts: Facts, opinions: ItemOpinions, story: Story
+) -> list[WeightFinding]:
+    """Differing weights in the order in which the forward meets them; each weight once."""
+    limit = min(SHARE, story.threshold) if story.threshold <= 1 else story.threshold
+    with np.errstate(invalid="ignore"):
+        suspects = np.flatnonzero(
+            (context.kind == Kind.TENSOR) & context.both & (opinions.score > limit) & (facts.equal == 0)
+        )
+    named: dict[tuple[float, ...], str] = {}
+    felt: dict[tuple[float, ...], list[int]] = {}
+    for row in suspects.tolist():
+        pair = int(context.pair[row])
+        if story.direction[pair] != Direction.FORWARD:
+            continue
+        key = _fingerprint(context, row)
+        path = _path(target, context, row)
+        if context.role[row] == Role.PARAMETER:
+            named.setdefault(key, f"{_module(story.labels[pair])}.{path}")
+            felt.setdefault(key, []).append(row)
+        elif story.kind[pair] == NodeKind.API and path in WEIGHT_ARGUMENTS.get(context.apis[context.api[pair]], ()):
+            felt.setdefault(key, []).append(row)
+    findings = []
+    for key, rows in felt.items():
+        rows.sort(key=lambda row: (not story.leaf[context.pair[row]], int(context.pair[row])))
+        first = rows[0]
+        name = named.get(key) or f"{story.names[context.pair[first]]}.input.{_path(target, context, first)}"
+        findings.append(WeightFinding(name=name, pair=int(context.pair[first]), items=tuple(rows)))
+    return sorted(findings, key=lambda finding: finding.pair)
+
+
+def _fingerprint(context: Context, row: int) -> tuple[float, ...]:
+    """Identity of a tensor by its statistics and size: the module's parameter and the API's argument are the same one."""
+    stats, state = context.t_stats[row], context.t_state[row]
+    numbers = np.where(state == 1, stats, -state.astype(float)).tolist()
+    if not state.any():
+        return (float(context.target[row]),)
+    return (*numbers, float(context.elements[row]))
+
+
+def _path(target: RankDump, context: Context, row: int) -> str:
+    item = int(context.target[row])
+    return target.items.paths[target.items.path[item]]
+
+
+def _module(label: str) -> str:
+    return label.rpartition(".")[0] or label

@@ -1,0 +1,133 @@
+"""Item pairs with the columns of both sides gathered next to each other: what measuring and judging compute on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dumpscope.domain.facts import ItemPairs, NodePairs
+from dumpscope.domain.records import Float64, Int8, Int32, Int64, Items, Kind, RankDump, State, UInt8
+
+Bool = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """One row per item pair. Columns of a missing side hold -1 (codes), 0 (State.ABSENT) and nan.
+
+    pair: node pair number; role: Role of the item; both: the item exists on both sides
+    t_dtype, g_dtype: codes into `dtypes` (shared by both sides), -1 absent
+    elements: product of the target's shape (golden's where the target has none), -1 without a shape
+    api: per node pair, code into `apis`: last part of an API's label ("softmax") or a module's class
+    """
+
+    pair: Int32
+    target: Int32
+    golden: Int32
+    both: Bool
+    role: Int8
+    kind: Int8
+    kind_differs: Bool
+    dtypes: list[str]
+    t_dtype: Int64
+    g_dtype: Int64
+    shape_differs: Bool
+    requires_grad_differs: Bool
+    elements: Int64
+    t_stats: Float64
+    t_state: UInt8
+    g_stats: Float64
+    g_state: UInt8
+    apis: list[str]
+    api: Int64
+    nodes: int
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+
+def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPairs) -> Context:
+    """Gather both sides' columns by item pair."""
+    t, g = items.target, items.golden
+    has_t, has_g = t >= 0, g >= 0
+    dtypes = list(dict.fromkeys([*target.items.dtypes, *golden.items.dtypes]))
+    shapes = {shape: code for code, shape in enumerate(dict.fromkeys([*target.items.shapes, *golden.items.shapes]))}
+    sizes = np.array([_elements(shape) for shape in shapes], dtype=np.int64)
+    t_shape = _recode(target.items.shape, [shapes[s] for s in target.items.shapes], t)
+    g_shape = _recode(golden.items.shape, [shapes[s] for s in golden.items.shapes], g)
+    shape = np.where(t_shape >= 0, t_shape, g_shape)
+    kind_t = _take(target.items.kind, t, -1)
+    kind_g = _take(golden.items.kind, g, -1)
+    apis, api = _apis(target, golden, pairs)
+    codes = {name: code for code, name in enumerate(dtypes)}
+    return Context(
+        pair=items.pair,
+        target=t,
+        golden=g,
+        both=has_t & has_g,
+        role=np.where(has_t, _take(target.items.role, t, 0), _take(golden.items.role, g, 0)).astype(np.int8),
+        kind=np.where(has_t, kind_t, kind_g).astype(np.int8),
+        kind_differs=has_t & has_g & ((kind_t == Kind.TENSOR) != (kind_g == Kind.TENSOR)),
+        dtypes=dtypes,
+        t_dtype=_recode(target.items.dtype, [codes[d] for d in target.items.dtypes], t),
+        g_dtype=_recode(golden.items.dtype, [codes[d] for d in golden.items.dtypes], g),
+        shape_differs=has_t & has_g & (t_shape != g_shape),
+        requires_grad_differs=has_t
+        & has_g
+        & (_take(target.items.requires_grad, t, -1) != _take(golden.items.requires_grad, g, -1)),
+        elements=np.where(shape >= 0, sizes[shape] if len(sizes) else -1, -1),
+        t_stats=_rows(target.items, t),
+        t_state=_states(target.items, t),
+        g_stats=_rows(golden.items, g),
+        g_state=_states(golden.items, g),
+        apis=apis,
+        api=api,
+        nodes=len(pairs),
+    )
+
+
+def _elements(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return min(count, np.iinfo(np.int64).max)
+
+
+def _take(column: Int8, index: Int32, absent: int) -> Int64:
+    if not len(column):
+        return np.full(len(index), absent, np.int64)
+    return np.where(index >= 0, column[index], absent).astype(np.int64)
+
+
+def _recode(column: Int32, table: list[int], index: Int32) -> Int64:
+    if not len(column) or not table:
+        return np.full(len(index), -1, np.int64)
+    code = np.where(index >= 0, column[index], -1)
+    return np.where(code >= 0, np.array(table, np.int64)[code], -1)
+
+
+def _rows(items: Items, index: Int32) -> Float64:
+    if not len(items):
+        return np.full((len(index), 4), np.nan)
+    rows = items.stats[index]
+    rows[index < 0] = np.nan
+    return rows
+
+
+def _states(items: Items, index: Int32) -> UInt8:
+    if not len(items):
+        return np.zeros((len(index), 4), np.uint8)
+    rows = items.stat_state[index]
+    rows[index < 0] = State.ABSENT
+    return rows
+
+
+def _apis(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[str], Int64]:
+    last_t = [label.rpartition(".")[2] for label in target.nodes.labels]
+    last_g = [label.rpartition(".")[2] for label in golden.nodes.labels]
+    codes = {name: code for code, name in enumerate(dict.fromkeys([*last_t, *last_g]))}
+    from_t = _recode(target.nodes.label, [codes[name] for name in last_t], pairs.target)
+    from_g = _recode(golden.nodes.label, [codes[name] for name in last_g], pairs.golden)
+    return list(codes), np.where(from_t >= 0, from_t, from_g)

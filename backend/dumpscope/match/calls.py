@@ -1,0 +1,237 @@
+"""Which node of the target is which node of the golden.
+
+Forward calls are aligned module by module, so that one inserted call never shifts what stands in another module. Backward
+nodes follow the forward call they belong to; what is left is matched by name, then by place.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from dumpscope.domain.facts import Method
+from dumpscope.domain.records import Direction, NodeKind, RankDump
+from dumpscope.match.align import align
+from dumpscope.match.mapping import Mapping, rename_labels
+from dumpscope.match.sides import Side, is_call, prepare, relative_label, similarity
+
+Key = tuple[int, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Matching:
+    """partner: target entry -> golden entry; method per target entry. Entries are tree entries of both sides."""
+
+    target: Side
+    golden: Side
+    partner: dict[int, int] = field(default_factory=dict)
+    method: dict[int, Method] = field(default_factory=dict)
+    taken: set[int] = field(default_factory=set)
+    labels: dict[str, str] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
+
+    def pair(self, t: int, g: int, method: Method | None = None) -> bool:
+        """Pair two entries unless either is taken; without a method it is judged from the two names."""
+        if t in self.partner or g in self.taken:
+            return False
+        self.partner[t] = g
+        self.taken.add(g)
+        self.method[t] = method if method is not None else self._judge(t, g)
+        if self.target.kind[t] == NodeKind.MODULE:
+            self.labels.setdefault(self.target.label[t], self.golden.label[g])
+        return True
+
+    def _judge(self, t: int, g: int) -> Method:
+        t_label, g_label = self.target.label[t], self.golden.label[g]
+        if self.target.name(t) == self.golden.name(g):
+            return Method.EXACT
+        if t_label == g_label:
+            return Method.ALIGNED
+        return Method.MAPPED if self.renamed.get(t_label) == g_label else Method.RENAMED
+
+
+def match_calls(target: RankDump, golden: RankDump, mapping: Mapping, *, fuzzy: bool = False) -> Matching:
+    """Match all entries of two sides; item mappings are applied later (dumpscope.match.items)."""
+    flat = target.tree.inferred or golden.tree.inferred
+    matching = Matching(target=prepare(target, flat=flat), golden=prepare(golden, flat=flat))
+    if mapping.renames:
+        matching.renamed = rename_labels(
+            (x for x, kind in zip(matching.target.label, matching.target.kind, strict=True) if kind == NodeKind.MODULE),
+            mapping,
+        )
+    elif _identical(target, golden):
+        for entry in range(len(target.tree)):
+            matching.pair(entry, entry, Method.EXACT)
+        return matching
+    _match_below(matching, deque([(-1, -1)]))
+    _match_backward(matching)
+    _match_below(matching, deque(_backward_parents(matching)))
+    _match_backward_leftovers(matching)
+    _match_names(matching)
+    if fuzzy:
+        _match_fuzzy(matching)
+    return matching
+
+
+def _identical(target: RankDump, golden: RankDump) -> bool:
+    return target.tree.names == golden.tree.names and bool((target.tree.parent == golden.tree.parent).all())
+
+
+def _match_below(matching: Matching, queue: deque[tuple[int, int]]) -> None:
+    """Align the forward children of every matched parent, outermost first."""
+    target, golden = matching.target, matching.golden
+    while queue:
+        t_parent, g_parent = queue.popleft()
+        ts = [t for t in target.children.get(t_parent, ()) if is_call(target, t) and t not in matching.partner]
+        gs = [g for g in golden.children.get(g_parent, ()) if is_call(golden, g) and g not in matching.taken]
+        if not ts or not gs:
+            continue
+        t_keys = [_key(target, t, t_parent, matching.renamed) for t in ts]
+        g_keys = [_key(golden, g, g_parent, {}) for g in gs]
+        for i, j in align(t_keys, g_keys, lambda i, j, ts=ts, gs=gs: similarity(target, golden, ts[i], gs[j])):  # type: ignore[misc]
+            matching.pair(ts[i], gs[j])
+        _pair_by_name(matching, ts, gs)
+        _pair_renamed_modules(matching, ts, gs)
+        queue.extend((t, matching.partner[t]) for t in ts if t in matching.partner and t in target.children)
+
+
+def _key(side: Side, entry: int, parent: int, renamed: dict[str, str]) -> Key:
+    kind, label = side.kind[entry], side.label[entry]
+    if kind != NodeKind.MODULE:
+        return kind, label if kind == NodeKind.API else side.name(entry)
+    if label in renamed:
+        parent_label = renamed.get(side.label[parent], side.label[parent]) if parent >= 0 else None
+        return kind, relative_label(renamed[label], parent_label)
+    return kind, relative_label(label, side.label[parent] if parent >= 0 else None)
+
+
+def _pair_by_name(matching: Matching, ts: Iterable[int], gs: Iterable[int]) -> None:
+    """Two calls that changed places keep their names: pair them before anything is guessed."""
+    names = {matching.golden.name(g): g for g in gs if g not in matching.taken}
+    for t in ts:
+        g = names.get(matching.target.name(t))
+        if g is not None:
+            matching.pair(t, g)
+
+
+def _pair_renamed_modules(matching: Matching, ts: Iterable[int], gs: Iterable[int]) -> None:
+    """Modules left over in the same parent that run the same calls are one module under two names."""
+    target, golden = matching.target, matching.golden
+    waiting: dict[tuple[str, ...], deque[int]] = {}
+    for g in gs:
+        if g not in matching.taken and golden.kind[g] == NodeKind.MODULE:
+            waiting.setdefault(tuple(_content(golden, g)), deque()).append(g)
+    for t in ts:
+        if t in matching.partner or target.kind[t] != NodeKind.MODULE:
+            continue
+        rivals = waiting.get(tuple(_content(target, t)))
+        if rivals:
+            matching.pair(t, rivals.popleft())
+
+
+def _content(side: Side, entry: int, depth: int = 0) -> Iterator[str]:
+    """What a module runs: labels of the calls below it, or its class and input shapes where it holds none."""
+    below = [child for child in side.children.get(entry, ()) if is_call(side, child)]
+    if not below:
+        shapes, _ = side.signature(entry)
+        yield f"{side.label[entry].rpartition('.')[2]}{shapes}"
+        return
+    for child in below:
+        if side.kind[child] == NodeKind.MODULE and depth < 50:
+            yield from _content(side, child, depth + 1)
+        else:
+            yield side.label[child]
+
+
+def _match_backward(matching: Matching) -> None:
+    """A backward node belongs to a forward call: the partner of that call tells its partner."""
+    target, golden = matching.target, matching.golden
+    forward = {
+        (target.label[t], target.index[t]): (golden.label[g], golden.index[g])
+        for t, g in matching.partner.items()
+        if target.direction[t] == Direction.FORWARD
+    }
+    g_forward = set(forward.values())
+    by_call: dict[tuple[str, int], int] = {}
+    gradients: dict[str, deque[int]] = {}
+    for g in range(len(golden.kind)):
+        if golden.kind[g] == NodeKind.GRADIENT:
+            gradients.setdefault(golden.label[g], deque()).append(g)
+        elif golden.direction[g] == Direction.BACKWARD:
+            by_call[golden.label[g], golden.index[g]] = g
+    for t in range(len(target.kind)):
+        label = target.label[t]
+        if target.kind[t] == NodeKind.GRADIENT:
+            firings = gradients.get(matching.labels.get(label, matching.renamed.get(label, label)))
+            if firings:
+                g = firings.popleft()
+                matching.pair(t, g, Method.EXACT if _same_firing(matching, t, g) else None)
+        elif target.direction[t] == Direction.BACKWARD:
+            call = (label, target.index[t])
+            partner = forward.get(call)
+            if partner is None and target.kind[t] == NodeKind.MODULE:
+                partner = (matching.labels.get(label, matching.renamed.get(label, label)), call[1])
+            elif partner is None and call not in g_forward:
+                partner = call
+            found = by_call.get(partner) if partner else None
+            if found is not None:
+                matching.pair(t, found)
+
+
+def _same_firing(matching: Matching, t: int, g: int) -> bool:
+    """`parameters_grad.0` and `.1` of the same module are the same gradient: the number counts firings of the process."""
+    return matching.target.label[t] == matching.golden.label[g] and matching.target.name(t) == matching.golden.name(g)
+
+
+def _backward_parents(matching: Matching) -> Iterator[tuple[int, int]]:
+    """Recomputed forward calls (checkpointing) stand below backward modules."""
+    for t, g in matching.partner.items():
+        if matching.target.direction[t] == Direction.BACKWARD and t in matching.target.children:
+            yield t, g
+
+
+def _match_backward_leftovers(matching: Matching) -> None:
+    """Align what stands below matched backward parents (and at the top) and has no forward call in either dump."""
+    target, golden = matching.target, matching.golden
+    parents = [(-1, -1)] + [(t, g) for t, g in matching.partner.items() if t in target.children]
+    known = {(target.label[t], target.index[t]) for t in matching.partner if target.direction[t] == Direction.FORWARD}
+    for t_parent, g_parent in parents:
+        ts = [t for t in target.children.get(t_parent, ()) if t not in matching.partner and not is_call(target, t)]
+        gs = [g for g in golden.children.get(g_parent, ()) if g not in matching.taken and not is_call(golden, g)]
+        if not ts or not gs:
+            continue
+        ts = [t for t in ts if (target.label[t], target.index[t]) not in known]
+        t_keys = [(target.direction[t], target.label[t]) for t in ts]
+        g_keys = [(golden.direction[g], golden.label[g]) for g in gs]
+        for i, j in align(t_keys, g_keys, lambda i, j, ts=ts, gs=gs: similarity(target, golden, ts[i], gs[j])):  # type: ignore[misc]
+            matching.pair(ts[i], gs[j])
+        _match_below(matching, deque((t, matching.partner[t]) for t in ts if t in matching.partner))
+
+
+def _match_names(matching: Matching) -> None:
+    """Whatever carries the same name on both sides and is still free, wherever it stands in the tree.
+
+    A call number alone proves nothing (counters shift), so a call must also look the same.
+    """
+    target, golden = matching.target, matching.golden
+    names = {golden.name(g): g for g in range(len(golden.kind)) if g not in matching.taken}
+    for t in range(len(target.kind)):
+        g = names.get(target.name(t)) if t not in matching.partner else None
+        if g is None:
+            continue
+        if target.kind[t] != NodeKind.API or target.signature(t)[0] == golden.signature(g)[0]:
+            matching.pair(t, g)
+
+
+def _match_fuzzy(matching: Matching) -> None:
+    """User's wish: the k-th free call of a label pairs with the k-th free call of the same label, whatever its index."""
+    target, golden = matching.target, matching.golden
+    free: dict[tuple[int, str], deque[int]] = {}
+    for g in range(golden.dumped):
+        if g not in matching.taken:
+            free.setdefault((golden.direction[g], golden.label[g]), deque()).append(g)
+    for t in range(target.dumped):
+        rivals = free.get((target.direction[t], target.label[t]))
+        if t not in matching.partner and rivals:
+            matching.pair(t, rivals.popleft(), Method.FUZZY)

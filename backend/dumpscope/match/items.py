@@ -1,0 +1,120 @@
+"""Pairs of leaf records inside matched nodes: same role, same path. Shape and dtype are judged later, never matched on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dumpscope.domain.facts import ItemPairs
+from dumpscope.domain.records import Int32, Int64, Items, RankDump, item_name
+
+
+def pair_items(target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int32, mapped: dict[int, int]) -> ItemPairs:
+    """Item pairs of node pairs (t_nodes[k], g_nodes[k]), -1 where a side has no node.
+
+    mapped: target item -> golden item, from a data_mapping; such items pair with nothing else
+    """
+    if mapped:
+        return _with_mapping(target, golden, t_nodes, g_nodes, mapped)
+    t_first, t_count = _bounds(target)
+    g_first, g_count = _bounds(golden)
+    t_keys, g_keys = _keys(target.items, golden.items)
+    nt = np.where(t_nodes >= 0, t_count[t_nodes], 0)
+    ng = np.where(g_nodes >= 0, g_count[g_nodes], 0)
+    same = (t_nodes >= 0) & (g_nodes >= 0) & (nt == ng)
+    t_flat, owner = _spread(t_first[t_nodes], np.where(same, nt, 0))
+    g_flat, _ = _spread(g_first[g_nodes], np.where(same, nt, 0))
+    same[owner[t_keys[t_flat] != g_keys[g_flat]]] = False
+    keep = same[owner]
+    pair, t_item, g_item = [owner[keep]], [t_flat[keep]], [g_flat[keep]]
+    alone_t = (t_nodes >= 0) & (g_nodes < 0)
+    flat, owner = _spread(t_first[t_nodes], np.where(alone_t, nt, 0))
+    pair.append(owner)
+    t_item.append(flat)
+    g_item.append(np.full(len(flat), -1, np.int64))
+    alone_g = (g_nodes >= 0) & (t_nodes < 0)
+    flat, owner = _spread(g_first[g_nodes], np.where(alone_g, ng, 0))
+    pair.append(owner)
+    t_item.append(np.full(len(flat), -1, np.int64))
+    g_item.append(flat)
+    rest = np.flatnonzero((t_nodes >= 0) & (g_nodes >= 0) & ~same)
+    if len(rest):
+        columns = _one_by_one(rest, t_nodes, g_nodes, (t_first, nt, t_keys), (g_first, ng, g_keys))
+        for column, more in zip((pair, t_item, g_item), columns, strict=True):
+            column.append(more)
+    return _sorted(target.items, golden.items, np.concatenate(pair), np.concatenate(t_item), np.concatenate(g_item))
+
+
+def find_items(dump: RankDump, names: set[str]) -> dict[str, int]:
+    """Item numbers of full item names, for a data_mapping."""
+    return {name: item for item in range(len(dump.items)) if (name := item_name(dump, item)) in names}
+
+
+def _bounds(dump: RankDump) -> tuple[Int64, Int64]:
+    edges = np.searchsorted(dump.items.node, np.arange(len(dump.nodes) + 1))
+    return edges[:-1].astype(np.int64), np.diff(edges).astype(np.int64)
+
+
+def _keys(target: Items, golden: Items) -> tuple[Int64, Int64]:
+    """Role and path as one number that means the same on both sides."""
+    codes = {path: code for code, path in enumerate(target.paths)}
+    for path in golden.paths:
+        codes.setdefault(path, len(codes))
+    table = np.array([codes[path] for path in golden.paths], dtype=np.int64) if golden.paths else np.zeros(0, np.int64)
+    t_keys = target.path.astype(np.int64) * 16 + target.role
+    g_keys = (table[golden.path] if len(table) else golden.path.astype(np.int64)) * 16 + golden.role
+    return t_keys, g_keys
+
+
+def _spread(first: Int64, count: Int64) -> tuple[Int64, Int64]:
+    """Item numbers of many segments one after the other, and the segment of each."""
+    owner = np.repeat(np.arange(len(count)), count)
+    starts = np.cumsum(count) - count
+    return first[owner] + np.arange(len(owner)) - starts[owner], owner
+
+
+def _one_by_one(
+    rest: Int64, t_nodes: Int32, g_nodes: Int32, t_side: tuple[Int64, Int64, Int64], g_side: tuple[Int64, Int64, Int64]
+) -> tuple[Int64, Int64, Int64]:
+    """Nodes whose items differ in number or path: pair by (role, path), keep what has no partner."""
+    out: tuple[list[int], list[int], list[int]] = ([], [], [])
+    for k in rest.tolist():
+        t0, g0 = int(t_side[0][t_nodes[k]]), int(g_side[0][g_nodes[k]])
+        waiting = {key: g0 + i for i, key in enumerate(g_side[2][g0 : g0 + int(g_side[1][k])].tolist())}
+        for i, key in enumerate(t_side[2][t0 : t0 + int(t_side[1][k])].tolist()):
+            _append(out, k, t0 + i, waiting.pop(key, -1))
+        for g in waiting.values():
+            _append(out, k, -1, g)
+    return np.array(out[0], np.int64), np.array(out[1], np.int64), np.array(out[2], np.int64)
+
+
+def _append(out: tuple[list[int], list[int], list[int]], pair: int, t: int, g: int) -> None:
+    for column, value in zip(out, (pair, t, g), strict=True):
+        column.append(value)
+
+
+def _with_mapping(
+    target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int32, mapped: dict[int, int]
+) -> ItemPairs:
+    plain = pair_items(target, golden, t_nodes, g_nodes, {})
+    pair_of = {int(t): int(p) for t, p in zip(plain.target, plain.pair, strict=True) if t >= 0}
+    used = set(mapped.values())
+    out: tuple[list[int], list[int], list[int]] = ([], [], [])
+    for p, t, g in zip(plain.pair.tolist(), plain.target.tolist(), plain.golden.tolist(), strict=True):
+        lost = g in used
+        if t in mapped:
+            continue
+        if not (lost and t < 0):
+            _append(out, p, t, -1 if lost else g)
+    for t, g in mapped.items():
+        _append(out, pair_of[t], t, g)
+    return _sorted(target.items, golden.items, *(np.array(column, np.int64) for column in out))
+
+
+def _sorted(target: Items, golden: Items, pair: Int64, t: Int64, g: Int64) -> ItemPairs:
+    """Order inside a pair: inputs, keyword inputs, parameters, outputs; golden-only items after the target's."""
+    role = np.where(t >= 0, target.role[t] if len(target) else 0, golden.role[g] if len(golden) else 0)
+    place = np.where(t >= 0, t, np.iinfo(np.int64).max)
+    order = np.lexsort((g, place, role, pair))
+    return ItemPairs(
+        pair=pair[order].astype(np.int32), target=t[order].astype(np.int32), golden=g[order].astype(np.int32)
+    )

@@ -1,0 +1,130 @@
+"""One side prepared for matching: tree entries with their kind, label, call index and children in order of time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role, State
+from dumpscope_format import naming
+
+Signature = tuple[tuple[tuple[int, ...], ...], tuple[tuple[float, ...], ...]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Side:
+    """kind, direction, label, index: one per tree entry (dumped nodes first, as in Tree)
+    children: entry numbers below an entry in order of time; -1 is the top
+    """
+
+    dump: RankDump
+    kind: list[int]
+    direction: list[int]
+    label: list[str]
+    index: list[int]
+    children: dict[int, list[int]]
+    first_item: list[int]
+    _signatures: dict[int, Signature] = field(default_factory=dict)
+
+    @property
+    def dumped(self) -> int:
+        return len(self.dump.nodes)
+
+    def name(self, entry: int) -> str:
+        return self.dump.tree.names[entry]
+
+    def stack(self, entry: int) -> tuple[str, ...] | None:
+        if entry >= self.dumped:
+            return None
+        code = int(self.dump.nodes.stack[entry])
+        return self.dump.nodes.stacks[code] if code >= 0 else None
+
+    def signature(self, entry: int) -> Signature:
+        """Shapes and statistics of the inputs and parameters of a node (both empty for a virtual entry)."""
+        known = self._signatures.get(entry)
+        if known is None:
+            known = self._signatures[entry] = self._sign(entry)
+        return known
+
+    def _sign(self, entry: int) -> Signature:
+        if entry >= self.dumped:
+            return (), ()
+        items = self.dump.items
+        shapes: list[tuple[int, ...]] = []
+        stats: list[tuple[float, ...]] = []
+        for item in range(self.first_item[entry], self.first_item[entry + 1]):
+            if items.kind[item] != Kind.TENSOR or items.role[item] in (Role.OUTPUT, Role.GRADIENT):
+                continue
+            code = int(items.shape[item])
+            shapes.append(items.shapes[code] if code >= 0 else ())
+            row, state = items.stats[item], items.stat_state[item]
+            stats.append(tuple(float(x) if s == State.FINITE else -float(s) for x, s in zip(row, state, strict=True)))
+        return tuple(shapes), tuple(stats)
+
+
+def prepare(dump: RankDump, *, flat: bool = False) -> Side:
+    """Build a Side; flat ignores the tree (used where a tree was only inferred)."""
+    nodes, tree = dump.nodes, dump.tree
+    kind = nodes.kind.tolist()
+    direction = nodes.direction.tolist()
+    labels = nodes.labels
+    label = [labels[code] if code >= 0 else name for code, name in zip(nodes.label.tolist(), nodes.names, strict=True)]
+    index = nodes.index.tolist()
+    for name in tree.names[len(nodes) :]:
+        parsed = naming.parse(name)
+        kind.append(int(NodeKind[parsed.kind.upper()]))
+        direction.append(int(Direction[parsed.direction.upper()]))
+        label.append(parsed.label)
+        index.append(parsed.index)
+    children: dict[int, list[int]] = {}
+    parents = tree.parent.tolist()
+    for entry in np.argsort(tree.order, kind="stable").tolist():
+        if flat and entry >= len(nodes):
+            continue
+        children.setdefault(-1 if flat else parents[entry], []).append(entry)
+    bounds = np.searchsorted(dump.items.node, np.arange(len(nodes) + 1)).tolist()
+    return Side(
+        dump=dump, kind=kind, direction=direction, label=label, index=index, children=children, first_item=bounds
+    )
+
+
+def module_path(label: str) -> str:
+    """Path of a module label without its class: "layers.0.mlp.Mlp" -> "layers.0.mlp"."""
+    return label.rpartition(".")[0]
+
+
+def relative_label(label: str, parent: str | None) -> str:
+    """Label of a child module seen from its parent's label, so that a renamed parent does not rename its children."""
+    path = module_path(parent) if parent else ""
+    return label[len(path) + 1 :] if path and label.startswith(path + ".") else label
+
+
+def is_call(side: Side, entry: int) -> bool:
+    """Forward-like entries form the sequences that are aligned; backward ones follow their forward call."""
+    return side.direction[entry] != Direction.BACKWARD and side.kind[entry] != NodeKind.GRADIENT
+
+
+def similarity(target: Side, golden: Side, t: int, g: int) -> float:
+    """Weight of a pair with equal keys: agreeing inputs count most, since call counters shift and numbers do not."""
+    weight = 1.0
+    if target.name(t) == golden.name(g):
+        weight += 2.5
+    t_shapes, t_stats = target.signature(t)
+    g_shapes, g_stats = golden.signature(g)
+    if t_shapes == g_shapes:
+        weight += 2.0
+    t_stack, g_stack = target.stack(t), golden.stack(g)
+    if t_stack is not None and t_stack == g_stack:
+        weight += 1.0
+    if t_stats and len(t_stats) == len(g_stats):
+        alike = sum(_close(x, y) for x, y in zip(t_stats, g_stats, strict=True))
+        weight += 6.0 * alike / len(t_stats)
+    elif not t_stats and not g_stats:
+        weight += 5.0
+    return weight
+
+
+def _close(x: Iterable[float], y: Iterable[float]) -> bool:
+    return all(a == b or abs(a - b) <= 0.02 * max(abs(a), abs(b)) for a, b in zip(x, y, strict=True))

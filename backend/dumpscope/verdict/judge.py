@@ -1,0 +1,119 @@
+"""Facts in, opinions out: "Accuracy Reached or Not" per item under a policy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions, Outcome, Verdict
+from dumpscope.domain.records import Float64, Int8, Kind, State
+from dumpscope.verdict import msprobe, score
+from dumpscope.verdict.policy import UNINITIALISED, Policy
+from dumpscope.verdict.rules import CODES
+
+
+def judge(context: Context, facts: Facts, names: list[str], policy: Policy, mode: str) -> ItemOpinions:
+    """Opinions of every item pair.
+
+    names: node name per node pair (for the policy's patterns); mode: "tensor", "statistics", "md5" or "structure"
+    """
+    factor = score.factors(names, policy)
+    uninitialised = np.array([name in UNINITIALISED for name in context.apis] + [False])
+    factor = np.where(uninitialised[context.api], np.nan, factor) if len(factor) else factor
+    item_scores = score.scores(context, facts, policy, factor)
+    verdict, rule = _default(context, facts, item_scores, policy, mode)
+    if policy.base == "ptdbg":
+        verdict, rule = _ptdbg(context, facts, verdict, rule, mode)
+    elif policy.base == "msprobe":
+        verdict, rule = _msprobe(context, facts, verdict, rule, mode)
+    unjudged = np.isnan(factor[context.pair]) if len(factor) else np.zeros(len(context), bool)
+    verdict = np.where(unjudged, Verdict.NA, verdict)
+    rule = np.where(unjudged, CODES["X-5"], rule)
+    return ItemOpinions(verdict=verdict.astype(np.int8), rule=rule.astype(np.int8), score=item_scores)
+
+
+def _default(context: Context, facts: Facts, scores: Float64, policy: Policy, mode: str) -> tuple[Int8, Int8]:
+    outcome = facts.outcome
+    n = len(context)
+    verdict = np.full(n, int(Verdict.NA), np.int8)
+    rule = np.full(n, CODES["X-4"], np.int8)
+
+    def say(where: np.ndarray[tuple[int], np.dtype[np.bool_]], what: Verdict, why: str) -> None:
+        verdict[where] = what
+        rule[where] = CODES[why]
+
+    compared = outcome == Outcome.COMPARED
+    known = compared & ~np.isnan(scores)
+    tensor = score.judged_by_tensor(facts)
+    differs = known & (scores > 1)
+    say(known & ~differs & tensor, Verdict.YES, "T-1")
+    say(known & ~differs & ~tensor, Verdict.YES, "M-1")
+    say(differs & tensor, Verdict.NO, "T-2")
+    say(differs & ~tensor, Verdict.NO, "M-2")
+    verdict[differs & (scores <= policy.warn)] = Verdict.WARNING
+    say(compared & score.is_exact_kind(context) & (facts.equal == 0), Verdict.NO, "I-1")
+    hashed = compared & (facts.equal == 0) & ~tensor
+    say(hashed & np.isinf(scores) & (context.t_state == State.ABSENT).all(axis=1), Verdict.NO, "H-1")
+    if mode == "md5":
+        say(hashed & (facts.dtype_differs == 0), Verdict.NO, "H-1")
+    say(compared & (facts.equal == 1), Verdict.YES, "E-1")
+    within = compared & (facts.dtype_differs == 1) & (verdict == Verdict.YES)
+    say(within, Verdict.WARNING, "D-1")
+    say(score.nonfinite_differs(context, facts), Verdict.NO, "N-1")
+    say(outcome == Outcome.SCALAR, Verdict.YES, "E-1")
+    say((outcome == Outcome.SCALAR) & (facts.equal == 0), Verdict.NO, "V-1")
+    say(outcome == Outcome.SHAPE, Verdict.NO, "S-1")
+    say(outcome == Outcome.KIND, Verdict.NO, "S-2")
+    say(outcome == Outcome.EMPTY, Verdict.YES, "E-1")
+    say(outcome == Outcome.TARGET_ONLY, Verdict.NA, "X-1")
+    say(outcome == Outcome.GOLDEN_ONLY, Verdict.NA, "X-2")
+    say(outcome == Outcome.UNREADABLE, Verdict.NA, "X-3")
+    return verdict, rule
+
+
+def _ptdbg(context: Context, facts: Facts, verdict: Int8, rule: Int8, mode: str) -> tuple[Int8, Int8]:
+    """The guide's label: strict thresholds, no dtype- or scale-aware tolerance (spec/ptdbg.md 3.6)."""
+    verdict, rule = verdict.copy(), rule.copy()
+    compared = facts.outcome == Outcome.COMPARED
+    if mode == "md5":
+        return verdict, rule
+    if mode == "tensor":
+        cosine = facts.tensor[:, TENSOR_METRICS.index("cosine")]
+        cosine_known = facts.tensor_state[:, TENSOR_METRICS.index("cosine")] == State.FINITE
+        largest = facts.tensor[:, TENSOR_METRICS.index("max_abs")]
+        state = facts.tensor_state[:, TENSOR_METRICS.index("max_abs")]
+        largest = np.where(state == State.POS_INF, np.inf, largest)
+        known = compared & cosine_known & (state != State.ABSENT)
+        with np.errstate(invalid="ignore"):
+            bad = known & (((cosine < 0.99) & (largest > 0.001)) | (cosine < 0.9) | (largest > 1))
+        apart = compared & (facts.nonfinite_disagree > 0)
+        _set(verdict, rule, compared, Verdict.NA, "X-4")
+        _set(verdict, rule, known & ~bad, Verdict.YES, "P-2")
+        _set(verdict, rule, bad, Verdict.NO, "P-1")
+        _set(verdict, rule, apart, Verdict.NO, "N-1")
+        return verdict, rule
+    t, g = context.t_stats, context.g_stats
+    with np.errstate(all="ignore"):
+        share = np.abs(t - g) / (np.maximum(np.abs(t), np.abs(g)) + 1e-10)
+    finite = (context.t_state == State.FINITE) & (context.g_state == State.FINITE)
+    large = (np.where(finite, share, 0.0) > 0.5).any(axis=1)
+    known = compared & (finite.any(axis=1))
+    _set(verdict, rule, known, Verdict.YES, "P-2")
+    _set(verdict, rule, known & large, Verdict.WARNING, "P-3")
+    return verdict, rule
+
+
+def _msprobe(context: Context, facts: Facts, verdict: Int8, rule: Int8, mode: str) -> tuple[Int8, Int8]:
+    """msprobe's Result column as verdicts: pass = Yes, error = No; rows without a partner stay not comparable."""
+    levels = msprobe.levels(context, facts, mode)
+    verdict, rule = verdict.copy(), rule.copy()
+    judged = context.both & (context.kind != Kind.OPAQUE)
+    _set(verdict, rule, judged & (levels == msprobe.PASS), Verdict.YES, "Q-3")
+    _set(verdict, rule, judged & (levels == msprobe.WARNING), Verdict.WARNING, "Q-2")
+    _set(verdict, rule, judged & (levels == msprobe.ERROR), Verdict.NO, "Q-1")
+    return verdict, rule
+
+
+def _set(verdict: Int8, rule: Int8, where: np.ndarray[tuple[int], np.dtype[np.bool_]], what: Verdict, why: str) -> None:
+    verdict[where] = what
+    rule[where] = CODES[why]

@@ -1,0 +1,119 @@
+"""Policies: what error a dtype is allowed, and which rule book turns numbers into Yes and No (docs/verdicts.md)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import yaml
+
+from dumpscope.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """Error that a healthy run on other hardware may show, as a plain ratio.
+
+    bulk: of the norm, of the mean scaled by norm/sqrt(N), and of the relative L2 distance
+    peak: of the largest single element against the largest magnitude of the tensor
+    """
+
+    bulk: float
+    peak: float
+
+
+FLOORS: Final[dict[str, Floor]] = {
+    "torch.float64": Floor(bulk=1e-9, peak=1e-8),
+    "torch.complex128": Floor(bulk=1e-9, peak=1e-8),
+    "torch.float32": Floor(bulk=1e-4, peak=1e-3),
+    "torch.complex64": Floor(bulk=1e-4, peak=1e-3),
+    "torch.float16": Floor(bulk=2e-3, peak=4 * 2.0**-10),
+    "torch.bfloat16": Floor(bulk=1e-2, peak=4 * 2.0**-7),
+    "torch.float8_e4m3fn": Floor(bulk=6e-2, peak=4 * 2.0**-3),
+    "torch.float8_e4m3fnuz": Floor(bulk=6e-2, peak=4 * 2.0**-3),
+    "torch.float8_e5m2": Floor(bulk=1.2e-1, peak=4 * 2.0**-2),
+    "torch.float8_e5m2fnuz": Floor(bulk=1.2e-1, peak=4 * 2.0**-2),
+}
+"""Floors by dtype; dtypes that are not here (integers, bool) must be equal."""
+
+TINY: Final = 1e-12
+"""Near-zero guard: differences below this root-mean-square are rounding, whatever their ratio."""
+
+UNINITIALISED: Final = frozenset(
+    {"empty", "empty_like", "empty_strided", "empty_with_format", "new_empty", "new_empty_strided"}
+)
+"""Calls whose output is whatever lay in memory: never judged."""
+
+RULE_BOOKS: Final = ("default", "ptdbg", "msprobe")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """base: rule book; warn: score up to which a difference is only a warning; ignore: node names (regex) never judged;
+    scale: (regex, factor) pairs that widen the floors of matching nodes, first hit wins."""
+
+    name: str = "default"
+    base: str = "default"
+    floors: dict[str, Floor] = field(default_factory=lambda: dict(FLOORS))
+    warn: float = 3.0
+    ignore: tuple[str, ...] = ()
+    scale: tuple[tuple[str, float], ...] = ()
+
+
+def load_policy(text: str) -> Policy:
+    """A policy by name, or from the text of a yaml file: keys base, floors, warn, ignore, scale.
+
+    Raises UsageError that names the key, the value and what is allowed.
+    """
+    if text in RULE_BOOKS:
+        return Policy(name=text, base=text)
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UsageError("the policy file is not valid yaml", hint=str(error).splitlines()[0]) from error
+    if not isinstance(data, dict):
+        raise UsageError(f"unknown policy {text!r}", hint=f"allowed: {', '.join(RULE_BOOKS)}, or a yaml file")
+    known = {"name", "base", "floors", "warn", "ignore", "scale"}
+    for key in data:
+        if key not in known:
+            raise UsageError(f"policy: unknown key {key!r}", hint=f"allowed: {', '.join(sorted(known))}")
+    base = data.get("base", "default")
+    if base not in RULE_BOOKS:
+        raise UsageError(f"policy: base is {base!r}", hint=f"allowed: {', '.join(RULE_BOOKS)}")
+    policy = Policy(name=str(data.get("name", "custom")), base=base)
+    return replace(
+        policy,
+        floors={**FLOORS, **_floors(data.get("floors") or {})},
+        warn=_positive("warn", data.get("warn", policy.warn)),
+        ignore=tuple(_pattern("ignore", x) for x in data.get("ignore") or ()),
+        scale=tuple((_pattern("scale", k), _positive("scale", v)) for k, v in (data.get("scale") or {}).items()),
+    )
+
+
+def _floors(data: dict[str, Any]) -> dict[str, Floor]:
+    floors = {}
+    for dtype, body in data.items():
+        name = dtype if str(dtype).startswith("torch.") else f"torch.{dtype}"
+        if not isinstance(body, dict) or not {"bulk", "peak"} >= set(body):
+            raise UsageError(f"policy: floors.{dtype} is {body!r}", hint="write {bulk: number, peak: number}")
+        old = FLOORS.get(name, FLOORS["torch.float32"])
+        floors[name] = Floor(
+            bulk=_positive(f"floors.{dtype}.bulk", body.get("bulk", old.bulk)),
+            peak=_positive(f"floors.{dtype}.peak", body.get("peak", old.peak)),
+        )
+    return floors
+
+
+def _positive(key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise UsageError(f"policy: {key} is {value!r}", hint="it must be a number above 0")
+    return float(value)
+
+
+def _pattern(key: str, value: Any) -> str:
+    try:
+        re.compile(str(value))
+    except re.error as error:
+        raise UsageError(f"policy: {key} holds {value!r}, which is no regular expression", hint=str(error)) from error
+    return str(value)

@@ -1,0 +1,139 @@
+"""How large an error is in units of what its dtype is allowed (score 1.0 = the floor)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import numpy as np
+
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
+from dumpscope.domain.records import Float64, Int64, Kind, State
+from dumpscope.verdict.policy import FLOORS, TINY, Policy
+
+MAX, MIN, MEAN, NORM = range(4)
+EUCLIDEAN: Final = TENSOR_METRICS.index("euclidean")
+MAX_ABS: Final = TENSOR_METRICS.index("max_abs")
+REL_L2: Final = TENSOR_METRICS.index("rel_l2")
+
+
+def floors(context: Context, policy: Policy, factors: Float64) -> tuple[Float64, Float64]:
+    """(bulk, peak) floor of each item pair: the coarser of the two dtypes, 0 where the dtype must be equal."""
+    table = np.zeros((len(context.dtypes) + 1, 2))
+    for code, name in enumerate(context.dtypes):
+        floor = policy.floors.get(name) or FLOORS.get(name)
+        if floor:
+            table[code] = floor.bulk, floor.peak
+    both = np.maximum(table[context.t_dtype], table[context.g_dtype])
+    both = both * factors[context.pair][:, None] if len(factors) else both
+    return both[:, 0], both[:, 1]
+
+
+def factors(names: list[str], policy: Policy) -> Float64:
+    """Widening factor per node; nan means "never judged"."""
+    out = np.ones(len(names))
+    if policy.scale or policy.ignore:
+        patterns = [(re.compile(pattern), factor) for pattern, factor in policy.scale]
+        ignored = [re.compile(pattern) for pattern in policy.ignore]
+        for i, name in enumerate(names):
+            if any(pattern.search(name) for pattern in ignored):
+                out[i] = np.nan
+                continue
+            out[i] = next((factor for pattern, factor in patterns if pattern.search(name)), 1.0)
+    return out
+
+
+def is_exact_kind(context: Context) -> Float64:
+    """True where both dtypes are integers or booleans, which must be equal."""
+    exact = np.array([not _is_float(name) for name in context.dtypes] + [False])
+    return exact[context.t_dtype] & exact[context.g_dtype] & (context.t_dtype >= 0) & (context.g_dtype >= 0)
+
+
+def _is_float(dtype: str) -> bool:
+    return any(word in dtype for word in ("float", "complex", "double", "half"))
+
+
+def nonfinite_differs(context: Context, facts: Facts) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Non-finite values at different places. From statistics this is seen in Max and Min only: a low-precision Norm may
+    overflow on healthy data."""
+    from_tensor = facts.nonfinite_disagree > 0
+    t, g = context.t_state[:, :2], context.g_state[:, :2]
+    known = (t != State.ABSENT) & (g != State.ABSENT)
+    apart = (known & (t != g)).any(axis=1)
+    read = facts.nonfinite_disagree >= 0
+    return np.where(read, from_tensor, apart) & (facts.outcome == Outcome.COMPARED)
+
+
+def statistic_score(context: Context, bulk: Float64, peak: Float64) -> Float64:
+    """Worst of: norm difference by the norm, mean difference by norm/sqrt(N), Max and Min difference by the largest
+    magnitude; each against its floor. nan where no statistic can be compared. Symmetric in the two sides."""
+    t, g = context.t_stats, context.g_stats
+    finite = (context.t_state == State.FINITE) & (context.g_state == State.FINITE)
+    with np.errstate(all="ignore"):
+        diff = np.abs(t - g)
+        count = np.maximum(context.elements, 1).astype(np.float64)
+        size = np.maximum(np.abs(t), np.abs(g))
+        peak_size = np.fmax(
+            np.where(finite[:, MAX], size[:, MAX], np.nan), np.where(finite[:, MIN], size[:, MIN], np.nan)
+        )
+        rms = np.where(finite[:, NORM], size[:, NORM] / np.sqrt(count), peak_size)
+        tiny = TINY * np.sqrt(count)
+        norm = np.where(diff[:, NORM] <= tiny, 0.0, diff[:, NORM] / size[:, NORM])
+        mean = np.where(diff[:, MEAN] <= TINY, 0.0, diff[:, MEAN] / np.fmax(rms, size[:, MEAN] * 1e-6))
+        extreme = np.where(diff[:, :2] <= TINY, 0.0, diff[:, :2] / peak_size[:, None])
+        parts = np.column_stack([extreme / peak[:, None], mean / bulk, norm / bulk])
+        parts = np.where(finite, np.where(diff == 0, 0.0, parts), np.nan)
+        return _worst(parts)
+
+
+def tensor_score(context: Context, facts: Facts, bulk: Float64, peak: Float64) -> Float64:
+    """Worst of: relative L2 distance against the bulk floor, largest element error by the largest magnitude against
+    the peak floor. nan where no tensor was read."""
+    value = np.where(facts.tensor_state == State.FINITE, facts.tensor, np.nan)
+    value = np.where(facts.tensor_state == State.POS_INF, np.inf, value)
+    count = np.maximum(facts.elements, 1).astype(np.float64)
+    with np.errstate(all="ignore"):
+        size = np.where(context.t_state[:, :2] == State.FINITE, np.abs(context.t_stats[:, :2]), np.nan)
+        other = np.where(context.g_state[:, :2] == State.FINITE, np.abs(context.g_stats[:, :2]), np.nan)
+        peak_size = _worst(np.column_stack([size, other]))
+        distance = np.where(value[:, EUCLIDEAN] <= TINY * np.sqrt(count), 0.0, value[:, REL_L2]) / bulk
+        element = np.where(value[:, MAX_ABS] <= TINY, 0.0, value[:, MAX_ABS] / peak_size) / peak
+        parts = np.column_stack([distance, element])
+        parts = np.where(np.isnan(parts) & (facts.unequal == 0)[:, None], 0.0, parts)
+        return np.where(facts.unequal >= 0, np.where(facts.unequal == 0, 0.0, _worst(parts)), np.nan)
+
+
+def _worst(parts: Float64) -> Float64:
+    """Row maximum that skips nan; nan only where the whole row is nan."""
+    filled = np.where(np.isnan(parts), -np.inf, parts).max(axis=1)
+    return np.where(np.isneginf(filled), np.nan, filled)
+
+
+def scores(context: Context, facts: Facts, policy: Policy, factor: Float64) -> Float64:
+    """Score per item pair: 0 equal, inf where nothing excuses the difference, nan where nothing was compared."""
+    bulk, peak = floors(context, policy, factor)
+    exact = is_exact_kind(context)
+    with np.errstate(all="ignore"):
+        score = tensor_score(context, facts, bulk, peak)
+        score = np.where(np.isnan(score) & (facts.unequal < 0), statistic_score(context, bulk, peak), score)
+    compared = facts.outcome == Outcome.COMPARED
+    score = np.where(compared, score, np.nan)
+    score = np.where(compared & exact & (facts.equal == 0), np.inf, score)
+    hashed_only = compared & np.isnan(score) & (facts.equal == 0)
+    score = np.where(hashed_only, np.inf, score)
+    score = np.where(facts.equal == 1, 0.0, score)
+    score = np.where(nonfinite_differs(context, facts), np.inf, score)
+    score = np.where((facts.outcome == Outcome.SHAPE) | (facts.outcome == Outcome.KIND), np.inf, score)
+    score = np.where(facts.outcome == Outcome.SCALAR, np.where(facts.equal == 1, 0.0, np.inf), score)
+    score = np.where(facts.outcome == Outcome.EMPTY, 0.0, score)
+    return np.where(np.isnan(factor[context.pair]) if len(factor) else False, np.nan, score)
+
+
+def judged_by_tensor(facts: Facts) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    return facts.unequal >= 0
+
+
+def tensors_of(context: Context) -> Int64:
+    """Item pairs where both sides are tensors."""
+    return np.flatnonzero(context.both & (context.kind == Kind.TENSOR) & ~context.kind_differs)

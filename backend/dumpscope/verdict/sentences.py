@@ -1,0 +1,93 @@
+"""One sentence per verdict, with its numbers."""
+
+from __future__ import annotations
+
+import math
+
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions
+from dumpscope.domain.records import STATISTICS, State
+from dumpscope.verdict.rules import RULES
+
+Metrics = dict[str, float | int | str | None]
+
+_STATISTIC_NAMES = ("max", "min", "mean", "norm")
+
+
+def number(value: float, state: int) -> float | None:
+    """A stored number as a float (nan and inf stay), None where absent."""
+    if state == State.ABSENT:
+        return None
+    return {State.NAN: math.nan, State.POS_INF: math.inf, State.NEG_INF: -math.inf}.get(State(state), float(value))
+
+
+def item_metrics(facts: Facts, row: int) -> Metrics:
+    """All measured numbers of one item pair by name; absent ones are left out."""
+    out: Metrics = {}
+    for column, name in enumerate(TENSOR_METRICS):
+        value = number(facts.tensor[row, column], facts.tensor_state[row, column])
+        if value is not None:
+            out[name] = value
+    for column, name in enumerate(_STATISTIC_NAMES):
+        for prefix, values, states in (("diff", facts.diff, facts.diff_state), ("rel", facts.rel, facts.rel_state)):
+            value = number(values[row, column], states[row, column])
+            if value is not None:
+                out[f"{name}_{prefix}"] = value
+    if facts.unequal[row] >= 0:
+        out["unequal"] = int(facts.unequal[row])
+        out["elements"] = int(facts.elements[row])
+        out["nonfinite_target"] = int(facts.nonfinite_target[row])
+        out["nonfinite_golden"] = int(facts.nonfinite_golden[row])
+        out["nonfinite_disagree"] = int(facts.nonfinite_disagree[row])
+    return out
+
+
+def sentence(context: Context, facts: Facts, opinions: ItemOpinions, row: int) -> str:
+    """Why this item got its verdict."""
+    rule = RULES[opinions.rule[row]]
+    score = opinions.score[row]
+    if rule.id in ("T-1", "T-2", "P-1", "P-2") and facts.unequal[row] >= 0:
+        return f"{_tensor(facts, row)}{_floor(score)}."
+    if rule.id in ("M-1", "M-2", "P-3", "D-1"):
+        return f"{_statistics(context, facts, row)}{_floor(score)}."
+    if rule.id == "N-1":
+        if facts.nonfinite_disagree[row] > 0:
+            return (
+                f"{facts.nonfinite_disagree[row]} non-finite positions disagree (target has {facts.nonfinite_target[row]}, "
+                f"golden {facts.nonfinite_golden[row]})."
+            )
+        return f"{_statistics(context, facts, row)}: one side is not finite."
+    if rule.id == "I-1" and facts.unequal[row] >= 0:
+        return f"{facts.unequal[row]} of {facts.elements[row]} integers or booleans differ; they must be equal."
+    if rule.id == "X-3":
+        return facts.errors.get(row, "A tensor file could not be read.")
+    return rule.title[0].upper() + rule.title[1:] + "."
+
+
+def _floor(score: float) -> str:
+    if math.isnan(score) or math.isinf(score):
+        return ""
+    return f" ({score:.3g} of the floor)"
+
+
+def _tensor(facts: Facts, row: int) -> str:
+    words = {"rel_l2": "relative L2", "max_abs": "largest error", "cosine": "cosine"}
+    parts = [f"{facts.unequal[row]} of {facts.elements[row]} elements differ"]
+    for name, word in words.items():
+        column = TENSOR_METRICS.index(name)
+        value = number(facts.tensor[row, column], facts.tensor_state[row, column])
+        if value is not None:
+            parts.append(f"{word} {value:.6g}")
+    return ", ".join(parts)
+
+
+def _statistics(context: Context, facts: Facts, row: int) -> str:
+    parts = []
+    for column, word in enumerate(STATISTICS):
+        t = number(context.t_stats[row, column], context.t_state[row, column])
+        g = number(context.g_stats[row, column], context.g_state[row, column])
+        if t is not None and g is not None and not (t == g or (t != t and g != g)):
+            relative = number(facts.rel[row, column], facts.rel_state[row, column])
+            share = f" ({100 * relative:.3g} %)" if relative is not None and math.isfinite(relative) else ""
+            parts.append(f"{word} {t:.6g} against {g:.6g}{share}")
+    return ", ".join(parts) if parts else "The stored statistics agree"
