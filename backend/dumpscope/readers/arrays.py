@@ -173,12 +173,10 @@ def strided(
             hint="the file is damaged or hostile: dump this tensor again",
         )
     first = start + offset * element.size
-    byte_stride = tuple(step * element.array.itemsize for step in stride)
     plain = not (swapped or conj or neg) and element.size == element.array.itemsize and element.array.kind != "b"
     if plain:
-        array: Array = np.ndarray(shape, element.array, buffer, first, byte_stride)
+        array = _view(buffer, first, element, shape, stride)
         if array.flags.aligned:
-            array.flags.writeable = False
             return array, ()
     if span * element.array.itemsize > budget:
         raise TensorError(
@@ -186,10 +184,27 @@ def strided(
             kind="over_budget",
             hint="raise the tensor budget, or compare this item by its statistics",
         )
-    flat, notes = _converted(buffer, first, span, element, swapped=swapped, conj=conj, neg=neg)
-    array = np.ndarray(shape, element.array, flat, 0, byte_stride)
+    try:
+        flat, notes = _converted(buffer, first, span, element, swapped=swapped, conj=conj, neg=neg)
+    except MemoryError as error:
+        raise TensorError(
+            "memory does not hold the tensor", kind="over_budget", hint="lower the number of jobs"
+        ) from error
+    return _view(flat, 0, element, shape, stride), notes
+
+
+def _view(
+    buffer: Bytes | Array, first: int, element: ElementType, shape: tuple[int, ...], stride: tuple[int, ...]
+) -> Array:
+    """Read-only array over bytes known to suffice. A dimension of size 1 may state any stride, even one numpy cannot hold."""
+    size = element.array.itemsize
+    steps = tuple(step * size if extent > 1 else 0 for extent, step in zip(shape, stride, strict=True))
+    try:
+        array: Array = np.ndarray(shape, element.array, buffer, first, steps)
+    except (ValueError, OverflowError, TypeError) as error:
+        raise TensorError(f"numpy cannot hold a tensor of shape {brief(shape)}", kind="unsupported") from error
     array.flags.writeable = False
-    return array, notes
+    return array
 
 
 def _check_geometry(shape: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:
