@@ -1,0 +1,14 @@
+"""One tensor from one file, whatever wrote it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dumpscope.readers import npyfile, torchfile
+from dumpscope.readers.arrays import DEFAULT_BUDGET, LoadedTensor
+
+
+def load(path: Path | str, *, budget: int = DEFAULT_BUDGET, root: Path | str | None = None) -> LoadedTensor:
+    """Tensor of a `.npy` file (ptdbg) or of a file of torch.save (any other name); see `torchfile.load` for the rest."""
+    reader = npyfile if str(path).endswith(".npy") else torchfile
+    return reader.load(path, budget=budget, root=root)
