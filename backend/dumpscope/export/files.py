@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +12,7 @@ from dumpscope.errors import UsageError
 from dumpscope.export.document import json_text
 from dumpscope.export.ptdbg import write_ptdbg_csv
 from dumpscope.export.report import Report, report_html
-from dumpscope.export.rows import Table
+from dumpscope.export.rows import ExportRow, Table
 from dumpscope.export.tables import write_csv, write_xlsx
 
 FORMATS: Final = ("csv", "xlsx", "json", "html", "ptdbg-csv")
@@ -44,11 +44,15 @@ def write_files(
                 _whole(folder / "compare_result.xlsx", lambda part: write_xlsx(part, (make() for make in tables)))
             )
         elif name == "json":
-            rows = (row for make in tables for row in make().rows)
-            written.append(_whole(folder / "export.json", lambda part: _text(part, json_text(answer, rows))))
+            written.append(_whole(folder / "export.json", lambda part: _text(part, json_text(answer, _rows(tables)))))
         else:
             written.append(_whole(folder / "report.html", lambda part: _text(part, [report_html(report())])))
     return written
+
+
+def _rows(tables: Tables) -> Iterator[ExportRow]:
+    for make in tables:
+        yield from make().rows
 
 
 def _csv(folder: Path, name: str, table: Table, *, alone: bool) -> Path:

@@ -177,7 +177,7 @@ def metrics(row: ExportRow) -> dict[str, Number]:
         if row.diff[place] is not None:
             found[f"{name.lower()}_diff"] = row.diff[place]
         if row.rel[place] is not None:
-            found[f"{name.lower()}_rel"] = row.rel[place]
+            found.setdefault(f"{name.lower()}_rel", row.rel[place])  # a tensor's own max_rel says more
     for name in ("elements", "unequal", "nonfinite_target", "nonfinite_golden", "nonfinite_disagree"):
         count = getattr(row, name)
         if count is not None:

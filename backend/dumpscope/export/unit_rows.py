@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dumpscope.domain.context import gather
+from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import CLASS_WORDS, METHOD_WORDS, TENSOR_METRICS, Class, Method, Outcome, Verdict
 from dumpscope.domain.records import ROLE_WORDS, Kind, RankDump, State, item_name
 from dumpscope.domain.result import Unit
@@ -25,6 +25,7 @@ from dumpscope.export.rows import (
 )
 from dumpscope.verdict import msprobe
 from dumpscope.verdict.rules import RULES
+from dumpscope.verdict.sentences import sentence
 
 _T = TypeVar("_T")
 
@@ -37,9 +38,9 @@ class PeerColumns:
     errors: Sequence[tuple[str, ...]]
 
 
-def peer_columns(unit: Unit) -> PeerColumns:
+def peer_columns(unit: Unit, context: Context | None = None) -> PeerColumns:
     """msprobe's own Result and Err_message of every item pair, whatever policy the unit was judged by."""
-    context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+    context = context or gather(unit.target, unit.golden, unit.pairs, unit.items)
     levels = msprobe.levels(context, unit.facts, unit.mode)
     errors: list[tuple[str, ...]] = [()] * len(context)
     for code, where in msprobe.marks(context, unit.facts, unit.mode):
@@ -72,7 +73,7 @@ def rows_from_unit(
 ) -> Iterator[ExportRow]:
     """Rows of a unit in the order of its item pairs; node pairs without any item (structure dumps) give one bare row each.
 
-    message: sentence for an item pair number, by default the title of its rule and what could not be read
+    message: sentence for an item pair number, by default the one of its rule
     peer: msprobe's Result and Err_message, by default computed here
     """
     source = _Source(unit, message=message, peer=peer)
@@ -92,7 +93,9 @@ class _Source:
     """Columns of a unit as plain lists: indexing numpy scalars one by one would cost ten times the rest."""
 
     def __init__(self, unit: Unit, *, message: Callable[[int], str] | None, peer: PeerColumns | None) -> None:
-        self.unit, self.message, self.peer = unit, message or self._title, peer or peer_columns(unit)
+        context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+        self.unit, self.peer = unit, peer or peer_columns(unit, context)
+        self.message = message or (lambda item: sentence(context, unit.facts, unit.item_opinions, item))
         self.sides = (_SideSource(unit.target), _SideSource(unit.golden))
         items, facts, opinions = unit.items, unit.facts, unit.item_opinions
         self.target, self.golden = items.target.tolist(), items.golden.tolist()
@@ -185,11 +188,6 @@ class _Source:
             errors=() if outcome is Outcome.NO_DATA else ("warning: no partner",),
             stack=self._stack(pair),
         )
-
-    def _title(self, item: int) -> str:
-        title = RULES[self.code[item]].title
-        error = self.unit.facts.errors.get(item)
-        return f"{title}: {error}" if error else title
 
     def _call(self, pair: int) -> dict[str, Any]:
         target, golden = self.nodes[pair]

@@ -32,7 +32,7 @@ def item_metrics(facts: Facts, row: int) -> Metrics:
         for prefix, values, states in (("diff", facts.diff, facts.diff_state), ("rel", facts.rel, facts.rel_state)):
             value = number(values[row, column], states[row, column])
             if value is not None:
-                out[f"{name}_{prefix}"] = value
+                out.setdefault(f"{name}_{prefix}", value)  # a tensor's own max_rel says more than that of its maximum
     if facts.unequal[row] >= 0:
         out["unequal"] = int(facts.unequal[row])
         out["elements"] = int(facts.elements[row])
