@@ -1,0 +1,279 @@
+"""What lies under a path: steps, ranks and their files, before any record is parsed."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import Final
+
+from dumpscope.domain.records import Layout, RankRef
+from dumpscope.errors import Problem, UnreadableError
+from dumpscope.readers.segments import open_regular
+from dumpscope_format.layout import (
+    CONSTRUCT_JSON,
+    DEBUG_JSON,
+    DUMP_JSON,
+    STACK_JSON,
+    inside,
+    is_single,
+    natural_key,
+    rank_number,
+    step_number,
+)
+
+HINT: Final = (
+    "name a dump root (holding step0, ...), a step folder, a rank folder, a dump.json or debug.json, or a .zip/.tar of one"
+)
+SEARCH_DEPTH: Final = 3
+ENTRY_LIMIT: Final = 20_000
+HEAD: Final = 64 << 10
+_EMPTY_DATA: Final = re.compile(rb'"data"\s*:\s*\{\s*\}')
+_DATA: Final = re.compile(rb'"data"\s*:\s*\{')
+_DEBUG_LEVEL: Final = re.compile(rb'"level"\s*:\s*"debug"')
+
+
+def discover(path: str | os.PathLike[str]) -> Layout:
+    """Find steps and ranks under `path`, in natural order.
+
+    Raises UnreadableError where nothing there is a dump. Parts that are refused (links out of the dump, FIFOs and devices
+    under a dump file's name) and second runs in one step folder are problems of the result.
+    """
+    named = os.fspath(path)
+    try:
+        status = os.stat(named)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UnreadableError(f"cannot be opened: {reason}", where=named, hint=HINT) from error
+    real = os.path.realpath(named)
+    if stat.S_ISDIR(status.st_mode):
+        return _Search(root=real, shown=named).run()
+    if not stat.S_ISREG(status.st_mode):
+        raise UnreadableError("is neither a folder nor a regular file", where=named, hint=HINT)
+    return _lone_file(real, named)
+
+
+def _lone_file(real: str, named: str) -> Layout:
+    name = os.path.basename(real)
+    if name in (STACK_JSON, CONSTRUCT_JSON):
+        raise UnreadableError(f"{name} alone is no dump", where=named, hint=f"name the {DUMP_JSON} beside it")
+    head = _head(real)
+    if not _DATA.search(head) and (name not in (DUMP_JSON, DEBUG_JSON) or (head.strip() and b"{" not in head[:64])):
+        raise UnreadableError("is not a dump file", where=named, hint=HINT)
+    folder = os.path.dirname(real)
+    parent = os.path.basename(os.path.dirname(folder))
+    problems: list[Problem] = []
+    ref = RankRef(
+        step=step_number(parent) or 0,
+        rank=rank_number(os.path.basename(folder)),
+        label="",
+        folder=folder,
+        dump_json=real,
+        stack_json=_side(folder, STACK_JSON, folder, problems),
+        construct_json=_side(folder, CONSTRUCT_JSON, folder, problems),
+        debug=name == DEBUG_JSON or (name != DUMP_JSON and _DEBUG_LEVEL.search(head) is not None),
+    )
+    return Layout(root=folder, ranks=[ref], problems=problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folders:
+    """Sub-folders of one folder that may belong to a dump, in natural order."""
+
+    steps: list[tuple[int, str]]
+    ranks: list[tuple[int, str]]
+    singles: list[str]
+    others: list[str]
+
+
+class _Search:
+    def __init__(self, *, root: str, shown: str) -> None:
+        self.root = root
+        self.shown = shown
+        self.problems: list[Problem] = []
+
+    def run(self) -> Layout:
+        root = self._descend(self.root, SEARCH_DEPTH)
+        if root is None:
+            raise self._nothing()
+        self.root = root
+        ranks = self._dump(root)
+        if not ranks:
+            raise self._nothing()
+        return Layout(root=root, ranks=ranks, problems=self.problems)
+
+    def _nothing(self) -> UnreadableError:
+        detail = "holds no dump"
+        if self.problems:
+            detail += f": {self.problems[0].loc}: {self.problems[0].message}"
+        return UnreadableError(detail, where=self.shown, hint=HINT)
+
+    def _descend(self, folder: str, depth: int) -> str | None:
+        """The folder itself where it is a dump, else the only one below it that is."""
+        if self._is_dump(folder):
+            return folder
+        if depth == 0:
+            return None
+        found = [below for other in self._folders(folder).others if (below := self._descend(other, depth - 1))]
+        if len(found) > 1:
+            some = ", ".join(os.path.relpath(below, self.root) for below in found[:5])
+            more = ", ..." if len(found) > 5 else ""
+            raise UnreadableError(f"holds {len(found)} dumps", where=self.shown, hint=f"name one of them: {some}{more}")
+        return found[0] if found else None
+
+    def _is_dump(self, folder: str) -> bool:
+        if any(os.path.lexists(os.path.join(folder, name)) for name in (DUMP_JSON, DEBUG_JSON)):
+            return True
+        parts = self._folders(folder)
+        return bool(parts.steps or parts.ranks or parts.singles)
+
+    def _dump(self, folder: str) -> list[RankRef]:
+        name = os.path.basename(folder)
+        above = step_number(os.path.basename(os.path.dirname(folder))) or 0
+        ref = self._rank(folder, above, rank_number(name), name)
+        if ref is not None:
+            return [ref]
+        parts = self._folders(folder)
+        ranks: list[RankRef] = []
+        for step, below in parts.steps:
+            ranks += self._step(below, step, self._folders(below))
+        if parts.steps and (parts.ranks or parts.singles):
+            self._note(folder, "ignored", "Rank folders beside step folders were left out; name one of them to read it.")
+        return ranks or self._step(folder, step_number(name) or 0, parts)
+
+    def _step(self, folder: str, step: int, parts: Folders) -> list[RankRef]:
+        ranks = [ref for number, below in parts.ranks if (ref := self._rank(below, step, number, None))]
+        singles = [ref for below in parts.singles if (ref := self._rank(below, step, None, None))]
+        if ranks:
+            if singles:
+                self._several(folder, f"ranks {ranks[0].label} to {ranks[-1].label} are read", singles)
+            return ranks
+        if len(singles) > 1:
+            used = max(singles, key=_newest)
+            self._several(folder, f"{used.label} is read, the newest with data", [ref for ref in singles if ref is not used])
+            return [used]
+        if singles:
+            return singles
+        ref = self._rank(folder, step, None, "")
+        if ref is None:
+            self._note(folder, "missing", "The step folder holds no rank with a dump.json; it was left out.")
+        return [] if ref is None else [ref]
+
+    def _several(self, folder: str, used: str, left: list[RankRef]) -> None:
+        names = ", ".join(ref.label for ref in left)
+        self._note(
+            folder,
+            "several_runs",
+            f"Several runs wrote into this step: {used}; left out: {names}. Name another one's folder to read it.",
+        )
+
+    def _rank(self, folder: str, step: int, rank: int | None, label: str | None) -> RankRef | None:
+        """The dump files of one folder, None where it has none. label None: the folder's own name."""
+        dump = _side(folder, DUMP_JSON, self.root, self.problems, self._loc(folder))
+        debug = _side(folder, DEBUG_JSON, self.root, self.problems, self._loc(folder))
+        main = dump or debug
+        if main is None:
+            return None
+        if dump and debug:
+            self._note(folder, "ignored", f"{DEBUG_JSON} beside {DUMP_JSON} was left out; name it to read it.")
+        where = self._loc(folder)
+        return RankRef(
+            step=step,
+            rank=rank,
+            label=os.path.basename(folder) if label is None else label,
+            folder=folder,
+            dump_json=main,
+            stack_json=_side(folder, STACK_JSON, self.root, self.problems, where),
+            construct_json=_side(folder, CONSTRUCT_JSON, self.root, self.problems, where),
+            debug=dump is None,
+        )
+
+    def _folders(self, folder: str) -> Folders:
+        steps: list[tuple[int, str]] = []
+        ranks: list[tuple[int, str]] = []
+        singles: list[str] = []
+        others: list[str] = []
+        try:
+            with os.scandir(folder) as entries:
+                listed = [entry for _, entry in zip(range(ENTRY_LIMIT), entries, strict=False)]
+        except OSError as error:
+            self._note(folder, "unreadable", f"The folder cannot be listed: {error.strerror}.")
+            listed = []
+        for entry in sorted(listed, key=lambda entry: natural_key(entry.name)):
+            name = entry.name
+            step, rank = step_number(name), rank_number(name)
+            known = step is not None or rank is not None or is_single(name)
+            if not _is_folder(entry):
+                continue
+            if entry.is_symlink() and not inside(self.root, entry.path):
+                if known:
+                    self._note(entry.path, "refused", "The folder is a link out of the dump; it was left out.")
+                continue
+            if step is not None:
+                steps.append((step, entry.path))
+            elif rank is not None:
+                ranks.append((rank, entry.path))
+            elif is_single(name):
+                singles.append(entry.path)
+            elif not entry.is_symlink() and not name.startswith("."):
+                others.append(entry.path)
+        return Folders(steps=steps, ranks=ranks, singles=singles, others=others)
+
+    def _loc(self, path: str) -> str:
+        relative = os.path.relpath(path, self.root)
+        return os.path.basename(self.root) if relative == "." else relative
+
+    def _note(self, path: str, kind: str, message: str) -> None:
+        problem = Problem(loc=self._loc(path), kind=kind, message=message)
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _side(folder: str, name: str, root: str, problems: list[Problem], where: str = "") -> str | None:
+    """Path of a file of a rank folder, None where it is absent or refused (which is noted)."""
+    path = os.path.join(folder, name)
+    if not os.path.lexists(path):
+        return None
+    reason = None
+    if os.path.islink(path) and not inside(root, path):
+        reason = "is a link out of the dump"
+    else:
+        try:
+            if not stat.S_ISREG(os.stat(path).st_mode):
+                reason = "is not a regular file"
+        except OSError as error:
+            reason = f"cannot be opened ({error.strerror})"
+    if reason is None:
+        return path
+    loc = name if where in ("", ".") else f"{where}/{name}"
+    problem = Problem(loc=loc, kind="refused", message=f"{name} {reason}; it was not read.")
+    if problem not in problems:
+        problems.append(problem)
+    return None
+
+
+def _newest(ref: RankRef) -> tuple[bool, int, tuple[tuple[int, int, str], ...]]:
+    """Sort key: with data before without, then by time, then by number."""
+    try:
+        changed = os.stat(ref.dump_json).st_mtime_ns
+    except OSError:
+        changed = 0
+    head = _head(ref.dump_json)
+    return bool(head) and _EMPTY_DATA.search(head) is None, changed, natural_key(ref.label)
+
+
+def _head(path: str) -> bytes:
+    """First 64 kB of a regular file, b"" where it cannot be read."""
+    try:
+        with open_regular(path) as stream:
+            return stream.read(HEAD)
+    except (UnreadableError, OSError):
+        return b""

@@ -1,0 +1,39 @@
+"""Open whatever a path names: a folder, a file, or an archive that is unpacked first."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+
+from dumpscope.domain.records import Layout
+from dumpscope.readers.archive import DEFAULT, Limits, kind_of, unpack
+from dumpscope.readers.discover import discover
+
+
+def open_dump(
+    path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = DEFAULT
+) -> Layout:
+    """Layout of the dump at `path`. An archive is unpacked into a new folder below `workdir`, which the caller owns.
+
+    Raises UnreadableError where nothing is a dump, LimitError for an archive past `limits`; an archive that fails leaves
+    nothing in `workdir`.
+    """
+    named = os.fspath(path)
+    if not _is_archive(named):
+        return discover(named)
+    folder, problems = unpack(named, os.fspath(workdir), limits)
+    try:
+        layout = discover(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Layout(root=layout.root, ranks=layout.ranks, problems=[*problems, *layout.problems])
+
+
+def _is_archive(path: str) -> bool:
+    try:
+        regular = stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+    return regular and kind_of(path) is not None

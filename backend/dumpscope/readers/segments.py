@@ -1,0 +1,489 @@
+"""Members of one big JSON object, streamed: the part of a dump file that holds one record a node.
+
+A file is read in windows of a few megabytes and cut between members, so memory does not grow with the file and one damaged
+record never spoils others. Two ways to cut, with the same result:
+
+* lines: msprobe indents by one space, so a member of `data` starts a line with exactly two spaces and a quote (raw newlines
+  cannot stand inside JSON strings). Finding the last such line of a window costs next to nothing.
+* structure: brackets and quotes are counted with numpy. Works for compact files and any indent, about five times slower.
+
+Each run of members is decoded at once by a fast strict parser and accepted only when it gives as many members as were cut;
+otherwise its members are decoded one at a time, the last resort being the standard library's tolerant parser.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from dumpscope.errors import Problem, UnreadableError
+from dumpscope_format.naming import parse
+
+WINDOW: Final = 2 << 20
+MEMBER_LIMIT: Final = 256 << 20
+INTEGER_DIGITS: Final = 4000  # below the interpreter's own limit for int(text)
+PROBLEM_LIMIT: Final = 100
+MARK: Final = "\0"
+"""Stands before NaN and Infinity where the bare words were turned into strings, so that they differ from a text "NaN"."""
+
+Member = tuple[str, Any]
+
+_KEY: Final = re.compile(rb'\s*"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*', re.DOTALL)
+_TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],]', re.DOTALL)
+_WORDS: Final = re.compile(rb"(?<= )(NaN|-?Infinity)(?=,?\n)")
+_RESYNC: Final = re.compile(
+    rb',\s*(?="[^"\\\r\n]{1,512}\.(?:forward|backward|parameters_grad|debug)(?:\.\d{1,9})?"\s*:\s*[{\[n])'
+)
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_SPACE: Final = b" \t\r\n"
+_BOM: Final = b"\xef\xbb\xbf"
+_STEP: Final[NDArray[np.int8]] = np.zeros(256, np.int8)
+_STEP[[ord("{"), ord("[")]] = 1
+_STEP[[ord("}"), ord("]")]] = -1
+_CUTS: Final = _STEP.astype(bool)
+_CUTS[ord(",")] = True
+
+
+def open_regular(path: str) -> BinaryIO:
+    """Open a file for reading; a FIFO, device or folder is refused without waiting on it. Raises UnreadableError."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise UnreadableError(f"cannot be opened: {error.strerror}", where=path) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise UnreadableError("is not a regular file", where=path)
+    return os.fdopen(handle, "rb", buffering=0)
+
+
+class Members:
+    """Iterate runs of (name, value) of the object at the top (`inside` None) or of the object at key `inside`.
+
+    header: the other keys of the top object, complete once iteration has ended
+    problems: damaged parts; `count` members were good
+    lines: False forbids cutting by lines
+    """
+
+    def __init__(self, stream: BinaryIO, *, loc: str, inside: str | None = None, lines: bool = True) -> None:
+        self.header: dict[str, Any] = {}
+        self.problems: list[Problem] = []
+        self.count = 0
+        self._stream = stream
+        self._loc = loc
+        self._inside = inside
+        self._depth = 1 if inside is None else 2
+        self._may_use_lines = lines
+        self._data = b""
+        self._base = 0
+        self._end = False
+        self._found = False
+        self._muted = 0
+        self._last_name = ""
+        self._run = b""
+
+    def exact(self, name: str) -> Any:
+        """The value of a member of the present run again, by the tolerant parser: integers of any size stay exact.
+
+        Raises KeyError where the run has no such member."""
+        for piece in _pieces(self._run, structure(self._run)[0]):
+            if _name_of(piece) == name[:200]:
+                member = _tolerant("{" + piece.decode("utf-8", "replace") + "}", [])
+                if name in member:
+                    return member[name]
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[Iterable[Member]]:
+        if not self._start():
+            return
+        if self._inside is None:
+            self._found = True
+            yield from self._members()
+            self._finish()
+            return
+        while self._header_key():
+            yield from self._members()
+        if self._muted:
+            self._note(0, "more", f"{self._muted} more problems of this file are not listed", always=True)
+
+    # -- window ------------------------------------------------------------------------------------------------------
+
+    def _more(self) -> bool:
+        if self._end:
+            return False
+        try:
+            chunk = self._stream.read(WINDOW)
+        except OSError as error:
+            self._note(self._base + len(self._data), "unreadable", f"reading failed: {error.strerror}")
+            chunk = b""
+        if not chunk:
+            self._end = True
+            return False
+        self._data += chunk
+        return True
+
+    def _drop(self, size: int) -> None:
+        self._data = self._data[size:]
+        self._base += size
+
+    def _peek(self) -> bytes:
+        """First byte that is no white space, which is dropped; b"" at the end."""
+        while True:
+            rest = self._data.lstrip(_SPACE)
+            self._base += len(self._data) - len(rest)
+            self._data = rest
+            if rest or not self._more():
+                return rest[:1]
+
+    def _note(self, offset: int, kind: str, message: str, *, always: bool = False) -> None:
+        if len(self.problems) >= PROBLEM_LIMIT and not always:
+            self._muted += 1
+            return
+        self.problems.append(Problem(loc=f"{self._loc}:byte {offset}", kind=kind, message=message))
+
+    # -- head and tail -----------------------------------------------------------------------------------------------
+
+    def _start(self) -> bool:
+        self._more()
+        if self._data.startswith(_BOM):
+            self._note(0, "bom", "The file starts with a byte order mark; it was skipped.")
+            self._drop(len(_BOM))
+        first = self._peek()
+        if first == b"{":
+            self._drop(1)
+            return True
+        if not first:
+            self._note(0, "empty", "The file is empty. The run was probably killed before stop().")
+        else:
+            self._note(self._base, "unreadable", "The file does not hold a JSON object. Is it a dump file?")
+        return False
+
+    def _header_key(self) -> bool:
+        """Read header keys until the members begin; False when the file has ended."""
+        while True:
+            first = self._peek()
+            if first == b",":
+                self._drop(1)
+                continue
+            if first in (b"", b"}"):
+                self._finish()
+                return False
+            match = _KEY.match(self._data)
+            while match is None and len(self._data) < WINDOW and self._more():
+                match = _KEY.match(self._data)
+            if match is None:
+                if self._resync(0):
+                    return True
+                self._note(self._base, "unreadable", "The head of the file is damaged here; what follows was not read.")
+                return False
+            name = match[1].decode("utf-8", "replace")
+            if parse(name).kind != "other":  # a stray bracket closed `data` too early
+                self._note(self._base, "structure", f"{name!r} stands outside of `data`; it was read nevertheless.")
+                return True
+            self._drop(match.end())
+            if name == self._inside and self._peek() == b"{":
+                if self._found:
+                    self._note(self._base, "duplicate_key", f"{name!r} appears twice; both were read.")
+                self._drop(1)
+                self._found = True
+                return True
+            self._header_value(name)
+
+    def _header_value(self, name: str) -> None:
+        """Decode a small value of the head; the window then stands behind it."""
+        while True:
+            depth, stop = 0, -1
+            for token in _TOKEN.finditer(self._data):
+                step = int(_STEP[self._data[token.start()]])
+                if depth == 0 and (step < 0 or token[0] == b","):
+                    stop = token.start()
+                    break
+                depth += step
+            if stop >= 0 or len(self._data) > MEMBER_LIMIT or not self._more():
+                break
+        text = self._data if stop < 0 else self._data[:stop]
+        try:
+            self.header[name] = _tolerant(text.decode("utf-8", "replace"), [])
+        except (ValueError, RecursionError) as error:
+            self._note(self._base, "unreadable", f"The value of {name!r} is damaged ({error}).")
+        self._drop(len(text))
+
+    def _finish(self) -> None:
+        if not self._found:
+            self._note(self._base, "missing", f"The file has no object {self._inside!r}.")
+        elif not self._peek():
+            return self._truncated(self._base)
+        else:
+            self._drop(1)
+            if self._peek():
+                self._note(self._base, "trailing", "Something follows the end of the JSON object; it was not read.")
+        return None
+
+    def _truncated(self, offset: int) -> None:
+        if any(problem.kind == "truncated" for problem in self.problems):
+            return
+        where = f" after {self._last_name!r}" if self._last_name else ""
+        self._note(
+            offset,
+            "truncated",
+            f"The file ends too early{where}; {self.count} complete records were kept. The run was probably killed.",
+            always=True,
+        )
+
+    # -- members -----------------------------------------------------------------------------------------------------
+
+    def _members(self) -> Iterator[Iterable[Member]]:
+        if self._may_use_lines and self._lines_fit():
+            yield from self._by_lines()
+        else:
+            yield from self._by_structure()
+
+    def _lines_fit(self) -> bool:
+        """Whether cutting by lines gives the members: tried on the first 64 kB."""
+        while len(self._data) < 1 << 16 and self._more():
+            pass
+        start = b"\n" + b" " * self._depth + b'"'
+        if not self._data.startswith(start):
+            return False
+        sample = self._data[: 1 << 16]
+        cut = sample.rfind(b"," + start)
+        if cut < 0:
+            return not self._end or self._data.find(b"\n" + b" " * (self._depth - 1) + b"}") >= 0
+        sample = _WORDS.sub(rb'"\\u0000\1"', sample[: cut + 2])[:-2]
+        if self._decode(sample, sample.count(start)) is not None:
+            return True
+        by_lines = sum(_readable(piece) for piece in _pieces(sample, _line_cuts(sample, start)))
+        by_structure = sum(_readable(piece) for piece in _pieces(sample, structure(sample)[0]))
+        return by_lines >= by_structure
+
+    def _by_lines(self) -> Iterator[Iterable[Member]]:
+        start = b"\n" + b" " * self._depth + b'"'
+        closing = b"\n" + b" " * (self._depth - 1) + b"}"
+        while True:
+            close = self._data.find(closing)
+            if close >= 0:
+                yield from self._run_of_lines(self._data[:close], start)
+                self._drop(close + len(closing))
+                if self._inside is None:  # leave the bracket to `_finish`
+                    self._data, self._base = b"}" + self._data, self._base - 1
+                return
+            cut = self._data.rfind(b"," + start)
+            if cut > 0:
+                yield from self._run_of_lines(self._data[:cut], start)
+                self._drop(cut + 1)
+            if len(self._data) > MEMBER_LIMIT:
+                self._note(self._base, "limit", "One record is larger than 256 MB; reading stopped here.")
+                self._drop(len(self._data))
+                self._end = True
+            if not self._more():
+                yield from self._rest()
+                return
+
+    def _run_of_lines(self, text: bytes, start: bytes) -> Iterator[Iterable[Member]]:
+        self._run = text
+        wanted = text.count(start)
+        run = self._decode(text, wanted)
+        if run is None and (b"NaN" in text or b"Infinity" in text):
+            run = self._decode(_WORDS.sub(rb'"\\u0000\1"', text + b"\n")[:-1], wanted)
+        if run is not None:
+            yield self._kept(run)
+        elif text.strip(_SPACE):
+            yield from self._singly(text, _line_cuts(text, start))
+
+    def _by_structure(self) -> Iterator[Iterable[Member]]:
+        while True:
+            cuts, close = structure(self._data)
+            if close >= 0:
+                yield from self._run_of_structure(self._data[:close], cuts)
+                self._drop(close if self._inside is None else close + 1)
+                return
+            if cuts:
+                yield from self._run_of_structure(self._data[: cuts[-1]], cuts[:-1])
+                self._drop(cuts[-1] + 1)
+            if len(self._data) > MEMBER_LIMIT and not self._resync(1):
+                self._note(self._base, "limit", "One record is larger than 256 MB; reading stopped here.")
+                self._drop(len(self._data))
+                self._end = True
+            if not self._more():
+                if self._resync(1):
+                    continue
+                yield from self._rest()
+                return
+
+    def _run_of_structure(self, text: bytes, cuts: list[int]) -> Iterator[Iterable[Member]]:
+        if not text.strip(_SPACE):
+            return
+        self._run = text
+        run = self._decode(text, len(cuts) + 1)
+        if run is not None:
+            yield self._kept(run)
+        else:
+            yield from self._singly(text, cuts)
+
+    def _resync(self, skip: int) -> bool:
+        """Skip damage up to the next thing that looks like a node; False where there is none."""
+        match = _RESYNC.search(self._data, skip)
+        if match is None:
+            return False
+        self._note(self._base, "unreadable", f"{match.end()} bytes are damaged and were skipped.")
+        self._drop(match.end())
+        return True
+
+    def _rest(self) -> Iterator[Iterable[Member]]:
+        """The file has ended inside the members: keep the last one if it is whole."""
+        end = self._base + len(self._data)
+        text = self._data.rstrip(_SPACE + b"\0").rstrip(b",")
+        self._base, self._data = end, b""
+        member = None
+        if text.strip(_SPACE):
+            member, _ = _single(text)
+        if member is not None:
+            yield self._kept(dict([member]))
+        self._truncated(end)
+
+    def _decode(self, text: bytes, wanted: int) -> dict[str, Any] | None:
+        try:
+            run: dict[str, Any] = orjson.loads(b"{" + text + b"}")
+        except orjson.JSONDecodeError:
+            return None
+        return run if len(run) == wanted else None
+
+    def _kept(self, run: dict[str, Any]) -> Iterable[Member]:
+        self.count += len(run)
+        if run:
+            self._last_name = next(reversed(run))
+        return run.items()
+
+    def _singly(self, text: bytes, cuts: list[int]) -> Iterator[Iterable[Member]]:
+        offset = self._base
+        for piece in _pieces(text, cuts):
+            member, reasons = _single(piece)
+            for reason in reasons:
+                name = _name_of(piece)
+                self._note(offset, reason, _REASONS[reason].format(name=repr(name)))
+            if member is not None:
+                self.count += 1
+                self._last_name = member[0]
+                yield [member]
+            offset += len(piece) + 1
+
+
+_REASONS: Final = {
+    "encoding": "The record of {name} is not valid UTF-8; the bad bytes were replaced.",
+    "number": "The record of {name} holds an integer of thousands of digits; it was kept as text.",
+    "nesting": "The record of {name} is nested too deeply; it was skipped.",
+    "unreadable": "The record of {name} is damaged; it was skipped.",
+}
+
+
+def structure(text: bytes) -> tuple[list[int], int]:
+    """Positions of the commas between members of an object whose inside starts at `text[0]`, and of its closing bracket.
+
+    The bracket's position is -1 where the object does not end inside `text`.
+    """
+    data = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(data == ord('"'))
+    if b'\\"' in text:
+        quotes = quotes[_unescaped(text, quotes)]
+    at = np.flatnonzero(_CUTS[data])
+    at = at[(np.searchsorted(quotes, at) & 1) == 0]
+    if len(at) == 0:
+        return [], -1
+    depth = np.cumsum(_STEP[data[at]], dtype=np.int64)
+    below = np.flatnonzero(depth < 0)
+    close = -1
+    if len(below):
+        close = int(at[below[0]])
+        at, depth = at[: below[0]], depth[: below[0]]
+    commas: list[int] = at[(depth == 0) & (data[at] == ord(","))].tolist()
+    return commas, close
+
+
+def _unescaped(text: bytes, quotes: NDArray[np.intp]) -> NDArray[np.bool_]:
+    data = np.frombuffer(text, np.uint8)
+    keep = np.ones(len(quotes), np.bool_)
+    for number in np.flatnonzero(data[np.maximum(quotes - 1, 0)] == ord("\\")):
+        keep[number] = not _escaped(text, int(quotes[number]))
+    return keep
+
+
+def _escaped(text: bytes, at: int) -> bool:
+    """Whether an odd number of backslashes stands before position `at`."""
+    run = at
+    while run > 0 and text[run - 1] == 0x5C:
+        run -= 1
+    return bool((at - run) & 1)
+
+
+def _line_cuts(text: bytes, start: bytes) -> list[int]:
+    return [found.start() for found in re.finditer(re.escape(b"," + start), text)]
+
+
+def _pieces(text: bytes, cuts: list[int]) -> Iterator[bytes]:
+    begin = 0
+    for cut in cuts:
+        yield text[begin:cut]
+        begin = cut + 1
+    yield text[begin:]
+
+
+def _readable(piece: bytes) -> bool:
+    return _single(piece)[0] is not None
+
+
+def _name_of(piece: bytes) -> str:
+    match = _KEY.match(piece)
+    return match[1][:200].decode("utf-8", "replace") if match else "?"
+
+
+def _single(piece: bytes) -> tuple[Member | None, list[str]]:
+    """One member of one piece of text, and what was wrong with it."""
+    reasons: list[str] = []
+    try:
+        run = orjson.loads(b"{" + piece + b"}")
+    except orjson.JSONDecodeError:
+        try:
+            text = piece.decode("utf-8")
+        except UnicodeDecodeError:
+            text = piece.decode("utf-8", "replace")
+            reasons.append("encoding")
+        try:
+            run = _tolerant("{" + text + "}", reasons)
+        except RecursionError:
+            return None, ["nesting"]
+        except ValueError:
+            return None, ["unreadable"]
+    if not isinstance(run, dict) or len(run) != 1:
+        return None, ["unreadable"]
+    return next(iter(run.items())), reasons
+
+
+def _tolerant(text: str, reasons: list[str]) -> Any:
+    """The standard library's parser: knows NaN and Infinity, control characters in strings and large integers."""
+
+    def integer(digits: str) -> int | str:
+        if len(digits) > INTEGER_DIGITS:
+            if "number" not in reasons:
+                reasons.append("number")
+            return digits
+        return int(digits)
+
+    hook = _without_surrogates if _SURROGATE.search(text) else None  # a lone surrogate cannot be stored anywhere
+    return json.loads(text, strict=False, parse_int=integer, object_pairs_hook=hook)
+
+
+def _without_surrogates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {_clean(key): _clean(value) for key, value in pairs}
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return [_clean(part) for part in value] if isinstance(value, list) else value
