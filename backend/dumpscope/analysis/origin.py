@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.story import Bool, Story
+from dumpscope.analysis.story import Story, differing_arguments
 from dumpscope.analysis.weights import WeightFinding, find_weights
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome
+from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs
 from dumpscope.domain.records import Direction, Int64, Kind, NodeKind, RankDump, Role
 from dumpscope.domain.result import ResultTree
 from dumpscope.verdict.score import nonfinite_differs
@@ -75,7 +75,8 @@ class Case:
 
     def dirty_items(self, items: Int64) -> Int64:
         tensor = self.context.kind[items] == Kind.TENSOR
-        return items[tensor & (self.opinions.score[items] > self.story.threshold)]
+        dirty: Int64 = items[tensor & (self.opinions.score[items] > self.story.threshold)]
+        return dirty
 
 
 def find_origins(case: Case, *, first_step: bool) -> list[Finding]:
@@ -91,11 +92,7 @@ def find_origins(case: Case, *, first_step: bool) -> list[Finding]:
     findings = _merge_many(findings)
     if not findings and not _anything_dirty(story):
         findings = _structure_only(case)
-    return sorted(findings, key=lambda f: (_backward(case, f), f.pair))
-
-
-def _backward(case: Case, finding: Finding) -> bool:
-    return bool(case.story.direction[finding.pair] == Direction.BACKWARD)
+    return sorted((_in_forward(case, finding) for finding in findings), key=lambda f: f.pair)
 
 
 def _anything_dirty(story: Story) -> bool:
@@ -111,23 +108,42 @@ def _computations(case: Case) -> list[Finding]:
         suspects = story.leaf & clean & jump & (story.out_score > story.threshold) & ~story.argument
     broken = nonfinite_differs(case.context, case.facts)
     findings = []
-    for pair in np.flatnonzero(suspects).tolist():
+    for pair in _independent(case, np.flatnonzero(suspects)):
         items = case.dirty_items(case.outputs_of(pair))
-        api = story.labels[pair].rpartition(".")[2]
-        if story.labels[pair].startswith("Distributed."):
-            kind = "communication"
-        elif api in RANDOM:
-            kind = "configuration"
-        elif broken[items].any():
-            kind = "overflow"
-        elif np.isnan(story.in_score[pair]) and story.direction[pair] == Direction.FORWARD:
-            kind = "input"
-        else:
-            kind = "computation"
+        kind = _kind(case, pair, bool(broken[items].any()))
         findings.append(
             Finding(pair=pair, kind=kind, rule="O-1", items=tuple(items.tolist()), random=kind == "configuration")
         )
     return findings
+
+
+def _independent(case: Case, suspects: Int64) -> list[int]:
+    """The first suspect, and those after it whose inputs are as clean as everything was before it: statistics can hide
+    an error in one call and show it again in the next."""
+    story = case.story
+    if not len(suspects):
+        return []
+    with np.errstate(invalid="ignore"):
+        first = np.flatnonzero((story.out_score > story.threshold) | (story.own_in > story.threshold) | story.argument)[
+            0
+        ]
+        before = np.fmax(story.out_score, story.own_in)[:first]
+        noise = float(np.nanmax(before)) if len(before) and not np.isnan(before).all() else 0.0
+        clean = np.isnan(story.in_score) | (story.in_score <= 2 * noise)
+    return [pair for pair in suspects.tolist() if pair <= first or clean[pair]]
+
+
+def _kind(case: Case, pair: int, broken: bool) -> str:
+    story = case.story
+    if story.labels[pair].startswith("Distributed."):
+        return "communication"
+    if story.labels[pair].rpartition(".")[2] in RANDOM:
+        return "configuration"
+    if broken:
+        return "overflow"
+    if np.isnan(story.in_score[pair]) and story.direction[pair] == Direction.FORWARD:
+        return "input"
+    return "computation"
 
 
 def _arguments(case: Case) -> list[Finding]:
@@ -136,10 +152,10 @@ def _arguments(case: Case) -> list[Finding]:
     findings: dict[tuple[str, str], Finding] = {}
     for pair in np.flatnonzero(story.argument & (story.out_score > story.threshold)).tolist():
         items = case.inputs_of(pair)
-        items = items[(facts.outcome[items] == Outcome.SCALAR) & (facts.equal[items] == 0)]
+        items = items[differing_arguments(context, facts)[items]]
         if not story.clean(pair):
             items = np.array([i for i in items.tolist() if not _is_number(case, i)], np.int64)
-        if not len(items) or not story.leaf[pair] and story.kind[pair] == NodeKind.MODULE:
+        if not len(items) or (not story.leaf[pair] and story.kind[pair] == NodeKind.MODULE):
             continue
         key = (story.labels[pair] if story.kind[pair] == NodeKind.API else story.names[pair], _values(case, items))
         known = findings.get(key)
@@ -153,53 +169,48 @@ def _arguments(case: Case) -> list[Finding]:
 
 
 def _is_number(case: Case, row: int) -> bool:
-    side = case.target.items
-    return side.types[side.type[case.context.target[row]]] in ("int", "float")
+    item, side = int(case.context.target[row]), case.target.items
+    if item < 0:
+        item, side = int(case.context.golden[row]), case.golden.items
+    return side.types[side.type[item]] in ("int", "float")
 
 
 def _values(case: Case, rows: Int64) -> str:
-    t, g = case.target.items, case.golden.items
-    out = []
-    for row in rows.tolist():
-        left, right = t.value[case.context.target[row]], g.value[case.context.golden[row]]
-        out.append(f"{t.values[left] if left >= 0 else None}/{g.values[right] if right >= 0 else None}")
-    return " ".join(out)
+    return " ".join(f"{value_of(case, row, target=True)}/{value_of(case, row, target=False)}" for row in rows.tolist())
+
+
+def value_of(case: Case, row: int, *, target: bool) -> str:
+    """An argument's value as text, "absent" where the side does not pass it."""
+    item, side = (case.context.target[row], case.target) if target else (case.context.golden[row], case.golden)
+    if item < 0:
+        return "absent"
+    code = side.items.value[item]
+    return side.items.values[code] if code >= 0 else "None"
 
 
 def _sources(case: Case, weights: set[int]) -> list[Finding]:
     """O-4: data that differs before any dumped operator made it; O-5 where a call of one side only stands before it."""
     story = case.story
-    dirty = story.out_score > story.threshold
     leaf = story.leaf & ~story.alone
-    backward = story.direction == Direction.BACKWARD
+    with np.errstate(invalid="ignore"):
+        firsts = np.flatnonzero(leaf & (story.out_score > story.threshold))
+        candidates = np.flatnonzero(leaf & (story.own_in > story.threshold))
+    last = int(firsts[0]) if len(firsts) else len(story) - 1
     findings: list[Finding] = []
-    for side in (~backward, backward):
-        firsts = np.flatnonzero(dirty & leaf & side)
-        last = int(firsts[0]) if len(firsts) else len(story) - 1
-        if side is backward and (dirty & ~backward).any():
-            break
-        seen: set[tuple[float, ...]] = set()
-        with np.errstate(invalid="ignore"):
-            candidates = np.flatnonzero(leaf & side & (story.own_in > story.threshold))
-        for pair in candidates[candidates <= last].tolist():
-            items = [
-                i for i in case.dirty_items(case.inputs_of(pair)).tolist() if case.context.target[i] not in weights
-            ]
-            fresh = [i for i in items if _fingerprint(case, i) not in seen]
-            seen.update(_fingerprint(case, i) for i in items)
-            if not fresh:
-                continue
-            alone = _unmatched_before(case, pair, side)
-            if alone:
-                findings.append(
-                    Finding(pair=alone[0], kind="structure", rule="O-5", items=tuple(fresh), group=tuple(alone[1:]))
-                )
-                return findings
-            hidden = bool(story.direction[pair] == Direction.BACKWARD)
-            kind = "computation" if hidden else "input"
-            findings.append(Finding(pair=pair, kind=kind, rule="O-4", items=tuple(fresh), hidden=hidden))
-            if hidden:
-                return findings
+    seen: set[tuple[float, ...]] = set()
+    for pair in candidates[candidates <= last].tolist():
+        items = [i for i in case.dirty_items(case.inputs_of(pair)).tolist() if case.context.target[i] not in weights]
+        fresh = [i for i in items if _fingerprint(case, i) not in seen]
+        seen.update(_fingerprint(case, i) for i in items)
+        if not fresh:
+            continue
+        alone = _unmatched_before(case, pair)
+        if alone:
+            group = tuple(alone[1:])
+            return [*findings, Finding(pair=alone[0], kind="structure", rule="O-5", items=tuple(fresh), group=group)]
+        if story.direction[pair] == Direction.BACKWARD:
+            return [*findings, Finding(pair=pair, kind="computation", rule="O-4", items=tuple(fresh), hidden=True)]
+        findings.append(Finding(pair=pair, kind="input", rule="O-4", items=tuple(fresh)))
     return findings
 
 
@@ -208,10 +219,11 @@ def _fingerprint(case: Case, row: int) -> tuple[float, ...]:
     return (*np.where(state == 1, stats, -state.astype(float)).tolist(), float(case.context.elements[row]))
 
 
-def _unmatched_before(case: Case, pair: int, side: Bool) -> list[int]:
+def _unmatched_before(case: Case, pair: int) -> list[int]:
     """The run of calls of one side only that stands closest before `pair`, in order; empty where there is none near."""
     story = case.story
-    before = np.flatnonzero(story.leaf[:pair] & side[:pair])[-LOOKBACK:][::-1].tolist()
+    same_pass = story.direction[:pair] == story.direction[pair]
+    before = np.flatnonzero(story.leaf[:pair] & same_pass)[-LOOKBACK:][::-1].tolist()
     run: list[int] = []
     for candidate in before:
         if story.alone[candidate]:
@@ -234,7 +246,7 @@ def _containers(case: Case, findings: list[Finding]) -> list[Finding]:
         parent = int(tree.parent[entry])
         if parent >= 0:
             below[parent] |= own[entry] | below[entry]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         suspects = (
             ~story.leaf
             & ~(story.in_score > 0.5 * story.threshold)
@@ -254,6 +266,22 @@ def _containers(case: Case, findings: list[Finding]) -> list[Finding]:
         for p in np.flatnonzero(suspects).tolist()
         if not below[story.entry[p]] and p not in known
     ]
+
+
+def _in_forward(case: Case, finding: Finding) -> Finding:
+    """An extra call is named by its forward, also where only its backward changes a value."""
+    story = case.story
+    if finding.kind != "structure" or story.direction[finding.pair] != Direction.BACKWARD:
+        return finding
+    calls = {story.names[pair].removesuffix(".backward") for pair in (finding.pair, *finding.group)}
+    forward = [
+        pair
+        for pair in np.flatnonzero(story.alone & (story.direction == Direction.FORWARD)).tolist()
+        if story.names[pair].removesuffix(".forward") in calls
+    ]
+    if not forward:
+        return finding
+    return Finding(pair=forward[0], kind="structure", rule=finding.rule, items=finding.items, group=tuple(forward[1:]))
 
 
 def _merge_many(findings: list[Finding]) -> list[Finding]:

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome, Verdict
-from dumpscope.domain.records import Direction, Float64, Int8, Int64, NodeKind, RankDump, Role
+from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int64, Kind, NodeKind, RankDump, Role
 from dumpscope.domain.result import ResultTree
-
-Bool = NDArray[np.bool_]
 
 QUIET: Final = 0.02
 """Threshold, in floors, where the runs are bit-equal up to the first difference: there any visible error is a finding."""
@@ -74,7 +71,7 @@ def tell(
     own_in = _worst(context, opinions.score, ~output & tensor)
     out_score = _worst(context, opinions.score, output)
     argument = np.zeros(len(pairs), bool)
-    argument[context.pair[~output & ~tensor & (facts.equal == 0)]] = True
+    argument[context.pair[differing_arguments(context, facts)]] = True
     entry = np.full(len(pairs), -1, np.int64)
     has = tree.pair >= 0
     entry[tree.pair[has]] = np.flatnonzero(has)
@@ -95,6 +92,18 @@ def tell(
         threshold=threshold,
         quiet=quiet,
     )
+
+
+def differing_arguments(context: Context, facts: Facts) -> Bool:
+    """Non-tensor inputs that differ, or that only one side passes to a call that both sides make."""
+    given = (context.role == Role.INPUT) | (context.role == Role.KWARG)
+    differs = (facts.outcome == Outcome.SCALAR) & (facts.equal == 0)
+    lonely = (facts.outcome == Outcome.TARGET_ONLY) | (facts.outcome == Outcome.GOLDEN_ONLY)
+    has_partner = np.zeros(context.nodes, bool)
+    has_partner[context.pair[context.both]] = True
+    one_sided = lonely & (context.kind == Kind.SCALAR) & has_partner[context.pair]
+    found: Bool = given & (differs | one_sided)
+    return found
 
 
 def node_verdicts(context: Context, opinions: ItemOpinions) -> Int8:

@@ -89,7 +89,7 @@ def _fingerprint(context: Context, row: int) -> tuple[float, ...]:
 
 def _path(target: RankDump, context: Context, row: int) -> str:
     item = int(context.target[row])
-    return target.items.paths[target.items.path[item]]
+    return target.items.paths[int(target.items.path[item])]
 
 
 def _module(label: str) -> str:

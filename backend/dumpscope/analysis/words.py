@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dumpscope.analysis.advice import ADVICE
-from dumpscope.analysis.origin import Case, Finding
+from dumpscope.analysis.origin import Case, Finding, value_of
 from dumpscope.analysis.story import frames
 from dumpscope.domain.facts import TENSOR_METRICS, Origin
 from dumpscope.domain.records import STATISTICS, Direction, Role, State, item_name
@@ -75,7 +75,10 @@ def _evidence(case: Case, finding: Finding) -> str:
     if finding.rule == "O-4":
         return f"First visible difference; what came before it was not dumped. {shown}"
     if finding.rule == "O-6":
-        return f"The inputs of this module agree, no call inside it differs, and its output does: the cause is in code of its own that was not dumped. {shown}"
+        return (
+            "The inputs of this module agree, no call inside it differs, and its output does: "
+            f"the cause is in code of its own that was not dumped. {shown}"
+        )
     clean = _clean_inputs(case, finding.pair)
     saved = ""
     if story.direction[finding.pair] == Direction.BACKWARD:
@@ -136,14 +139,14 @@ def _stat(value: float, state: int) -> str:
 
 
 def _arguments(case: Case, finding: Finding) -> str:
-    t_items, g_items = case.target.items, case.golden.items
     out = []
     for row in finding.items[:3]:
-        t, g = int(case.context.target[row]), int(case.context.golden[row])
-        path = t_items.paths[t_items.path[t]]
+        item, side = case.context.target[row], case.target.items
+        if item < 0:
+            item, side = case.context.golden[row], case.golden.items
+        path = side.paths[side.path[item]]
         word = path if case.context.role[row] == Role.KWARG else f"argument {path}"
-        left = t_items.values[t_items.value[t]] if t_items.value[t] >= 0 else "None"
-        right = g_items.values[g_items.value[g]] if g_items.value[g] >= 0 else "None"
+        left, right = value_of(case, row, target=True), value_of(case, row, target=False)
         out.append(f"{word} is {left} in the target and {right} in the golden")
     return "; ".join(out)
 

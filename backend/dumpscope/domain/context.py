@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dumpscope.domain.facts import ItemPairs, NodePairs
-from dumpscope.domain.records import Float64, Int8, Int32, Int64, Items, Kind, RankDump, State, UInt8
-
-Bool = NDArray[np.bool_]
+from dumpscope.domain.records import Bool, Float64, Int8, Int32, Int64, Items, Kind, RankDump, State, UInt8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 UInt8 = NDArray[np.uint8]
+Bool = NDArray[np.bool_]
 
 STATISTICS: Final = ("Max", "Min", "Mean", "Norm")
 

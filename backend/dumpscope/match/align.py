@@ -27,6 +27,8 @@ def align(a: Sequence[Hashable], b: Sequence[Hashable], similarity: Similarity) 
     """
     if list(a) == list(b):
         return [(i, i) for i in range(len(a))]
+    if len(a) * len(b) <= EXACT_CELLS:
+        return _exact(a, b, 0, len(a), 0, len(b), similarity)
     head = 0
     stop = min(len(a), len(b))
     while head < stop and a[head] == b[head] and similarity(head, head) >= 10:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dumpscope.domain.facts import Method, NodePairs
-from dumpscope.domain.records import Int32, Int64
+from dumpscope.domain.records import Bool, Float64, Int32, Int64
 from dumpscope.domain.result import ResultTree
 from dumpscope.match.calls import Matching
 
@@ -50,7 +50,7 @@ def _places(partner: Int64, ng: int) -> Int64:
 _BASE = {Method.EXACT: 1.0, Method.RENAMED: 0.9, Method.MAPPED: 0.95, Method.FUZZY: 0.6, Method.ALIGNED: 0.85}
 
 
-def _confidence(matching: Matching, t: Int64, g: Int64, method: Int64) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _confidence(matching: Matching, t: Int64, g: Int64, method: Int64) -> Float64:
     """1 for an exact name; less for a found pair, and less again where the input shapes do not agree."""
     base = np.array([_BASE.get(Method(code), 0.0) for code in range(len(Method))])
     confidence = base[method]
@@ -127,7 +127,7 @@ def _merge_order(t_order: Int32, g_order: Int32, back: Int64, extra: Int64, pare
     return keys
 
 
-def _kept(parent: Int64, pair: Int64) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _kept(parent: Int64, pair: Int64) -> Bool:
     keep = pair >= 0
     frontier = np.flatnonzero(keep)
     while len(frontier):

@@ -27,6 +27,7 @@ class Side:
     children: dict[int, list[int]]
     first_item: list[int]
     _signatures: dict[int, Signature] = field(default_factory=dict)
+    _backward: dict[tuple[str, int], int] = field(default_factory=dict)
 
     @property
     def dumped(self) -> int:
@@ -40,6 +41,19 @@ class Side:
             return None
         code = int(self.dump.nodes.stack[entry])
         return self.dump.nodes.stacks[code] if code >= 0 else None
+
+    def backward(self, entry: int) -> int | None:
+        """Backward node of an API's forward call (for a module: of the first call inside it), None where not dumped."""
+        if self.kind[entry] == NodeKind.MODULE:
+            below = next((child for child in self.children.get(entry, ()) if is_call(self, child)), None)
+            return None if below is None else self.backward(below)
+        if self.kind[entry] != NodeKind.API:
+            return None
+        if not self._backward:
+            for node in range(self.dumped):
+                if self.direction[node] == Direction.BACKWARD and self.kind[node] == NodeKind.API:
+                    self._backward[self.label[node], self.index[node]] = node
+        return self._backward.get((self.label[entry], self.index[entry]))
 
     def signature(self, entry: int) -> Signature:
         """Shapes and statistics of the inputs and parameters of a node (both empty for a virtual entry)."""
@@ -119,11 +133,20 @@ def similarity(target: Side, golden: Side, t: int, g: int) -> float:
     if t_stack is not None and t_stack == g_stack:
         weight += 1.0
     if t_stats and len(t_stats) == len(g_stats):
-        alike = sum(_close(x, y) for x, y in zip(t_stats, g_stats, strict=True))
-        weight += 6.0 * alike / len(t_stats)
+        weight += 6.0 * _alike(t_stats, g_stats)
     elif not t_stats and not g_stats:
         weight += 5.0
+    t_back, g_back = target.backward(t), golden.backward(g)
+    if t_back is not None and g_back is not None:
+        weight += 3.0 * (_alike(target.signature(t_back)[1], golden.signature(g_back)[1]) - 0.5)
     return weight
+
+
+def _alike(t_stats: tuple[tuple[float, ...], ...], g_stats: tuple[tuple[float, ...], ...]) -> float:
+    """Share of tensors whose statistics are close."""
+    if not t_stats or len(t_stats) != len(g_stats):
+        return 0.5
+    return sum(_close(x, y) for x, y in zip(t_stats, g_stats, strict=True)) / len(t_stats)
 
 
 def _close(x: Iterable[float], y: Iterable[float]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome, TensorFacts
-from dumpscope.domain.records import Float64, Int8, Int64, Items, Kind, RankDump, State, UInt8
+from dumpscope.domain.records import Bool, Float64, Int8, Int32, Items, Kind, RankDump, State, UInt8
 from dumpscope.errors import CancelledError, TensorError
 from dumpscope.metrics import compare_statistics, compare_tensors
 from dumpscope.readers import torchfile
@@ -99,10 +100,11 @@ def _outcomes(target: Items, golden: Items, context: Context) -> Int8:
     return outcome
 
 
-def _gathered(column: Int8, index: Int64, value: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _gathered(column: Int8, index: Int32, value: int) -> Bool:
     if not len(column):
         return np.zeros(len(index), bool)
-    return (index >= 0) & (column[index] == value)
+    found: Bool = (index >= 0) & (column[index] == value)
+    return found
 
 
 def _scalar_equality(target: Items, golden: Items, context: Context, outcome: Int8) -> Int8:
@@ -287,8 +289,8 @@ def _note(facts: Facts, row: int, result: TensorFacts | str) -> None:
 def _stored(value: float | None) -> tuple[float, int]:
     if value is None:
         return np.nan, State.ABSENT
-    if value != value:
+    if math.isnan(value):
         return np.nan, State.NAN
-    if value in (float("inf"), float("-inf")):
+    if math.isinf(value):
         return value, State.POS_INF if value > 0 else State.NEG_INF
     return value, State.FINITE

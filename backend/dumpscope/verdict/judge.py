@@ -6,7 +6,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions, Outcome, Verdict
-from dumpscope.domain.records import Float64, Int8, Kind, State
+from dumpscope.domain.records import Bool, Float64, Int8, Kind, State
 from dumpscope.verdict import msprobe, score
 from dumpscope.verdict.policy import UNINITIALISED, Policy
 from dumpscope.verdict.rules import CODES
@@ -38,7 +38,7 @@ def _default(context: Context, facts: Facts, scores: Float64, policy: Policy, mo
     verdict = np.full(n, int(Verdict.NA), np.int8)
     rule = np.full(n, CODES["X-4"], np.int8)
 
-    def say(where: np.ndarray[tuple[int], np.dtype[np.bool_]], what: Verdict, why: str) -> None:
+    def say(where: Bool, what: Verdict, why: str) -> None:
         verdict[where] = what
         rule[where] = CODES[why]
 
@@ -114,6 +114,6 @@ def _msprobe(context: Context, facts: Facts, verdict: Int8, rule: Int8, mode: st
     return verdict, rule
 
 
-def _set(verdict: Int8, rule: Int8, where: np.ndarray[tuple[int], np.dtype[np.bool_]], what: Verdict, why: str) -> None:
+def _set(verdict: Int8, rule: Int8, where: Bool, what: Verdict, why: str) -> None:
     verdict[where] = what
     rule[where] = CODES[why]

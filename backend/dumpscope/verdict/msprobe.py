@@ -8,13 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
-from dumpscope.domain.records import Float64, Int8, Kind, Role, State, UInt8
-
-Bool = NDArray[np.bool_]
+from dumpscope.domain.records import Bool, Float64, Int8, Kind, Role, State, UInt8
 
 PASS, WARNING, ERROR = 0, 1, 2
 WORDS: Final = ("pass", "warning", "error")

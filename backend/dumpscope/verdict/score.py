@@ -9,7 +9,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
-from dumpscope.domain.records import Float64, Int64, Kind, State
+from dumpscope.domain.records import Bool, Float64, Int64, Kind, State
 from dumpscope.verdict.policy import FLOORS, TINY, Policy
 
 MAX, MIN, MEAN, NORM = range(4)
@@ -19,15 +19,31 @@ REL_L2: Final = TENSOR_METRICS.index("rel_l2")
 
 
 def floors(context: Context, policy: Policy, factors: Float64) -> tuple[Float64, Float64]:
-    """(bulk, peak) floor of each item pair: the coarser of the two dtypes, 0 where the dtype must be equal."""
+    """(bulk, peak) floor of each item pair: the coarser of the two dtypes, 0 where the dtype must be equal.
+
+    Where a tenth of the float tensors are of a coarse dtype, its rounding reaches the finer ones too (a loss in float32
+    after a bfloat16 net), so no floor is finer than that one.
+    """
     table = np.zeros((len(context.dtypes) + 1, 2))
     for code, name in enumerate(context.dtypes):
         floor = policy.floors.get(name) or FLOORS.get(name)
         if floor:
             table[code] = floor.bulk, floor.peak
     both = np.maximum(table[context.t_dtype], table[context.g_dtype])
+    both = np.where(both > 0, np.maximum(both, _common(both)), both)
     both = both * factors[context.pair][:, None] if len(factors) else both
     return both[:, 0], both[:, 1]
+
+
+def _common(both: Float64) -> Float64:
+    """The coarsest floor that a tenth of the float tensors have."""
+    used = both[both[:, 0] > 0]
+    if not len(used):
+        return np.zeros(2)
+    kinds, counts = np.unique(used, axis=0, return_counts=True)
+    often = kinds[counts >= 0.1 * len(used)]
+    coarsest: Float64 = often.max(axis=0) if len(often) else kinds[np.argmax(counts)]
+    return coarsest
 
 
 def factors(names: list[str], policy: Policy) -> Float64:
@@ -44,17 +60,18 @@ def factors(names: list[str], policy: Policy) -> Float64:
     return out
 
 
-def is_exact_kind(context: Context) -> Float64:
+def is_exact_kind(context: Context) -> Bool:
     """True where both dtypes are integers or booleans, which must be equal."""
     exact = np.array([not _is_float(name) for name in context.dtypes] + [False])
-    return exact[context.t_dtype] & exact[context.g_dtype] & (context.t_dtype >= 0) & (context.g_dtype >= 0)
+    both: Bool = exact[context.t_dtype] & exact[context.g_dtype]
+    return both & (context.t_dtype >= 0) & (context.g_dtype >= 0)
 
 
 def _is_float(dtype: str) -> bool:
     return any(word in dtype for word in ("float", "complex", "double", "half"))
 
 
-def nonfinite_differs(context: Context, facts: Facts) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def nonfinite_differs(context: Context, facts: Facts) -> Bool:
     """Non-finite values at different places. From statistics this is seen in Max and Min only: a low-precision Norm may
     overflow on healthy data."""
     from_tensor = facts.nonfinite_disagree > 0
@@ -62,7 +79,8 @@ def nonfinite_differs(context: Context, facts: Facts) -> np.ndarray[tuple[int], 
     known = (t != State.ABSENT) & (g != State.ABSENT)
     apart = (known & (t != g)).any(axis=1)
     read = facts.nonfinite_disagree >= 0
-    return np.where(read, from_tensor, apart) & (facts.outcome == Outcome.COMPARED)
+    differs: Bool = np.where(read, from_tensor, apart) & (facts.outcome == Outcome.COMPARED)
+    return differs
 
 
 def statistic_score(context: Context, bulk: Float64, peak: Float64) -> Float64:
@@ -130,7 +148,7 @@ def scores(context: Context, facts: Facts, policy: Policy, factor: Float64) -> F
     return np.where(np.isnan(factor[context.pair]) if len(factor) else False, np.nan, score)
 
 
-def judged_by_tensor(facts: Facts) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def judged_by_tensor(facts: Facts) -> Bool:
     return facts.unequal >= 0
 
 

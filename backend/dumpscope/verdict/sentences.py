@@ -86,7 +86,7 @@ def _statistics(context: Context, facts: Facts, row: int) -> str:
     for column, word in enumerate(STATISTICS):
         t = number(context.t_stats[row, column], context.t_state[row, column])
         g = number(context.g_stats[row, column], context.g_state[row, column])
-        if t is not None and g is not None and not (t == g or (t != t and g != g)):
+        if t is not None and g is not None and not (t == g or (math.isnan(t) and math.isnan(g))):
             relative = number(facts.rel[row, column], facts.rel_state[row, column])
             share = f" ({100 * relative:.3g} %)" if relative is not None and math.isfinite(relative) else ""
             parts.append(f"{word} {t:.6g} against {g:.6g}{share}")
