@@ -234,7 +234,7 @@ def _item_flags(items: Items) -> NDArray[np.uint8]:
         return flags
     extrema = items.stat_state[:, :2]
     for state, found in ((State.NAN, Found.NAN), (State.POS_INF, Found.POS_INF), (State.NEG_INF, Found.NEG_INF)):
-        flags[(extrema == state).any(axis=1)] |= found
+        flags[(extrema == state).any(axis=1)] |= np.uint8(found)
     special = np.asarray([_special(text) for text in items.values] + [0], dtype=np.uint8)
     texts = np.asarray([kind in ("str", "torch.device", "torch.dtype") for kind in items.types] + [False])
     scalar = (items.kind == Kind.SCALAR) & ~texts[items.type]

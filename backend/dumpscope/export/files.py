@@ -31,9 +31,18 @@ def check_formats(formats: Iterable[str]) -> tuple[str, ...]:
 
 
 def write_files(
-    folder: Path, formats: Sequence[str], answer: Answer, tables: Tables, report: Callable[[], Report]
+    folder: Path,
+    formats: Sequence[str],
+    answer: Answer,
+    tables: Tables,
+    report: Callable[[], Report],
+    *,
+    pairs: bool = False,
 ) -> list[Path]:
-    """Write every format; a file appears only when it is whole, and replaces one of the same name. Returns the files."""
+    """Write every format; a file appears only when it is whole, and replaces one of the same name. Returns the files.
+
+    pairs: the JSON lists every item pair too
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for name in check_formats(formats):
@@ -44,7 +53,12 @@ def write_files(
                 _whole(folder / "compare_result.xlsx", lambda part: write_xlsx(part, (make() for make in tables)))
             )
         elif name == "json":
-            written.append(_whole(folder / "export.json", lambda part: _text(part, json_text(answer, _rows(tables)))))
+            written.append(
+                _whole(
+                    folder / "export.json",
+                    lambda part: _text(part, json_text(answer, _rows(tables) if pairs else None)),
+                )
+            )
         else:
             written.append(_whole(folder / "report.html", lambda part: _text(part, [report_html(report())])))
     return written

@@ -115,7 +115,7 @@ def side_cells(
             hash=digest,
             data_name=data_name,
         )
-    held = _held(value)
+    held = _held(value, type_name)
     if kind is Kind.NONE:
         dtype_cell, shape_cell, cells = None, None, NOTHING
     elif type_name in IN_SHAPE:
@@ -130,13 +130,19 @@ def side_cells(
     )
 
 
-def _held(value: str | None) -> Any:
+def _held(value: str | None, type_name: str) -> Any:
     if value is None:
         return None
     try:
-        return json.loads(value)
+        held = json.loads(value)
     except ValueError:
-        return value
+        held = value
+    if isinstance(held, str) and "float" in type_name:  # strict JSON writes infinities as text
+        try:
+            return float(held)
+        except ValueError:
+            return held
+    return held
 
 
 def stored(value: float, state: int, dtype: str | None, wide: int | None = None) -> Number:

@@ -1,0 +1,78 @@
+"""The answer of a comparison for a person: the cause first, then where it shows, then the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from dumpscope.cli.printing import line, listed, number, plural, styled
+from dumpscope.domain.result import Answer, Side, Unit
+from dumpscope.export.frames import user_frame
+from dumpscope.export.report import headline
+
+_ORIGINS: Final = 5
+_PROBLEMS: Final = 10
+_METRICS: Final = ("cosine", "max_abs", "max_rel", "rel_l2", "max_ulp", "norm_rel", "mean_rel", "nonfinite_disagree")
+
+
+def print_answer(answer: Answer, units: Sequence[Unit]) -> None:
+    """Print everything a person needs to go on without opening a file."""
+    bad = bool(answer.origins or answer.first_no)
+    line(styled(headline(answer), "red" if bad else "green"))
+    for place, origin in enumerate(answer.origins[:_ORIGINS], start=1):
+        line()
+        line(
+            f"{place}. {styled(origin.node, 'bold')}  {origin.kind}, confidence {origin.confidence:.0%},"
+            f" step {origin.step} rank {origin.rank}"
+        )
+        line(f"   {origin.evidence}")
+        frame = user_frame(origin.stack)
+        if frame is not None:
+            line(f"   called at {frame}")
+        if origin.advice:
+            line(f"   what to do: {origin.advice}")
+    if len(answer.origins) > _ORIGINS:
+        line(f"   and {len(answer.origins) - _ORIGINS} more (--json lists all)")
+    line()
+    _print_first(answer)
+    counts = answer.counts
+    line(
+        f"{plural(counts.nodes, 'node')}, {plural(counts.items, 'item')}: {counts.no} no, {counts.warning} warning,"
+        f" {counts.yes} yes, {counts.not_comparable} not comparable, {counts.unmatched_target} only in target,"
+        f" {counts.unmatched_golden} only in golden, {counts.unreadable} unreadable"
+    )
+    line(f"mode {answer.mode}, policy {answer.policy}{_units(units)}")
+    for word, side in (("target", answer.target), ("golden", answer.golden)):
+        line(f"{word}: {_side(side)}")
+    for sentence in answer.settings:
+        line(styled(f"note: {sentence}", "yellow"))
+    for problem in answer.problems[:_PROBLEMS]:
+        line(styled(f"problem: {problem.kind} at {problem.loc}: {problem.message}", "yellow"))
+    if len(answer.problems) > _PROBLEMS:
+        line(f"and {len(answer.problems) - _PROBLEMS} more problems (--json lists all)")
+
+
+def _print_first(answer: Answer) -> None:
+    first = answer.first_no
+    if first is None:
+        return
+    shown = [f"{name} {number(first.metrics[name])}" for name in _METRICS if name in first.metrics]
+    line(f"first No: {first.item} (step {first.step} rank {first.rank})")
+    line(f"   {first.reason}")
+    if shown:
+        line(f"   {', '.join(shown)}")
+
+
+def _units(units: Sequence[Unit]) -> str:
+    return (
+        f", {plural(len(units), 'rank')} of {plural(len({unit.step for unit in units}), 'step')}"
+        if len(units) > 1
+        else ""
+    )
+
+
+def _side(side: Side) -> str:
+    return (
+        f"{side.path} ({side.framework or 'unknown framework'}, task {side.task or '?'}, level {side.level or '?'},"
+        f" steps {listed(side.steps)}, ranks {listed(side.ranks)})"
+    )

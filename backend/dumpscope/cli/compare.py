@@ -1,0 +1,157 @@
+"""`dumpscope compare`: two dumps in, the answer out, then the files."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dumpscope.cli.answer import print_answer
+from dumpscope.cli.app import DIVERGED, FINE, INCOMPLETE
+from dumpscope.cli.opening import opened
+from dumpscope.cli.printing import line
+from dumpscope.cli.progress import Progress
+from dumpscope.domain.options import Options
+from dumpscope.domain.result import Answer
+from dumpscope.errors import UsageError
+from dumpscope.pipeline.local import Outcome, compare_layouts
+
+FAIL_ON: Final = ("no", "warning", "never")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The command line of one comparison, as given."""
+
+    target: Path
+    golden: Path
+    output: Path | None = None
+    formats: tuple[str, ...] = ()
+    policy: str = "default"
+    fuzzy: bool = False
+    data_mapping: Path | None = None
+    cell_mapping: Path | None = None
+    layer_mapping: Path | None = None
+    steps: tuple[int, ...] = ()
+    ranks: tuple[int, ...] = ()
+    jobs: int = 0
+    as_json: bool = False
+    pairs: bool = False
+    fail_on: str = "no"
+
+
+def run(request: Request) -> int:
+    """Compare, print the answer, write the files. Returns the exit status."""
+    options = _options(request)
+    formats = _formats(request)
+    with ExitStack() as stack:
+        progress = stack.enter_context(Progress(quiet=request.as_json and not sys.stderr.isatty()))
+        target, golden = (stack.enter_context(opened(path)) for path in (request.target, request.golden))
+        outcome = compare_layouts(
+            target,
+            golden,
+            options,
+            paths=(str(request.target), str(request.golden)),
+            jobs=request.jobs,
+            progress=progress.say,
+        )
+        progress.clear()
+        if request.as_json:
+            _print_json(outcome, pairs=request.pairs)
+        else:
+            print_answer(outcome.answer, outcome.units)
+        sys.stdout.flush()
+        if request.output is not None:
+            progress.say(1.0, "writing results")
+            written = _write(outcome, request.output, formats, pairs=request.pairs)
+            progress.clear()
+            if not request.as_json:
+                for path in written:
+                    line(f"wrote {path}")
+    return status(outcome.answer, request.fail_on, incomplete=outcome.incomplete)
+
+
+def status(answer: Answer, fail_on: str, *, incomplete: bool) -> int:
+    """Exit status of a comparison. What could not be read goes first: a verdict over part of the input is provisional."""
+    if incomplete:
+        return INCOMPLETE
+    if fail_on == "never":
+        return FINE
+    counts = answer.counts
+    diverged = bool(answer.origins) or counts.no > 0
+    if fail_on == "warning":
+        diverged = diverged or counts.warning + counts.unmatched_target + counts.unmatched_golden > 0
+    return DIVERGED if diverged else FINE
+
+
+def _options(request: Request) -> Options:
+    if request.fail_on not in FAIL_ON:
+        raise UsageError(f"--fail-on {request.fail_on!r} is not one of {', '.join(FAIL_ON)}")
+    if request.pairs and not request.as_json and "json" not in request.formats:
+        raise UsageError("--pairs adds to the JSON document", hint="give --json too, or -o DIR --format json")
+    if request.formats and request.output is None:
+        raise UsageError("--format needs a folder to write to", hint="add -o DIR")
+    return Options(
+        policy=_policy(request.policy),
+        fuzzy=request.fuzzy,
+        data_mapping=_text(request.data_mapping),
+        cell_mapping=_text(request.cell_mapping),
+        layer_mapping=_text(request.layer_mapping),
+        steps=request.steps,
+        ranks=request.ranks,
+    )
+
+
+def _formats(request: Request) -> tuple[str, ...]:
+    if request.output is None:
+        return ()
+    from dumpscope.export.files import check_formats  # noqa: PLC0415
+
+    if request.output.exists() and not request.output.is_dir():
+        raise UsageError("is a file, results need a folder", where=str(request.output))
+    return check_formats(request.formats or ("csv",))
+
+
+def _policy(named: str) -> str:
+    """Name of a built-in policy, or the text of the file."""
+    from dumpscope.verdict.policy import load_policy  # noqa: PLC0415
+
+    path = Path(named)
+    text = _text(path) or "" if path.is_file() else named
+    load_policy(text)
+    return text
+
+
+def _text(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise UsageError("is not UTF-8 text", where=str(path)) from error
+
+
+def _print_json(outcome: Outcome, *, pairs: bool) -> None:
+    from dumpscope.export.document import json_text  # noqa: PLC0415
+    from dumpscope.export.unit_rows import rows_from_unit  # noqa: PLC0415
+
+    rows = (row for unit in outcome.units for row in rows_from_unit(unit)) if pairs else None
+    for piece in json_text(outcome.answer, rows):
+        sys.stdout.write(piece)
+
+
+def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], *, pairs: bool) -> list[Path]:
+    from functools import partial  # noqa: PLC0415
+
+    from dumpscope.export.files import write_files  # noqa: PLC0415
+    from dumpscope.export.unit_rows import table_from_unit  # noqa: PLC0415
+    from dumpscope.pipeline.report import report  # noqa: PLC0415
+
+    tables = [partial(table_from_unit, unit) for unit in outcome.units]
+    return write_files(
+        folder, formats, outcome.answer, tables, lambda: report(outcome.answer, outcome.units), pairs=pairs
+    )

@@ -1,0 +1,65 @@
+"""`dumpscope parse`: statistics and call stack of chosen nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from dumpscope.cli.app import FINE, INCOMPLETE
+from dumpscope.cli.opening import opened, ranks, require_some
+from dumpscope.cli.printing import line, number, styled
+from dumpscope.domain.records import STATISTICS, Kind, RankDump, item_name
+from dumpscope.errors import NotFoundError, Problem
+
+
+def run(path: Path, prefix: str) -> int:
+    found = read = 0
+    problems: list[Problem] = []
+    with opened(path) as layout:
+        for ref, dump in ranks(layout):
+            if isinstance(dump, Problem):
+                problems.append(dump)
+                continue
+            read += 1
+            nodes = [node for node, name in enumerate(dump.nodes.names) if name.startswith(prefix)]
+            found += len(nodes)
+            if nodes and len(layout.ranks) > 1:
+                line(styled(f"step {ref.step} rank {ref.rank or 0}", "bold"))
+            for node in nodes:
+                _print(dump, node)
+        require_some(read, layout, problems)
+    if not found:
+        raise NotFoundError(f"no node begins with {prefix!r}", where=str(path))
+    return INCOMPLETE if problems else FINE
+
+
+def _print(dump: RankDump, node: int) -> None:
+    line(styled(dump.nodes.names[node], "bold"))
+    items = dump.items
+    start, stop = np.searchsorted(items.node, [node, node + 1]).tolist()
+    for item in range(start, stop):
+        line(f"  {item_name(dump, item)}  {_cells(dump, item)}")
+    stack = int(dump.nodes.stack[node])
+    if stack >= 0:
+        for frame in dump.nodes.stacks[stack]:
+            line(f"    {' '.join(frame.split())}")
+
+
+def _cells(dump: RankDump, item: int) -> str:
+    items = dump.items
+    if items.kind[item] != Kind.TENSOR:
+        value = items.values[items.value[item]] if items.value[item] >= 0 else "None"
+        kind = items.types[items.type[item]] if items.type[item] >= 0 else ""
+        return value if items.kind[item] == Kind.NONE else f"{kind} {value}"
+    shape = list(items.shapes[items.shape[item]]) if items.shape[item] >= 0 else []
+    dtype = items.dtypes[items.dtype[item]] if items.dtype[item] >= 0 else "?"
+    stats = "  ".join(f"{name.lower()} {_statistic(dump, item, place)}" for place, name in enumerate(STATISTICS))
+    digest = f"  md5 {items.hashes[items.hash[item]]}" if items.hash[item] >= 0 else ""
+    return f"{dtype} {shape}  {stats}{digest}"
+
+
+def _statistic(dump: RankDump, item: int, place: int) -> str:
+    items = dump.items
+    exact = items.wide.get((item, place))
+    return number(float(items.stats[item, place]) if exact is None else exact, int(items.stat_state[item, place]))

@@ -1,0 +1,175 @@
+"""A whole comparison in this process and its children, without a database: what the command line runs."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from dumpscope.domain.options import Options
+from dumpscope.domain.records import Layout, RankDump
+from dumpscope.domain.result import Answer, Side, Unit
+from dumpscope.errors import DumpscopeError, Problem, UnreadableError
+from dumpscope.pipeline.compare import compare_rank, conclude
+from dumpscope.pipeline.pairing import RankPair, pair_ranks
+from dumpscope.readers import read_rank
+
+Progress = Callable[[float, str], None]
+
+WORTH: Final = 4 << 20
+"""Bytes of JSON from which a second process is worth its start."""
+LOST: Final = frozenset(
+    {
+        "truncated", "unreadable", "nesting", "limit", "empty", "refused", "tensor_unreadable", "tensor", "no_data",
+        "usage", "not_found", "forbidden", "internal",
+    }
+)  # fmt: skip
+"""Problem kinds that mean: something of the input is missing from the comparison."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    answer: Answer
+    units: list[Unit]
+
+    @property
+    def incomplete(self) -> bool:
+        """Some items could not be read; the answer's problems list them."""
+        return self.answer.counts.unreadable > 0 or any(one.kind in LOST for one in self.answer.problems)
+
+
+def compare_layouts(
+    target: Layout,
+    golden: Layout,
+    options: Options,
+    *,
+    paths: tuple[str, str],
+    jobs: int = 0,
+    progress: Progress = lambda _done, _message: None,
+) -> Outcome:
+    """Compare every common rank. paths: how the user named both sides; jobs: processes, 0 for one per core.
+
+    Ranks that cannot be read are problems of the answer; UnreadableError where none is left.
+    """
+    jobs = jobs or os.cpu_count() or 1
+    pairs, problems = pair_ranks(target.ranks, golden.ranks, options)
+    problems = [*target.problems, *golden.problems, *problems]
+    units: list[Unit] = []
+    for done, result in enumerate(_units(pairs, options, jobs, progress), start=1):
+        if isinstance(result, Problem):
+            problems.append(result)
+        else:
+            units.append(result)
+        progress(done / len(pairs), f"{done} of {len(pairs)} ranks compared")
+    if not units:
+        why = next((one.message for one in reversed(problems)), "no rank could be compared")
+        raise UnreadableError(f"nothing can be compared: {why}", where=paths[0])
+    units.sort(key=lambda unit: (unit.step, unit.rank))
+    answer, units = conclude(
+        units,
+        policy=options.policy,
+        target=side(paths[0], target, [unit.target for unit in units]),
+        golden=side(paths[1], golden, [unit.golden for unit in units]),
+        problems=problems,
+    )
+    return Outcome(answer=answer, units=units)
+
+
+def side(path: str, layout: Layout, dumps: Sequence[RankDump]) -> Side:
+    """One side as the answer names it; where ranks disagree about a word all are named."""
+    head = {name: sorted({getattr(dump.header, name) for dump in dumps}) for name in ("framework", "task", "level")}
+    return Side(
+        path=path,
+        framework=", ".join(head["framework"]),
+        task=", ".join(head["task"]),
+        level=", ".join(head["level"]),
+        steps=layout.steps,
+        ranks=layout.rank_numbers,
+    )
+
+
+def _units(pairs: list[RankPair], options: Options, jobs: int, progress: Progress) -> Iterator[Unit | Problem]:
+    if len(pairs) == 1:
+        yield _alone(pairs[0], options, jobs, progress)
+    elif jobs == 1 or sum(map(_weight, pairs)) < WORTH:
+        for pair in pairs:
+            yield _compare(pair, options, jobs)
+    else:
+        with _pool(min(jobs, len(pairs))) as pool:
+            futures: list[Future[Unit | Problem]] = [pool.submit(_compare, pair, options, 1) for pair in pairs]
+            for future in as_completed(futures):
+                yield future.result()
+
+
+def _alone(pair: RankPair, options: Options, jobs: int, progress: Progress) -> Unit | Problem:
+    """One rank: the two sides are read side by side, then measured with all threads."""
+    try:
+        if jobs > 1 and _weight(pair) >= WORTH:
+            with _pool(1) as pool:
+                other = pool.submit(read_rank, pair.golden)
+                target = read_rank(pair.target)
+                golden = other.result()
+        else:
+            target, golden = read_rank(pair.target), read_rank(pair.golden)
+        progress(0.5, "both sides read")
+        return compare_rank(
+            target,
+            golden,
+            step=pair.step,
+            rank=pair.rank,
+            options=options,
+            threads=jobs,
+            progress=lambda done, message: progress(0.5 + done / 2, message),
+        )
+    except UnreadableError as error:
+        return _lost(pair, error)
+
+
+def _compare(pair: RankPair, options: Options, threads: int) -> Unit | Problem:
+    try:
+        target, golden = read_rank(pair.target), read_rank(pair.golden)
+        return compare_rank(target, golden, step=pair.step, rank=pair.rank, options=options, threads=threads)
+    except UnreadableError as error:
+        return _lost(pair, error)
+
+
+def _lost(pair: RankPair, error: DumpscopeError) -> Problem:
+    return Problem(loc=f"step{pair.step}/rank{pair.rank}", kind="unreadable", message=f"{error} It was not compared.")
+
+
+def _weight(pair: RankPair) -> int:
+    total = 0
+    for ref in (pair.target, pair.golden):
+        try:
+            total += os.path.getsize(ref.dump_json)
+        except OSError:
+            continue
+    return total
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[Executor]:
+    """Worker processes that end with the block, at once where it is left by an exception."""
+    # forking costs nothing but is only safe while no thread runs
+    method = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context(method), initializer=_deaf)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in multiprocessing.active_children():
+            child.terminate()
+        raise
+    pool.shutdown()
+
+
+def _deaf() -> None:
+    """Ctrl-C belongs to the parent, which ends the workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

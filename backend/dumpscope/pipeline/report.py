@@ -1,0 +1,139 @@
+"""The report of a comparison in memory: its leading figures, the worst pairs, the calls without a partner."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from dumpscope import __version__
+from dumpscope.domain.facts import CLASS_WORDS, Class, Verdict
+from dumpscope.domain.records import Direction
+from dumpscope.domain.result import Answer, Unit
+from dumpscope.export.report import TOP_ROWS, Drawing, Report
+from dumpscope.export.rows import ExportRow
+from dumpscope.export.unit_rows import rows_from_unit
+from dumpscope.plots.distribution import ApiDistribution, api_distribution_data, api_distribution_text
+from dumpscope.plots.order import ErrorOrder, error_order_data, error_order_text
+from dumpscope.plots.svg import api_distribution_svg, error_order_svg
+
+DRAWN: Final = 4
+"""Units that get figures: those with origins first."""
+
+
+def report(answer: Answer, units: Sequence[Unit]) -> Report:
+    """Everything `report_html` shows of a comparison whose units are in memory."""
+    classes: Counter[str] = Counter()
+    for unit in units:
+        for code, count in Counter(unit.node_opinions.cls.tolist()).items():
+            classes[CLASS_WORDS[Class(code)]] += count
+    return Report(
+        title=f"{answer.target.path} against {answer.golden.path}",
+        answer=answer,
+        version=__version__,
+        drawings=_drawings(answer, units),
+        top=_top(units),
+        unmatched_target=[name for unit in units for name in unmatched(unit, golden=False)],
+        unmatched_golden=[name for unit in units for name in unmatched(unit, golden=True)],
+        classes=dict(classes),
+    )
+
+
+def pair_name(unit: Unit, pair: int) -> str:
+    """Name of a node pair: the target's, where it has one."""
+    target = int(unit.pairs.target[pair])
+    if target >= 0:
+        return unit.target.nodes.names[target]
+    return unit.golden.nodes.names[int(unit.pairs.golden[pair])]
+
+
+def unmatched(unit: Unit, *, golden: bool) -> list[str]:
+    """Names of the calls that only one side made, in the run's order."""
+    missing = unit.pairs.target < 0 if golden else unit.pairs.golden < 0
+    return [pair_name(unit, pair) for pair in np.flatnonzero(missing).tolist()]
+
+
+def order_of(unit: Unit, selected: int | None = None, origins: Sequence[int] = ()) -> ErrorOrder:
+    """Error of every node pair in call order. selected, origins: node pair numbers."""
+    names = [pair_name(unit, pair) for pair in range(len(unit.pairs))]
+    target, golden = unit.pairs.target, unit.pairs.golden
+    backward = np.zeros(len(names), bool)
+    for codes, directions in (
+        (target, unit.target.nodes.direction),
+        (golden, unit.golden.nodes.direction),
+    ):
+        has = codes >= 0
+        backward[has] = directions[codes[has]] == Direction.BACKWARD
+    first = np.flatnonzero(backward)
+    return error_order_data(
+        np.arange(len(names)),
+        unit.node_opinions.in_score,
+        unit.node_opinions.out_score,
+        names,
+        selected=selected,
+        origins=origins,
+        backward=int(first[0]) if len(first) else None,
+    )
+
+
+def calls_of(unit: Unit, pair: int) -> ApiDistribution:
+    """Output error of every call of the API of node pair `pair`, in the same direction."""
+    label, direction = _label(unit, pair)
+    same = [other for other in range(len(unit.pairs)) if _label(unit, other) == (label, direction)]
+    return api_distribution_data(
+        f"{label} {direction.name.lower()}" if direction is not Direction.NONE else label,
+        same,
+        unit.node_opinions.out_score[same],
+        [pair_name(unit, other) for other in same],
+        pair=same,
+        current=same.index(pair),
+    )
+
+
+def _label(unit: Unit, pair: int) -> tuple[str, Direction]:
+    target = int(unit.pairs.target[pair])
+    nodes, node = (unit.target.nodes, target) if target >= 0 else (unit.golden.nodes, int(unit.pairs.golden[pair]))
+    code = int(nodes.label[node])
+    return (nodes.labels[code] if code >= 0 else nodes.names[node]), Direction(int(nodes.direction[node]))
+
+
+def _drawings(answer: Answer, units: Sequence[Unit]) -> list[Drawing]:
+    drawings: list[Drawing] = []
+    causes: dict[tuple[int, int], list[int]] = {}
+    for origin in answer.origins:
+        if origin.pair >= 0:
+            causes.setdefault((origin.step, origin.rank), []).append(origin.pair)
+    ranked = sorted(units, key=lambda unit: (unit.step, unit.rank) not in causes)
+    for unit in ranked[:DRAWN]:
+        pairs = causes.get((unit.step, unit.rank), [])
+        where = f"step {unit.step}, rank {unit.rank}"
+        order = order_of(unit, pairs[0] if pairs else None, pairs)
+        drawings.append(
+            Drawing(title=f"Error in call order, {where}", svg=error_order_svg(order), text=error_order_text(order))
+        )
+        for pair in pairs[:1]:
+            calls = calls_of(unit, pair)
+            drawings.append(
+                Drawing(
+                    title=f"Every call of {calls.api}, {where}",
+                    svg=api_distribution_svg(calls),
+                    text=api_distribution_text(calls),
+                )
+            )
+    return drawings
+
+
+def _top(units: Sequence[Unit]) -> list[ExportRow]:
+    """Rows with verdict No in the run's order."""
+    found: list[ExportRow] = []
+    for unit in units:
+        if not (unit.item_opinions.verdict == Verdict.NO).any():
+            continue
+        for row in rows_from_unit(unit):
+            if row.verdict is Verdict.NO:
+                found.append(row)
+                if len(found) == TOP_ROWS:
+                    return found
+    return found
