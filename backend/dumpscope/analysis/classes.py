@@ -24,7 +24,8 @@ def classify(story: Story, verdict: Int8, exact: Int8, findings: list[Finding]) 
         cls[out_dirty & in_dirty & story.leaf & (story.out_score > 10 * story.in_score)] = Class.AMPLIFIER
         cls[out_dirty & ~in_dirty] = Class.CONTAINS
         cls[out_dirty & ~in_dirty & story.leaf] = Class.PROPAGATED
-    cls[story.alone] = Class.STRUCTURAL
+    cls[story.alone] = Class.UNKNOWN
+    cls[story.extra] = Class.STRUCTURAL
     for finding in findings:
         mark = Class.NONFINITE if finding.kind == "overflow" else Class.ORIGIN
         cls[finding.pair] = mark

@@ -18,7 +18,7 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs
 from dumpscope.domain.records import Direction, Int64, Kind, NodeKind, RankDump, Role
 from dumpscope.domain.result import ResultTree
-from dumpscope.verdict.score import nonfinite_differs
+from dumpscope.verdict.score import is_exact_kind, nonfinite_differs
 
 RANDOM: Final = frozenset(
     {
@@ -210,8 +210,43 @@ def _sources(case: Case, weights: set[int]) -> list[Finding]:
             return [*findings, Finding(pair=alone[0], kind="structure", rule="O-5", items=tuple(fresh), group=group)]
         if story.direction[pair] == Direction.BACKWARD:
             return [*findings, Finding(pair=pair, kind="computation", rule="O-4", items=tuple(fresh), hidden=True)]
+        module = _hiding_module(case, pair, fresh)
+        if module is not None:
+            items = case.dirty_items(case.outputs_of(module)).tolist()
+            return [*findings, Finding(pair=module, kind="computation", rule="O-6", items=tuple(items), hidden=True)]
         findings.append(Finding(pair=pair, kind="input", rule="O-4", items=tuple(fresh)))
     return findings
+
+
+def _hiding_module(case: Case, pair: int, items: list[int]) -> int | None:
+    """Innermost module around `pair` whose inputs agree and whose output does not, if code in it may have gone unseen.
+
+    Floating-point data that differs inside such a module was computed there, by a call that the dump leaves out (its level
+    or risk level). Masks and indices are given, not computed.
+    """
+    story, tree = case.story, case.tree
+    exact = is_exact_kind(case.context)
+    if all(exact[item] for item in items):
+        return None
+    parent = int(tree.parent[story.entry[pair]])
+    while parent >= 0:
+        module = int(tree.pair[parent])
+        if module >= 0 and story.clean(module) and story.dirty(module) and _leaves_out(case, parent, pair):
+            return module
+        parent = int(tree.parent[parent])
+    return None
+
+
+def _leaves_out(case: Case, entry: int, pair: int) -> bool:
+    """The module made calls before `pair` that were not dumped: no API was (level L0), or its construct names more."""
+    if not (case.story.kind == NodeKind.API).any() or case.story.alone[case.story.kind == NodeKind.API].all():
+        return True
+    names = set(case.target.nodes.names)
+    tree = case.target.tree
+    own = next((e for e in range(len(tree)) if tree.names[e] == case.tree.names[entry]), -1)
+    below = np.flatnonzero(tree.parent == own)
+    limit = next((int(tree.order[e]) for e in range(len(tree)) if tree.names[e] == case.story.names[pair]), -1)
+    return any(tree.names[e] not in names and tree.order[e] < limit for e in below.tolist())
 
 
 def _fingerprint(case: Case, row: int) -> tuple[float, ...]:
@@ -226,7 +261,7 @@ def _unmatched_before(case: Case, pair: int) -> list[int]:
     before = np.flatnonzero(story.leaf[:pair] & same_pass)[-LOOKBACK:][::-1].tolist()
     run: list[int] = []
     for candidate in before:
-        if story.alone[candidate]:
+        if story.extra[candidate]:
             run.append(candidate)
         elif run:
             break
@@ -305,14 +340,15 @@ def _structure_only(case: Case) -> list[Finding]:
     """All values agree and one side made more calls: say where, in runs of neighbouring calls."""
     story = case.story
     forward = story.direction != Direction.BACKWARD
-    alone = story.alone & story.leaf & (forward if (story.alone & forward).any() else ~forward)
-    if not alone.any() or story.alone.mean() > 0.5:
+    extra = story.extra & story.leaf
+    extra &= forward if (extra & forward).any() else ~forward
+    if not extra.any() or story.alone.mean() > 0.5:
         return []
     runs: list[list[int]] = []
     previous = -2
     order = np.flatnonzero(story.leaf)
     for place, pair in enumerate(order.tolist()):
-        if not alone[pair]:
+        if not extra[pair]:
             continue
         if place - previous > 2 or not runs:
             runs.append([])

@@ -16,6 +16,16 @@ QUIET: Final = 0.02
 """Threshold, in floors, where the runs are bit-equal up to the first difference: there any visible error is a finding."""
 QUIET_NODES: Final = 4
 """Compared nodes that must be bit-equal before the first difference for a pair of runs to count as quiet."""
+MOVES: Final = frozenset(
+    {
+        "arange", "as_strided", "broadcast_to", "cat", "chunk", "clone", "concat", "contiguous", "detach", "empty",
+        "empty_like", "expand", "expand_as", "eye", "flatten", "flip", "float", "full", "full_like", "half", "bfloat16",
+        "index_select", "movedim", "narrow", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "ones",
+        "ones_like", "permute", "repeat", "reshape", "select", "split", "squeeze", "stack", "swapaxes", "t", "tile", "to",
+        "transpose", "tril", "triu", "type", "type_as", "unbind", "unflatten", "unsqueeze", "view", "view_as", "zeros",
+        "zeros_like", "__getitem__", "__setitem__", "copy_",
+    }
+)  # fmt: skip
 LOUD: Final = 8.0
 """Threshold where the two runs use different dtypes: rounding grows along the net, so only a large step is a finding."""
 
@@ -27,7 +37,8 @@ class Story:
     in_score: worst score of tensor inputs and parameters; for a backward node also of its forward call (saved values)
     out_score: worst score of outputs (or parameter gradients); nan where nothing was compared
     argument: a non-tensor argument differs
-    leaf: no other dumped node stands below it; alone: without a partner
+    leaf: no other node with a partner stands below it; alone: without a partner
+    extra: made by one side only, as far as the dumps can tell (alone, not merely left out of the other dump)
     threshold: score above which a value counts as different in this pair of runs
     """
 
@@ -39,6 +50,7 @@ class Story:
     argument: Bool
     leaf: Bool
     alone: Bool
+    extra: Bool
     entry: Int64
     names: list[str]
     labels: list[str]
@@ -72,6 +84,7 @@ def tell(
     out_score = _worst(context, opinions.score, output)
     argument = np.zeros(len(pairs), bool)
     argument[context.pair[differing_arguments(context, facts)]] = True
+    alone = (pairs.target < 0) | (pairs.golden < 0)
     entry = np.full(len(pairs), -1, np.int64)
     has = tree.pair >= 0
     entry[tree.pair[has]] = np.flatnonzero(has)
@@ -84,8 +97,9 @@ def tell(
         out_score=out_score,
         own_in=own_in,
         argument=argument,
-        leaf=_leaves(tree, entry),
-        alone=(pairs.target < 0) | (pairs.golden < 0),
+        leaf=_leaves(tree, entry, alone),
+        alone=alone,
+        extra=alone & (pairs.confidence == 0) & _dumped_kind(target, golden, kind, pairs) & ~_moves_data(labels),
         entry=entry,
         names=names,
         labels=labels,
@@ -136,10 +150,29 @@ def _worst(context: Context, score: Float64, where: Bool) -> Float64:
     return out
 
 
-def _leaves(tree: ResultTree, entry: Int64) -> Bool:
+def _leaves(tree: ResultTree, entry: Int64, alone: Bool) -> Bool:
     inner = np.zeros(len(tree) + 1, bool)
-    inner[tree.parent[tree.parent >= 0]] = True
+    children = np.flatnonzero((tree.pair >= 0) & (tree.parent >= 0))
+    inner[tree.parent[children[~alone[tree.pair[children]]]]] = True
+    for entry_number in np.argsort(
+        -tree.order.astype(np.int64)
+    ).tolist():  # a virtual entry passes on what stands below it
+        parent = tree.parent[entry_number]
+        if parent >= 0 and tree.pair[entry_number] < 0 and inner[entry_number]:
+            inner[parent] = True
     return ~inner[entry]
+
+
+def _dumped_kind(target: RankDump, golden: RankDump, kind: Int8, pairs: NodePairs) -> Bool:
+    """False for modules where the other side's level records none (L1), and for calls where it records none (L0)."""
+    kinds = [np.unique(dump.nodes.kind) for dump in (golden, target)]
+    both: Bool = np.where(pairs.target >= 0, np.isin(kind, kinds[0]), np.isin(kind, kinds[1]))
+    return both
+
+
+def _moves_data(labels: list[str]) -> Bool:
+    """Calls that only move or make data are left out of a dump by its risk level: missing ones say nothing."""
+    return np.array([label.rpartition(".")[2] in MOVES for label in labels], bool)
 
 
 def _with_saved_values(

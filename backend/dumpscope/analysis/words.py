@@ -76,7 +76,7 @@ def _evidence(case: Case, finding: Finding) -> str:
         return f"First visible difference; what came before it was not dumped. {shown}"
     if finding.rule == "O-6":
         return (
-            "The inputs of this module agree, no call inside it differs, and its output does: "
+            "The inputs of this module agree and its output does not, and no dumped call inside it is at fault: "
             f"the cause is in code of its own that was not dumped. {shown}"
         )
     clean = _clean_inputs(case, finding.pair)

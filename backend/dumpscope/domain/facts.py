@@ -82,7 +82,8 @@ class NodePairs:
     """Matched and unmatched nodes of one step and rank, in the target's execution order, golden-only ones in place.
 
     target, golden: node numbers in each side's RankDump, -1 where there is no partner
-    confidence: 0..1, 1 for an exact name whose shapes agree
+    confidence: 0..1, 1 for an exact name; a node without a partner has 0, or 1 where the other side surely made the same
+        call and did not dump it (risk level, list or level of the two dumps differ)
     """
 
     target: Int32

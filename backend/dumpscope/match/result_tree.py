@@ -54,6 +54,10 @@ def _confidence(matching: Matching, t: Int64, g: Int64, method: Int64) -> Float6
     """1 for an exact name; less for a found pair, and less again where the input shapes do not agree."""
     base = np.array([_BASE.get(Method(code), 0.0) for code in range(len(Method))])
     confidence = base[method]
+    back = {g: t for t, g in matching.partner.items()}
+    for k in np.flatnonzero(method == Method.NONE).tolist():
+        known = int(t[k]) in matching.partner if t[k] >= 0 else int(g[k]) in back
+        confidence[k] = float(known)
     for k in np.flatnonzero((method != Method.NONE) & (method != Method.EXACT)).tolist():
         if matching.target.signature(int(t[k]))[0] != matching.golden.signature(int(g[k]))[0]:
             confidence[k] *= 0.8

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,7 @@ from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome, TensorFacts
 from dumpscope.domain.records import Bool, Float64, Int8, Int32, Items, Kind, RankDump, State, UInt8
 from dumpscope.errors import CancelledError, TensorError
 from dumpscope.metrics import compare_statistics, compare_tensors
-from dumpscope.readers import torchfile
+from dumpscope.readers import tensorfile
 
 Progress = Callable[[float, str], None]
 Cancelled = Callable[[], bool]
@@ -34,7 +35,7 @@ def mode_of(target: RankDump, golden: RankDump) -> str:
         return "structure"
     if all(dump.header.data_dir and len(dump.items.data_names) for dump in (target, golden)):
         return "tensor"
-    if all(dump.header.summary in ("md5", "xor") for dump in (target, golden)):
+    if target.header.summary in ("md5", "xor") and target.header.summary == golden.header.summary:
         return "md5"
     return "statistics"
 
@@ -60,7 +61,8 @@ def measure(
     )
     _exact_wide(target.items, golden.items, context, diff, diff_state)
     _statistic_equality(context, outcome, equal, dtype_differs, diff, diff_state)
-    _hash_equality(target.items, golden.items, context, outcome, equal, dtype_differs)
+    if target.header.summary == golden.header.summary:
+        _hash_equality(target.items, golden.items, context, outcome, equal, dtype_differs)
     n = len(context)
     facts = Facts(
         outcome=outcome,
@@ -209,56 +211,67 @@ def _read_tensors(
 ) -> None:
     readable = (facts.outcome == Outcome.COMPARED) | (facts.outcome == Outcome.NO_DATA)
     rows = np.flatnonzero(readable & context.both & (context.kind == Kind.TENSOR)).tolist()
-    jobs = [
-        (row, t, g)
-        for row in rows
-        if (t := _path(target, context.target[row])) and (g := _path(golden, context.golden[row]))
-    ]
-    small = [job for job in jobs if _size(job[1]) < LARGE]
-    large = [job for job in jobs if _size(job[1]) >= LARGE]
+    jobs = [job for row in rows if (job := _job(target, golden, context, row))]
+    small = [job for job in jobs if _size(job.target) < LARGE]
+    large = [job for job in jobs if _size(job.target) >= LARGE]
     done = 0
-    with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
-        for chunk in pool.map(_compare_chunk, _chunks(small)):
-            for row, result in chunk:
-                _note(facts, row, result)
-            done += len(chunk)
-            progress(done / len(jobs), f"{done} of {len(jobs)} tensors")
-            if cancelled():
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise CancelledError("cancelled while comparing tensors")
-    for row, t, g in large:
-        _note(facts, row, _compare(t, g, threads))
-        done += 1
+
+    def report() -> None:
         progress(done / len(jobs), f"{done} of {len(jobs)} tensors")
         if cancelled():
             raise CancelledError("cancelled while comparing tensors")
 
+    with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
+        try:
+            for chunk in pool.map(_compare_chunk, [small[i : i + CHUNK] for i in range(0, len(small), CHUNK)]):
+                for row, result in chunk:
+                    _note(facts, row, result)
+                done += len(chunk)
+                report()
+        except CancelledError:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    for job in large:
+        _note(facts, job.row, _compare(job, threads))
+        done += 1
+        report()
 
-def _chunks(jobs: list[tuple[int, str, str]]) -> Iterator[list[tuple[int, str, str]]]:
-    return (jobs[start : start + CHUNK] for start in range(0, len(jobs), CHUNK))
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One pair of tensor files; a root is the folder that a file must not leave."""
+
+    row: int
+    target: str
+    target_root: str
+    golden: str
+    golden_root: str
 
 
-def _compare_chunk(chunk: list[tuple[int, str, str]]) -> list[tuple[int, TensorFacts | str]]:
-    return [(row, _compare(t, g, 1)) for row, t, g in chunk]
+def _job(target: RankDump, golden: RankDump, context: Context, row: int) -> _Job | None:
+    t_root, g_root = target.header.data_dir, golden.header.data_dir
+    t = int(target.items.data_name[context.target[row]])
+    g = int(golden.items.data_name[context.golden[row]])
+    if t < 0 or g < 0 or t_root is None or g_root is None:
+        return None
+    t_path = os.path.join(t_root, target.items.data_names[t])
+    return _Job(row, t_path, t_root, os.path.join(g_root, golden.items.data_names[g]), g_root)
 
 
-def _compare(t: str, g: str, threads: int) -> TensorFacts | str:
+def _compare_chunk(chunk: list[_Job]) -> list[tuple[int, TensorFacts | str]]:
+    return [(job.row, _compare(job, 1)) for job in chunk]
+
+
+def _compare(job: _Job, threads: int) -> TensorFacts | str:
     """Facts of two tensor files, or why they could not be read."""
     try:
-        left = torchfile.load(t, root=os.path.dirname(t))
-        right = torchfile.load(g, root=os.path.dirname(g))
+        left = tensorfile.load(job.target, root=job.target_root)
+        right = tensorfile.load(job.golden, root=job.golden_root)
     except TensorError as error:
         return str(error)
     if left.shape != right.shape:
-        return f"{Path(t).name}: the file holds shape {list(left.shape)}, the golden file {list(right.shape)}"
+        return f"{Path(job.target).name}: the file holds shape {list(left.shape)}, the golden file {list(right.shape)}"
     return compare_tensors(left.array, right.array, threads=threads)
-
-
-def _path(dump: RankDump, item: int) -> str | None:
-    code = dump.items.data_name[item]
-    if code < 0 or dump.header.data_dir is None:
-        return None
-    return os.path.join(dump.header.data_dir, dump.items.data_names[code])
 
 
 def _size(path: str) -> int:
