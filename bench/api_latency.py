@@ -161,7 +161,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.keep or Path(scratch)
-        target, golden = make_pair(folder, arguments.nodes)
+        folder.mkdir(parents=True, exist_ok=True)
+        target, golden, _ = make_pair(folder, arguments.nodes)
         read = folder_size(target) + folder_size(golden)
         data = Path(scratch) / "data"
         with serve(folder, data) as client:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -20,55 +21,66 @@ from synthetic import make_dump
 MB = 1024 * 1024
 
 
-def make_pair(folder: Path, nodes: int) -> tuple[Path, Path]:
-    """(target, golden) below `folder`, the target with a fault planted in its middle; kept when they are there already."""
+def make_pair(folder: Path, nodes: int) -> tuple[Path, Path, str]:
+    """(target, golden, faulty node): the target has a fault planted half-way through forward. What lies there already is kept."""
     target, golden = folder / f"target-{nodes}", folder / f"golden-{nodes}"
-    for path, fault in ((golden, None), (target, nodes // 2)):
-        if not path.exists():
-            make_dump(path, nodes, seed=1, fault_at=fault)
-    return target, golden
+    truth = folder / f"fault-{nodes}.txt"
+    if not truth.exists():
+        make_dump(golden, nodes, seed=1)
+        truth.write_text(str(make_dump(target, nodes, seed=1, fault_at=nodes // 4).fault))
+    return target, golden, truth.read_text()
 
 
 def row(name: str, cost: Cost, reference: Cost | None = None) -> str:
     """One line of the table; the ratio says how many times faster than `reference` it was."""
-    first = f"{cost.first:8.2f}" if cost.first is not None else "       -"
+    first = (
+        f"{cost.first:8.2f}" if reference and cost.first is not None else "       -"
+    )  # the peer prints its log there
     ratio = f"{reference.wall / cost.wall:7.1f}x" if reference else "       -"
     return f"{name:34} {cost.wall:8.2f} {first} {cost.peak / MB:9.0f} {ratio}"
 
 
+def written(folder: Path, name: str) -> Path:
+    """Folder of what the command called `name` writes."""
+    return folder / name.replace(" ", "-")
+
+
 def measure(folder: Path, target: Path, golden: Path, peer: Path | None, runs: int) -> dict[str, Cost]:
     """Best of `runs` of each command, ours and the peer's."""
-    ours = str(Path(sys.executable).with_name("dumpscope"))
-    table = folder / "ours"
-    commands: dict[str, list[str]] = {
-        "dumpscope compare": [ours, "compare", str(target), str(golden), "--json"],
-        "dumpscope compare -o (csv)": [ours, "compare", str(target), str(golden), "-o", str(table), "--format", "csv"],
-    }
+    ours = [str(Path(sys.executable).with_name("dumpscope")), "compare", str(target), str(golden)]
+    commands = {"dumpscope compare": [*ours, "--json"], "dumpscope compare -o": [*ours, "--format", "csv", "-o"]}
     if peer is not None:
         sides = ["--target_path", str(target / "step0"), "--golden_path", str(golden / "step0")]
         for verb in ("compare", "graph_visualize"):
-            commands[f"msprobe {verb}"] = [str(peer / "msprobe"), verb, *sides, "--output_path", str(folder / verb)]
+            commands[f"msprobe {verb}"] = [str(peer / "msprobe"), verb, *sides, "--output_path"]
     costs: dict[str, Cost] = {}
     for name, command in commands.items():
-        tries = [run(command) for _ in range(runs)]
+        if command[-1] != "--json":
+            command.append(str(written(folder, name)))
+        tries = []
+        for _ in range(runs):
+            shutil.rmtree(written(folder, name), ignore_errors=True)
+            tries.append(run(command))
         costs[name] = min(tries, key=lambda cost: cost.wall)
     return costs
 
 
-def report(costs: dict[str, Cost], folder: Path, target: Path, golden: Path) -> None:
+def report(costs: dict[str, Cost], folder: Path, target: Path, golden: Path, fault: str) -> None:
     """Print the table, what each named as the cause, and the sizes of what each wrote."""
     peer = costs.get("msprobe compare")
+    ours = [name for name in costs if name.startswith("dumpscope")]
     print(f"{'':34} {'wall s':>8} {'first s':>8} {'peak MB':>9} {'faster':>8}")
     for name, cost in costs.items():
-        print(row(name, cost, peer if name.startswith("dumpscope") else None))
+        print(row(name, cost, (peer or cost) if name in ours else None))
     read = folder_size(target) + folder_size(golden)
     print(f"\ninput JSON of both sides           {read / MB:8.1f} MB")
-    for name in ("ours", "compare", "graph_visualize"):
-        if (folder / name).exists():
-            size = folder_size(folder / name)
+    for name in costs:
+        size = folder_size(written(folder, name))
+        if size:
             print(f"written by {name:23} {size / MB:8.1f} MB  {size / read:5.2f} x input")
     answer = json.loads(costs["dumpscope compare"].output)
-    print("\ncause named:", ", ".join(f"{one['node']} ({one['kind']})" for one in answer["origins"]) or "none")
+    print("\nfault planted in:", fault)
+    print("cause named:     ", ", ".join(f"{one['node']} ({one['kind']})" for one in answer["origins"]) or "none")
 
 
 def main() -> None:
@@ -80,9 +92,10 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.keep or Path(scratch)
-        target, golden = make_pair(folder, arguments.nodes)
+        folder.mkdir(parents=True, exist_ok=True)
+        target, golden, fault = make_pair(folder, arguments.nodes)
         print(f"{arguments.nodes} nodes a side, target {target.name}, golden {golden.name}\n", flush=True)
-        report(measure(folder, target, golden, arguments.peer_bin, arguments.runs), folder, target, golden)
+        report(measure(folder, target, golden, arguments.peer_bin, arguments.runs), folder, target, golden, fault)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 import time
@@ -13,7 +14,9 @@ import psutil
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """wall, first: seconds to the end and to the first byte on stdout (None when it printed nothing); peak: bytes."""
+    """wall, first: seconds to the end and to the first byte on stdout (None when it printed nothing)
+    peak: bytes; the tree's memory as sampled, or the largest process's own maximum where that is more
+    """
 
     wall: float
     first: float | None
@@ -65,7 +68,8 @@ def run(command: list[str], *, cwd: Path | None = None, environment: dict[str, s
     first_byte = process.stdout.read(1)
     first = time.perf_counter() - start if first_byte else None
     rest = process.stdout.read()
-    status = process.wait()
+    _, code, used = os.wait4(process.pid, 0)
+    status = process.returncode = os.waitstatus_to_exitcode(code)
     wall = time.perf_counter() - start
     done.set()
     for watcher in watchers:
@@ -73,7 +77,7 @@ def run(command: list[str], *, cwd: Path | None = None, environment: dict[str, s
     if status not in (0, 1):  # 1 is the answer "they differ"
         raise RuntimeError(f"{' '.join(command)}: status {status}\n{errors[0].decode(errors='replace')[-2000:]}")
     output = (first_byte + rest).decode(errors="replace")
-    return Cost(wall=wall, first=first, peak=peak[0], status=status, output=output)
+    return Cost(wall=wall, first=first, peak=max(peak[0], used.ru_maxrss * 1024), status=status, output=output)
 
 
 def folder_size(path: Path, pattern: str = "*") -> int:
