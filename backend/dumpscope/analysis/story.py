@@ -186,28 +186,36 @@ def _with_saved_values(
     out_score: Float64,
 ) -> Float64:
     """A backward computes with values that its forward saved: their error is part of what came in."""
-    index = np.where(pairs.target >= 0, target.nodes.index[pairs.target], golden.nodes.index[pairs.golden]).tolist()
+    index = np.where(pairs.target >= 0, target.nodes.index[pairs.target], golden.nodes.index[pairs.golden])
     combined = np.fmax(own_in, out_score)
-    calls: dict[tuple[str, int], float] = {}
-    modules: dict[str, float] = {}
-    arriving: dict[str, float] = {}
-    for i in range(len(labels)):
-        if kind[i] == NodeKind.MODULE and direction[i] == Direction.BACKWARD:
-            arriving[labels[i]] = np.fmax(arriving.get(labels[i], np.nan), own_in[i])
-        elif direction[i] == Direction.FORWARD:
-            calls[labels[i], index[i]] = combined[i]
-            if kind[i] == NodeKind.MODULE:
-                modules[labels[i]] = np.fmax(modules.get(labels[i], np.nan), combined[i])
-    in_score = own_in.copy()
-    for i in np.flatnonzero(direction == Direction.BACKWARD).tolist():
-        if kind[i] == NodeKind.API:
-            saved = calls.get((labels[i], index[i]), np.nan)
-        else:
-            saved = modules.get(labels[i], np.nan)
-        if kind[i] == NodeKind.GRADIENT:
-            saved = np.fmax(saved, arriving.get(labels[i], np.inf))
-        in_score[i] = np.fmax(in_score[i], saved)
+    backward = direction == Direction.BACKWARD
+    module = kind == NodeKind.MODULE
+    label = _codes(labels)
+    call = label * (int(index.max(initial=0)) + 2) + index
+    saved = np.where(
+        kind == NodeKind.API,
+        _looked_up(call, combined, direction == Direction.FORWARD),
+        _looked_up(label, combined, (direction == Direction.FORWARD) & module),
+    )
+    arriving = _looked_up(label, own_in, backward & module)
+    gradient = kind == NodeKind.GRADIENT
+    saved = np.where(gradient, np.fmax(saved, np.where(np.isnan(arriving), np.inf, arriving)), saved)
+    in_score: Float64 = np.where(backward, np.fmax(own_in, saved), own_in)
     return in_score
+
+
+def _codes(labels: list[str]) -> Int64:
+    table: dict[str, int] = {}
+    return np.array([table.setdefault(label, len(table)) for label in labels], np.int64)
+
+
+def _looked_up(key: Int64, value: Float64, where: Bool) -> Float64:
+    """For every row the largest value of the rows in `where` that have its key, nan where there is none."""
+    keys, code = np.unique(key, return_inverse=True)
+    best = np.full(len(keys), np.nan)
+    np.fmax.at(best, code[where], value[where])
+    found: Float64 = best[code]
+    return found
 
 
 def _threshold(context: Context, facts: Facts, own_in: Float64, out_score: Float64) -> tuple[float, bool]:

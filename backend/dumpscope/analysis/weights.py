@@ -52,23 +52,30 @@ def find_weights(
 ) -> list[WeightFinding]:
     """Differing weights in the order in which the forward meets them; each weight once."""
     limit = min(SHARE, story.threshold) if story.threshold <= 1 else story.threshold
+    takes_weights = np.array([api in WEIGHT_ARGUMENTS for api in context.apis] + [False])
+    parameter = context.role == Role.PARAMETER
+    argument = takes_weights[context.api[context.pair]] & (story.kind[context.pair] == NodeKind.API)
+    argument &= (context.role == Role.INPUT) | (context.role == Role.KWARG)
     with np.errstate(invalid="ignore"):
         suspects = np.flatnonzero(
-            (context.kind == Kind.TENSOR) & context.both & (opinions.score > limit) & (facts.equal == 0)
+            (context.kind == Kind.TENSOR)
+            & context.both
+            & (opinions.score > limit)
+            & (facts.equal == 0)
+            & (story.direction[context.pair] == Direction.FORWARD)
+            & (parameter | argument)
         )
     named: dict[tuple[float, ...], str] = {}
     felt: dict[tuple[float, ...], list[int]] = {}
     for row in suspects.tolist():
-        pair = int(context.pair[row])
-        if story.direction[pair] != Direction.FORWARD:
+        path = _path(target, context, row)
+        pair = context.pair[row]
+        if not parameter[row] and path not in WEIGHT_ARGUMENTS[context.apis[context.api[pair]]]:
             continue
         key = _fingerprint(context, row)
-        path = _path(target, context, row)
-        if context.role[row] == Role.PARAMETER:
+        felt.setdefault(key, []).append(row)
+        if parameter[row]:
             named.setdefault(key, f"{_module(story.labels[pair])}.{path}")
-            felt.setdefault(key, []).append(row)
-        elif story.kind[pair] == NodeKind.API and path in WEIGHT_ARGUMENTS.get(context.apis[context.api[pair]], ()):
-            felt.setdefault(key, []).append(row)
     findings = []
     for key, rows in felt.items():
         rows.sort(key=lambda row: (not story.leaf[context.pair[row]], int(context.pair[row])))
