@@ -14,6 +14,7 @@ import pytest
 from dumpscope.domain.facts import CLASS_WORDS, KINDS, METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
+UNEXPLAINED = {"--help", "--install-completion", "--show-completion"}  # the same in every program
 
 
 def documents() -> list[Path]:
@@ -58,12 +59,12 @@ def options() -> Iterator[str]:
     import typer.main  # noqa: PLC0415  # only where there is a command line
 
     group = typer.main.get_command(main.app)
-    for name, command in group.commands.items():  # type: ignore[attr-defined]
+    for name, command in [("dumpscope", group), *group.commands.items()]:  # type: ignore[attr-defined]
         if command.hidden:
             continue
         yield name
         for parameter in command.params:
-            yield from (option for option in parameter.opts if option.startswith("--") and option != "--help")
+            yield from (option for option in parameter.opts if option.startswith("--") and option not in UNEXPLAINED)
 
 
 @pytest.mark.parametrize("metric", [*TENSOR_METRICS, "unequal", "nonfinite_disagree"])
