@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ REAL: Final = (
     "Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio",
 )  # fmt: skip
 """Columns of the first six of TENSOR_METRICS."""
+_OF_SCALARS: Final = (2, 3)
+"""Places of the metrics msprobe has for a single element."""
 _STATS: Final = ("max", "min", "mean", "l2norm")
 _MISSING: Final = {Outcome.SHAPE: "shape unmatched"}
 
@@ -115,7 +118,9 @@ def _tensor(place: int) -> Callable[[ExportRow], Cell]:
         if value is not None:
             return value
         if row.nonfinite_disagree:
-            return "N/A"
+            if row.elements != 1:
+                return "N/A"
+            return math.nan if place in _OF_SCALARS else "unsupported"
         return _MISSING.get(row.outcome, "unsupported")
 
     return write

@@ -50,7 +50,7 @@ def marks(context: Context, facts: Facts, mode: str) -> list[tuple[int, Bool]]:
     """(message number, rows it marks), in the order in which messages are listed."""
     if mode == "md5":
         differs = context.both & (facts.equal == 0) & (facts.outcome != Outcome.NO_DATA)
-        return [(9, differs), (10, ~context.both)]
+        return [(9, differs), (10, ~context.both & (context.kind != Kind.NONE))]
     ignored = np.array([name in IGNORED for name in context.apis] + [False])
     no_inputs = np.array([name in IGNORED_INPUTS for name in context.apis] + [False])
     node_ignored, node_no_inputs = ignored[context.api], no_inputs[context.api]
