@@ -17,14 +17,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from export.peers import PEERS, peer_tables
-
 from dumpscope.domain.options import Options
 from dumpscope.export.columns import ACCURACY
 from dumpscope.export.tables import write_csv
 from dumpscope.export.unit_rows import table_from_unit
 from dumpscope.pipeline.compare import compare_rank
 from dumpscope.readers import discover, read_rank
+from export.peers import PEERS, peer_tables
 
 Row = dict[str, str]
 

@@ -1,0 +1,24 @@
+"""Compare two real dumps in memory, as the command line does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dumpscope.domain.options import Options
+from dumpscope.domain.result import Answer, Side, Unit
+from dumpscope.pipeline.compare import compare_rank, conclude
+from dumpscope.readers import discover, read_rank
+
+NOWHERE = Side(path="", framework="", task="", level="", steps=[], ranks=[])
+
+
+def compare(target: Path, golden: Path, options: Options | None = None) -> tuple[Answer, list[Unit]]:
+    options = options or Options()
+    rivals = {(ref.step, ref.rank or 0): ref for ref in discover(golden).ranks}
+    units = []
+    for ref in discover(target).ranks:
+        place = ref.step, ref.rank or 0
+        if place in rivals:
+            sides = read_rank(ref), read_rank(rivals[place])
+            units.append(compare_rank(*sides, step=place[0], rank=place[1], options=options))
+    return conclude(units, policy=options.policy, target=NOWHERE, golden=NOWHERE)

@@ -1,0 +1,146 @@
+"""The first origin of every real fault is the true one, and healthy pairs have none (truth: README beside the dumps)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.comparing import compare
+from dumpscope.domain.facts import Class, Verdict
+from dumpscope.domain.options import Options
+
+FAULTS = [
+    ("target_fault", "golden", 0, "Functional.softmax.1.forward", "computation"),
+    ("stat_fault", "stat_golden", 0, "Functional.softmax.1.forward", "computation"),
+    ("md5_fault", "md5_golden", 0, "Functional.softmax.1.forward", "computation"),
+    ("xor_fault", "xor_golden", 0, "Functional.softmax.1.forward", "computation"),
+    ("target_fault_gelu_arg", "golden", 0, "Functional.gelu.1.forward", "configuration"),
+    ("target_fault_weight", "golden", 0, "Functional.linear.6.forward", "weight"),
+    ("stat_fault_weight", "stat_golden", 0, "Functional.linear.6.forward", "weight"),
+    ("target_fault_bwd", "golden", 0, "Functional.layer_norm.3.backward", "computation"),
+    ("stat_fault_bwd", "stat_golden", 0, "Functional.layer_norm.3.backward", "computation"),
+    ("target_nan", "golden", 0, "Functional.gelu.0.forward", "overflow"),
+    ("stat_nan", "stat_golden", 0, "Functional.gelu.0.forward", "overflow"),
+    ("target_nan_mask", "golden", 0, "Tensor.masked_fill.1.forward", "input"),
+    ("dist2_stat_fault", "dist2_stat_golden", 1, "Tensor.__add__.0.forward", "structure"),
+    ("dist2_md5_fault", "dist2_md5_golden", 1, "Tensor.__add__.0.forward", "structure"),
+    ("dist2_tensor_fault", "dist2_tensor_golden", 1, "Tensor.__add__.0.forward", "structure"),
+]
+
+HEALTHY = [
+    ("golden", "golden"),
+    ("target_renamed", "golden"),
+    ("target_bf16", "golden"),
+    ("stat_bf16", "stat_golden"),
+    ("md5_bf16", "md5_golden"),
+    ("cfg_L1_stat", "stat_golden"),
+    ("cfg_L0_stat", "stat_golden"),
+    ("cfg_risk_all", "stat_golden"),
+    ("cfg_risk_core", "stat_golden"),
+    ("cfg_precision_high", "stat_golden"),
+    ("cfg_noextra", "stat_golden"),
+    ("cfg_data_mode_bwd", "stat_golden"),
+    ("golden", "stat_golden"),
+    ("md5_golden", "stat_golden"),
+    ("xor_golden", "md5_golden"),
+]
+
+
+@pytest.mark.parametrize(("target", "golden", "rank", "node", "kind"), FAULTS)
+def test_the_only_origin_is_the_true_node(
+    dumps: Path, target: str, golden: str, rank: int, node: str, kind: str
+) -> None:
+    answer, _ = compare(dumps / target, dumps / golden)
+    assert [(o.step, o.rank, o.node, o.kind) for o in answer.origins] == [(0, rank, node, kind)]
+    assert answer.origins[0].evidence
+    assert answer.origins[0].advice
+    assert any("/home/user/train/" in frame for frame in answer.origins[0].stack)
+
+
+@pytest.mark.parametrize(("target", "golden", "rank", "node", "kind"), FAULTS)
+def test_swapping_the_sides_names_the_same_node(
+    dumps: Path, target: str, golden: str, rank: int, node: str, kind: str
+) -> None:
+    answer, _ = compare(dumps / golden, dumps / target)
+    assert [(o.rank, o.node) for o in answer.origins][:1] == [(rank, node)]
+
+
+@pytest.mark.parametrize(("target", "golden"), HEALTHY)
+def test_a_healthy_pair_has_no_origin(dumps: Path, target: str, golden: str) -> None:
+    answer, _ = compare(dumps / target, dumps / golden)
+    assert answer.origins == []
+
+
+def test_extra_calls_are_listed_as_structure_and_every_value_agrees(dumps: Path) -> None:
+    answer, units = compare(dumps / "target_extra_op", dumps / "golden")
+    assert [origin.kind for origin in answer.origins] == ["structure"]
+    assert answer.counts.no == 0
+    assert answer.counts.unmatched_golden == 0
+    extra = [
+        units[0].target.nodes.names[t]
+        for t, cls in zip(units[0].pairs.target, units[0].node_opinions.cls, strict=True)
+        if cls in (Class.STRUCTURAL, Class.ORIGIN)
+    ]
+    api = [name for name in extra if name.endswith("forward") and not name.startswith("Module")]
+    assert sorted(name.split(".")[1] for name in api) == ["__add__", "__mul__", "gelu", "linear"]
+    assert "layers.1.mlp" in " ".join(answer.origins[0].stack) or answer.origins[0].node in api
+
+
+def test_a_kernel_fault_leaves_its_own_backward_a_receiver(dumps: Path) -> None:
+    _, units = compare(dumps / "target_fault", dumps / "golden")
+    names = units[0].target.nodes.names
+    backward = names.index("Functional.softmax.1.backward")
+    assert units[0].node_opinions.cls[backward] == Class.PROPAGATED
+
+
+def test_other_precision_is_said_and_no_item_is_no(dumps: Path) -> None:
+    answer, _ = compare(dumps / "target_bf16", dumps / "golden")
+    assert any("Precision differs" in sentence for sentence in answer.settings)
+    assert answer.counts.no == 0
+
+
+def test_a_renamed_module_is_matched_and_labelled(dumps: Path) -> None:
+    from dumpscope.domain.facts import Method
+
+    answer, units = compare(dumps / "target_renamed", dumps / "golden")
+    assert answer.counts.unmatched_target == answer.counts.unmatched_golden == 0
+    assert sorted(set(units[0].pairs.method.tolist())) == [Method.EXACT, Method.RENAMED]
+    assert set(units[0].item_opinions.verdict.tolist()) == {Verdict.YES}
+
+
+def test_the_first_no_of_the_fault_is_its_output(dumps: Path) -> None:
+    answer, _ = compare(dumps / "target_fault", dumps / "golden")
+    assert answer.first_no is not None
+    assert answer.first_no.item == "Functional.softmax.1.forward.output.0"
+    assert "of the floor" in answer.first_no.reason
+
+
+def test_at_module_level_only_the_enclosing_module_is_named(dumps: Path) -> None:
+    answer, _ = compare(dumps / "stat_fault", dumps / "cfg_L0_stat")
+    assert [origin.node for origin in answer.origins] == ["Module.layers.1.attn.Attn.forward.0"]
+    assert "not dumped" in answer.origins[0].evidence
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        {
+            "cfg_L0_stat", "cfg_L1_stat", "cfg_structure", "checkpoint", "conv_L0", "conv_L1", "conv_mix_stat",
+            "crash_stat", "crash_tensor", "debug_save_md5", "debug_save_tensor", "microbatch", "modellist", "types_L1",
+            "types_L1_md5", "types_L1_stat", "weird_L0", "weird_L1", "weird_mix", "target_nan", "target_nan_mask",
+        }
+    ),
+)  # fmt: skip
+def test_a_dump_agrees_with_itself(dumps: Path, name: str) -> None:
+    answer, _ = compare(dumps / name, dumps / name)
+    assert answer.counts.no == answer.counts.warning == 0
+    assert answer.counts.unmatched_target == answer.counts.unmatched_golden == answer.counts.unreadable == 0
+    assert answer.origins == []
+
+
+@pytest.mark.parametrize("policy", ["ptdbg", "msprobe"])
+def test_the_origin_does_not_depend_on_the_policy(dumps: Path, policy: str) -> None:
+    answer, _ = compare(dumps / "target_fault", dumps / "golden", Options(policy=policy))
+    assert [origin.node for origin in answer.origins] == ["Functional.softmax.1.forward"]
+    assert answer.policy == policy
