@@ -7,15 +7,12 @@ import io
 import json
 import math
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 from dumpscope.domain.options import Options
 from dumpscope.export.columns import ACCURACY

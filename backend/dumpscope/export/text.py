@@ -8,11 +8,12 @@ from dumpscope.export.rows import Number
 
 Cell = str | int | float | bool
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA: Final = ("=", "+", "-", "@", "\t")
 
 
 def guarded(text: str) -> str:
     """Text from a dump, made safe for spreadsheets: what they would run as a formula gets a leading quote."""
+    text = text.replace("\r", "\\r")  # a bare carriage return ends a line in some csv readers, quoted or not
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
