@@ -35,6 +35,11 @@ class DumpscopeError(Exception):
         text = f"{self.where}: {self.detail}" if self.where else self.detail
         return f"{text} ({self.hint})" if self.hint else text
 
+    def body(self) -> dict[str, str | int | None]:
+        """The one form in which errors travel (docs/rest.md)."""
+        detail = f"{self.where}: {self.detail}" if self.where else self.detail
+        return {"error": self.code, "detail": detail, "hint": self.hint, "status": self.status}
+
 
 class UsageError(DumpscopeError):
     status = 400

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy import insert as insert_row
 
 from dumpscope.domain.job import FINISHED, Job
@@ -84,42 +84,51 @@ class JobTable:
     def finish(self, job_id: str, status: str, error: dict[str, Any] | None = None) -> None:
         """Mark the job over, whatever it was."""
         done: dict[str, Any] = {"progress": 1.0, "message": ""} if status == "done" else {}
-        self.change(job_id, status=status, error=error, finished=time.time(), eta=None, **done)
+        with self._database.write() as connection:
+            values = plain({"status": status, "error": error, "finished": time.time(), "eta": None, **done})
+            _change(connection, job_id, **values)
+            connection.execute(delete(tables.task).where(tables.task.c.job == job_id))
 
-    def cancel(self, job_id: str) -> Job:
-        """Ask a running job to stop, end a queued one; one that is over stays as it is."""
+    def cancel(self, job_id: str, why: int = 1) -> Job:
+        """Ask a running job to stop, end a queued one; one that is over stays as it is. why: see `jobs.runner`."""
         with self._database.write() as connection:
             row = connection.execute(select(tables.job.c.status).where(tables.job.c.id == job_id)).one_or_none()
             if row is not None and row.status == "queued":
-                _change(connection, job_id, status="cancelled", cancel=1, finished=time.time())
+                _change(connection, job_id, status="cancelled", cancel=why, finished=time.time())
             elif row is not None and row.status == "running":
-                _change(connection, job_id, cancel=1, message="cancelling")
+                _change(connection, job_id, cancel=why, message="cancelling")
         return self.get(job_id)
 
-    def cancelled(self, job_id: str) -> bool:
+    def stop_asked(self, job_id: str) -> int:
+        """0, or why the job was asked to stop."""
         with self._database.read() as connection:
-            return bool(connection.execute(select(tables.job.c.cancel).where(tables.job.c.id == job_id)).scalar())
+            return int(connection.execute(select(tables.job.c.cancel).where(tables.job.c.id == job_id)).scalar() or 0)
 
-    def requeue(self) -> Sequence[str]:
-        """Put jobs that a crash left running back in the queue (those asked to stop end); returns their ids."""
+    def requeue(self) -> Sequence[Job]:
+        """Put jobs that a crash left running back in the queue (those a user asked to stop end); returns them."""
         with self._database.write() as connection:
-            rows = connection.execute(
-                select(tables.job.c.id, tables.job.c.cancel).where(tables.job.c.status == "running")
-            )
-            left = rows.all()
+            running = select(tables.job.c.id, tables.job.c.cancel).where(tables.job.c.status == "running")
+            left = connection.execute(running).all()
             for row in left:
-                if row.cancel:
+                if row.cancel == 1:
                     _change(connection, row.id, status="cancelled", finished=time.time())
                 else:
-                    _change(connection, row.id, status="queued", progress=0.0, message="restarted", eta=None)
-        return [row.id for row in left]
+                    _change(connection, row.id, status="queued", cancel=0, progress=0.0, message="restarted", eta=None)
+        return [self.get(row.id) for row in left]
 
-    def versions(self, job_ids: Sequence[str]) -> dict[str, int]:
+    def report(self, job_id: str, number: int, progress: float, message: str) -> None:
+        """Progress of one of a job's tasks, from whatever process it runs in."""
+        table = tables.task
+        with self._database.write() as connection:
+            connection.execute(delete(table).where(table.c.job == job_id, table.c.number == number))
+            connection.execute(insert_row(table).values(job=job_id, number=number, progress=progress, message=message))
+
+    def reports(self, job_id: str) -> dict[int, tuple[float, str]]:
+        """Task number -> (progress, message) of what the tasks of a job last said."""
+        table = tables.task
         with self._database.read() as connection:
-            rows = connection.execute(
-                select(tables.job.c.id, tables.job.c.version).where(tables.job.c.id.in_(list(job_ids)))
-            )
-            return {row.id: row.version for row in rows}
+            rows = connection.execute(select(table).where(table.c.job == job_id))
+            return {row.number: (row.progress, row.message) for row in rows}
 
 
 def _change(connection: Connection, job_id: str, **values: Any) -> None:

@@ -257,6 +257,7 @@ def _store_items(connection: Connection, owner: int, unit: Unit) -> None:
             *number_columns(facts.diff, facts.diff_state),
             *number_columns(facts.rel, facts.rel_state),
             pack_states(np.concatenate([facts.diff_state, facts.rel_state], axis=1)).tolist(),
+            nullable(facts.elements),
             unit.item_opinions.verdict.tolist(),
             unit.item_opinions.rule.tolist(),
             severities(unit.item_opinions.score).tolist(),
@@ -272,7 +273,7 @@ def _store_items(connection: Connection, owner: int, unit: Unit) -> None:
 
 def _store_tensors(connection: Connection, owner: int, facts: Facts) -> None:
     """Rows only for item pairs of which something beyond the statistics is known."""
-    counts = [facts.elements, facts.unequal, facts.nonfinite_target, facts.nonfinite_golden, facts.nonfinite_disagree]
+    counts = [facts.unequal, facts.nonfinite_target, facts.nonfinite_golden, facts.nonfinite_disagree]
     known = (facts.tensor_state != State.ABSENT).any(axis=1)
     for column in counts:
         known |= column >= 0

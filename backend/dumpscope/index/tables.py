@@ -130,6 +130,7 @@ entry = Table(
     Column("item_count", Integer),
     Index(None, "parent", "seq"),
     Index(None, "name", "id"),
+    Index(None, "label", "id"),
 )
 
 item = Table(
@@ -263,11 +264,11 @@ item_pair = Table(
     Column("rel_mean", Double),
     Column("rel_norm", Double),
     Column("states", Integer, nullable=False),
+    Column("elements", BigInteger),
     Column("verdict", SmallInteger, nullable=False),
     Column("rule", SmallInteger, nullable=False),
     Column("severity", Double, nullable=False),
     Index(None, "verdict", "id"),
-    Index(None, "severity", "id"),
 )
 
 tensor_fact = Table(
@@ -284,7 +285,6 @@ tensor_fact = Table(
     Column("max_ulp", Double),
     Column("median_ulp", Double),
     Column("states", Integer, nullable=False),
-    Column("elements", BigInteger),
     Column("unequal", BigInteger),
     Column("nonfinite_target", BigInteger),
     Column("nonfinite_golden", BigInteger),
@@ -318,6 +318,15 @@ job = Table(
     Column("created", Double, nullable=False),
     Column("started", Double),
     Column("finished", Double),
+)
+
+task = Table(
+    "task",
+    metadata,
+    Column("job", String(32), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("progress", Double, nullable=False),
+    Column("message", Text, nullable=False),
 )
 
 RANK_ROWS: Final = (entry, item)

@@ -18,7 +18,7 @@ from dumpscope.domain.facts import (
     NodePairs,
     TensorFacts,
 )
-from dumpscope.domain.records import STATISTICS, RankDump
+from dumpscope.domain.records import STATISTICS, Int64, RankDump
 from dumpscope.domain.result import ResultTree, Unit
 from dumpscope.errors import NotFoundError, Problem
 from dumpscope.index import tables
@@ -26,7 +26,7 @@ from dumpscope.index.codec import codes, number, numbers, scores, unpack_flags, 
 from dumpscope.index.database import Database, fetch_columns
 from dumpscope.index.ranks import load_rank
 
-COUNTS = ("elements", "unequal", "nonfinite_target", "nonfinite_golden", "nonfinite_disagree")
+COUNTS = ("unequal", "nonfinite_target", "nonfinite_golden", "nonfinite_disagree")
 
 
 def load_unit(database: Database, unit_id: int, *, sides: tuple[RankDump, RankDump] | None = None) -> Unit:
@@ -102,18 +102,19 @@ def _load_items(connection: Connection, owner: int) -> tuple[ItemPairs, Facts, I
         *("node", "target", "golden", "outcome", "flags"),
         *(f"diff_{name}" for name in statistics),
         *(f"rel_{name}" for name in statistics),
-        *("states", "verdict", "rule", "severity"),
+        *("states", "elements", "verdict", "rule", "severity"),
     )
     columns = _rows(connection, "item_pair", names, owner)
     node, target, golden, outcome, flags = columns[:5]
-    packed, verdict, rule, severity = columns[13:]
+    packed, elements, verdict, rule, severity = columns[13:]
     states = unpack_states(np.array(packed, dtype=np.int64), 2 * len(STATISTICS))
     equal, dtype_differs = unpack_flags(np.array(flags, dtype=np.int64))
     size = len(node)
     tensor = np.full((size, len(TENSOR_METRICS)), np.nan)
     tensor_state = np.zeros((size, len(TENSOR_METRICS)), dtype=np.uint8)
     counts = {name: np.full(size, -1, dtype=np.int64) for name in COUNTS}
-    details = _load_tensors(connection, owner, tensor, tensor_state, counts)
+    element_counts = codes(elements, np.int64)
+    details = _load_tensors(connection, owner, element_counts, tensor, tensor_state, counts)
     facts = Facts(
         outcome=np.array(outcome, dtype=np.int8),
         equal=equal,
@@ -124,6 +125,7 @@ def _load_items(connection: Connection, owner: int) -> tuple[ItemPairs, Facts, I
         rel_state=states[:, 4:].copy(),
         tensor=tensor,
         tensor_state=tensor_state,
+        elements=element_counts,
         **counts,
         details=details,
         errors=load_errors(connection, owner),
@@ -138,7 +140,7 @@ def _load_items(connection: Connection, owner: int) -> tuple[ItemPairs, Facts, I
 
 
 def _load_tensors(
-    connection: Connection, owner: int, tensor: Any, tensor_state: Any, counts: dict[str, Any]
+    connection: Connection, owner: int, elements: Int64, tensor: Any, tensor_state: Any, counts: dict[str, Any]
 ) -> dict[int, TensorFacts]:
     columns = _rows(connection, "tensor_fact", ("id", *TENSOR_METRICS, "states", *COUNTS, "worst", "histograms"), owner)
     rows = np.array(columns[0], dtype=np.int64) & tables.NUMBER_MASK
@@ -151,12 +153,12 @@ def _load_tensors(
     details: dict[int, TensorFacts] = {}
     for row, record in zip(rows.tolist(), zip(*columns, strict=True), strict=True):
         if record[-1] is not None or record[-2] is not None:
-            details[row] = tensor_facts(record)
+            details[row] = tensor_facts(record, int(elements[row]))
     return details
 
 
-def tensor_facts(record: Sequence[Any]) -> TensorFacts:
-    """One row of tensor_fact, in the table's column order."""
+def tensor_facts(record: Sequence[Any], elements: int) -> TensorFacts:
+    """One row of tensor_fact, in the table's column order; elements: see item_pair."""
     width = len(TENSOR_METRICS)
     packed = record[width + 1]
     metrics: dict[str, Any] = {
@@ -166,6 +168,7 @@ def tensor_facts(record: Sequence[Any]) -> TensorFacts:
     index, target, golden = json.loads(record[-2]) if record[-2] else (None, None, None)
     absolute, relative = unpack_histograms(None if record[-1] is None else bytes(record[-1]))
     return TensorFacts(
+        elements=elements,
         **metrics,
         **counts,
         worst_index=None if index is None else tuple(index),

@@ -78,6 +78,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_entry")),
     )
     with op.batch_alter_table("entry", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_entry_label_id"), ["label", "id"], unique=False)
         batch_op.create_index(batch_op.f("ix_entry_name_id"), ["name", "id"], unique=False)
         batch_op.create_index(batch_op.f("ix_entry_parent_seq"), ["parent", "seq"], unique=False)
 
@@ -125,13 +126,13 @@ def upgrade() -> None:
         sa.Column("rel_mean", sa.Double(), nullable=True),
         sa.Column("rel_norm", sa.Double(), nullable=True),
         sa.Column("states", sa.Integer(), nullable=False),
+        sa.Column("elements", sa.BigInteger(), nullable=True),
         sa.Column("verdict", sa.SmallInteger(), nullable=False),
         sa.Column("rule", sa.SmallInteger(), nullable=False),
         sa.Column("severity", sa.Double(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_item_pair")),
     )
     with op.batch_alter_table("item_pair", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_item_pair_severity_id"), ["severity", "id"], unique=False)
         batch_op.create_index(batch_op.f("ix_item_pair_verdict_id"), ["verdict", "id"], unique=False)
 
     op.create_table(
@@ -236,6 +237,14 @@ def upgrade() -> None:
         sa.UniqueConstraint("digest", name=op.f("uq_stack_digest")),
     )
     op.create_table(
+        "task",
+        sa.Column("job", sa.String(length=32), nullable=False),
+        sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("progress", sa.Double(), nullable=False),
+        sa.Column("message", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("job", "number", name=op.f("pk_task")),
+    )
+    op.create_table(
         "tensor_fact",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
         sa.Column("cosine", sa.Double(), nullable=True),
@@ -248,7 +257,6 @@ def upgrade() -> None:
         sa.Column("max_ulp", sa.Double(), nullable=True),
         sa.Column("median_ulp", sa.Double(), nullable=True),
         sa.Column("states", sa.Integer(), nullable=False),
-        sa.Column("elements", sa.BigInteger(), nullable=True),
         sa.Column("unequal", sa.BigInteger(), nullable=True),
         sa.Column("nonfinite_target", sa.BigInteger(), nullable=True),
         sa.Column("nonfinite_golden", sa.BigInteger(), nullable=True),
@@ -292,6 +300,7 @@ def downgrade() -> None:
     op.drop_table("unit")
     op.drop_table("text")
     op.drop_table("tensor_fact")
+    op.drop_table("task")
     op.drop_table("stack")
     op.drop_table("rank_dump")
     with op.batch_alter_table("place", schema=None) as batch_op:
@@ -312,7 +321,6 @@ def downgrade() -> None:
     op.drop_table("job")
     with op.batch_alter_table("item_pair", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_item_pair_verdict_id"))
-        batch_op.drop_index(batch_op.f("ix_item_pair_severity_id"))
 
     op.drop_table("item_pair")
     op.drop_table("item_error")
@@ -320,6 +328,7 @@ def downgrade() -> None:
     with op.batch_alter_table("entry", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_entry_parent_seq"))
         batch_op.drop_index(batch_op.f("ix_entry_name_id"))
+        batch_op.drop_index(batch_op.f("ix_entry_label_id"))
 
     op.drop_table("entry")
     op.drop_table("dump")

@@ -1,0 +1,229 @@
+"""Node pairs of a unit: the filtered, sorted, paged list of calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+
+from dumpscope.domain.facts import CLASS_WORDS, METHOD_WORDS, VERDICT_WORDS
+from dumpscope.errors import UsageError
+from dumpscope.index import tables
+from dumpscope.index.codec import number, score
+from dumpscope.index.comparisons import StoredUnit
+from dumpscope.index.database import Database
+from dumpscope.index.dumps import like
+from dumpscope.index.page import Page, Seek
+from dumpscope.index.texts import texts_by_id
+from dumpscope.index.trees import direction_word, find_pair, kind_word
+
+Sort = Literal["order", "-out_score", "name"]
+
+_PAIR: Final = tables.node_pair.c
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFilter:
+    """verdicts, classes: words, any of them; api: an API's or a module class' name ("softmax", "Functional.softmax")
+    q: part of either side's name (ASCII letters of either case)"""
+
+    verdicts: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    api: str = ""
+    q: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.verdicts or self.classes or self.api or self.q)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePairRow:
+    """order: place among the unit's node pairs, which is execution order; scores in units of their floor, errors relative;
+    None where nothing was compared"""
+
+    pair: int
+    order: int
+    name: str
+    golden_name: str | None
+    match: str
+    confidence: float
+    kind: str
+    direction: str
+    api: str | None
+    verdict: str
+    cls: str
+    in_score: float | None
+    out_score: float | None
+    in_error: float | None
+    out_error: float | None
+    entry: int
+    items: int = field(default=0)
+
+
+def list_node_pairs(
+    database: Database,
+    unit: StoredUnit,
+    *,
+    filters: NodeFilter,
+    sort: Sort = "order",
+    seek: Seek | None = None,
+    total: int | None = None,
+    limit: int = 100,
+) -> Page[NodePairRow]:
+    """A page of node pairs; `total` spares counting again what an earlier page counted."""
+    with database.read() as connection:
+        where = conditions(connection, unit, filters)
+        rows, beyond, behind = _fetch(connection, where, sort, seek, limit)
+        more, before = (behind, beyond) if seek is not None and seek.back else (beyond, behind)
+        return _page(connection, rows, sort, more, before, _total(connection, unit, where, filters, total))
+
+
+def around(
+    database: Database, unit: StoredUnit, name: str, *, filters: NodeFilter, sort: Sort = "order", limit: int = 100
+) -> Page[NodePairRow]:
+    """The page in whose middle the node `name` (of either side) stands; raises NotFoundError.
+
+    Where the filters hide the node itself, the page surrounds the place where it would be.
+    """
+    with database.read() as connection:
+        where = conditions(connection, unit, filters)
+        key = _key(find_pair(connection, unit, name), sort)
+        above, earlier, _ = _fetch(connection, where, sort, Seek(key=key, back=True), limit // 2)
+        here = list(connection.execute(_select().where(*where, _PAIR.id == key[-1])))
+        below, more, _ = _fetch(connection, where, sort, Seek(key=key), max(limit - len(above) - len(here), 1))
+        count = _total(connection, unit, where, filters, None)
+        return _page(connection, [*above, *here, *below], sort, more, earlier, count)
+
+
+def one_node_pair(connection: Connection, unit: StoredUnit, name: str) -> NodePairRow:
+    """The pair of the node `name` (of either side); raises NotFoundError."""
+    row = find_pair(connection, unit, name)
+    return _row(row, texts_by_id(connection, [row.label]))
+
+
+def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) -> list[ColumnElement[bool]]:
+    """WHERE clauses over node_pair for one unit; raises UsageError for unknown words."""
+    first, last = tables.key_range(unit.id)
+    where: list[ColumnElement[bool]] = [_PAIR.id.between(first, last)]
+    if filters.verdicts:
+        where.append(_PAIR.verdict.in_(word_codes(filters.verdicts, VERDICT_WORDS, "verdict")))
+    if filters.classes:
+        where.append(_PAIR.cls.in_(word_codes(filters.classes, CLASS_WORDS, "class")))
+    if filters.api:
+        where.append(_PAIR.label.in_(api_labels(connection, unit, filters.api)))
+    if filters.q:
+        pattern = like(filters.q)
+        where.append(or_(_PAIR.name.ilike(pattern, escape="\\"), _PAIR.golden_name.ilike(pattern, escape="\\")))
+    return where
+
+
+def word_codes(words: tuple[str, ...], known: tuple[str, ...], what: str) -> list[int]:
+    for word in words:
+        if word not in known:
+            raise UsageError(f"unknown {what} {word!r}", hint=f"known: {', '.join(known)}")
+    return [known.index(word) for word in words]
+
+
+def api_labels(connection: Connection, unit: StoredUnit, api: str) -> list[int]:
+    """Text ids of the unit's labels that are `api` or end with it."""
+    first, last = tables.key_range(unit.id)
+    ids = connection.execute(select(_PAIR.label).where(_PAIR.id.between(first, last)).distinct()).scalars()
+    texts = texts_by_id(connection, ids)
+    wanted = api.lower()
+    return [number for number, text in texts.items() if f".{text.lower()}".endswith(f".{wanted}")]
+
+
+def _select() -> Select[Any]:
+    return select(tables.node_pair)
+
+
+def _key(row: Any, sort: Sort) -> tuple[Any, ...]:
+    if sort == "order":
+        return (row.id,)
+    return (row.severity if sort == "-out_score" else row.name, row.id)
+
+
+def _fetch(
+    connection: Connection, where: list[ColumnElement[bool]], sort: Sort, seek: Seek | None, limit: int
+) -> tuple[list[Any], bool, bool]:
+    """(rows in list order, more rows lie beyond in the direction of the seek, rows lie on its other side)."""
+    back = seek is not None and seek.back
+    statement = _select().where(*where)
+    columns: list[tuple[Any, bool]] = [(_PAIR.id, True)]
+    if sort == "-out_score":
+        columns.insert(0, (_PAIR.severity, False))
+    elif sort == "name":
+        columns.insert(0, (_PAIR.name, True))
+    if seek is not None:
+        if len(seek.key) != len(columns):
+            raise UsageError("the cursor belongs to another sort order", hint="start again without cursor")
+        statement = statement.where(_beyond(columns, seek))
+    ordering = [column.asc() if rising != back else column.desc() for column, rising in columns]
+    rows = list(connection.execute(statement.order_by(*ordering).limit(limit + 1)))
+    more = len(rows) > limit
+    rows = rows[:limit]
+    if back:
+        rows.reverse()
+    return rows, more, seek is not None
+
+
+def _beyond(columns: list[tuple[Any, bool]], seek: Seek) -> ColumnElement[bool]:
+    steps = []
+    for place, (column, rising) in enumerate(columns):
+        value = seek.key[place]
+        step = column > value if rising != seek.back else column < value
+        steps.append(and_(*[columns[i][0] == seek.key[i] for i in range(place)], step))
+    return or_(*steps)
+
+
+def _total(
+    connection: Connection,
+    unit: StoredUnit,
+    where: list[ColumnElement[bool]],
+    filters: NodeFilter,
+    known: int | None,
+) -> int:
+    if known is not None:
+        return known
+    if not filters:
+        return unit.pairs
+    return int(connection.execute(select(func.count()).select_from(tables.node_pair).where(*where)).scalar_one())
+
+
+def _page(
+    connection: Connection, rows: list[Any], sort: Sort, more: bool, before: bool, total: int
+) -> Page[NodePairRow]:
+    labels = texts_by_id(connection, (row.label for row in rows))
+    return Page(
+        rows=[_row(row, labels) for row in rows],
+        keys=[_key(row, sort) for row in rows],
+        more=more,
+        before=before,
+        total=total,
+    )
+
+
+def _row(row: Any, labels: dict[int, str]) -> NodePairRow:
+    golden_name = row.golden_name
+    if golden_name is None and row.golden is not None:
+        golden_name = row.name
+    return NodePairRow(
+        pair=row.id & tables.NUMBER_MASK,
+        order=row.id & tables.NUMBER_MASK,
+        name=row.name,
+        golden_name=golden_name,
+        match=METHOD_WORDS[row.method],
+        confidence=row.confidence,
+        kind=kind_word(row.kind),
+        direction=direction_word(row.direction),
+        api=labels.get(row.label),
+        verdict=VERDICT_WORDS[row.verdict],
+        cls=CLASS_WORDS[row.cls],
+        in_score=score(row.in_score),
+        out_score=score(row.severity),
+        in_error=number(row.in_error, row.error_states, 0),
+        out_error=number(row.out_error, row.error_states, 1),
+        entry=row.entry,
+        items=row.item_count,
+    )

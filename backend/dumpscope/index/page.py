@@ -1,0 +1,29 @@
+"""A page of a list: its rows, and for every row the key from which the next page would go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seek:
+    """Where a page begins: behind `key` (one value per sort column), or before it when `back`."""
+
+    key: tuple[Any, ...]
+    back: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page(Generic[Row]):
+    """rows in list order; keys[i] is the seek key of rows[i]
+    more: rows follow the last one; before: rows precede the first one; total: rows of the whole list
+    """
+
+    rows: list[Row]
+    keys: list[tuple[Any, ...]]
+    more: bool
+    total: int
+    before: bool = False

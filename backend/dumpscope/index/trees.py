@@ -1,0 +1,236 @@
+"""Children of a module tree's row, of a dump and of a comparison, and the way to a node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS
+from dumpscope.domain.records import Direction, NodeKind
+from dumpscope.errors import NotFoundError
+from dumpscope.index import tables
+from dumpscope.index.comparisons import StoredUnit
+from dumpscope.index.database import Database
+from dumpscope.index.dumps import StoredRank
+from dumpscope.index.page import Page
+from dumpscope_format import naming
+
+KIND_WORDS = {NodeKind.API: "api", NodeKind.MODULE: "module", NodeKind.GRADIENT: "gradient", NodeKind.DEBUG: "debug"}
+DIRECTION_WORDS = {Direction.FORWARD: "forward", Direction.BACKWARD: "backward", Direction.NONE: "none"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeRow:
+    """One row of a module tree. Counts are node pairs of the whole subtree; a dump's tree counts its nodes in `nodes`."""
+
+    entry: int
+    name: str
+    label: str
+    parent: int | None
+    order: int
+    kind: str
+    direction: str
+    children: int
+    nodes: int
+    verdict: str | None
+    cls: str | None
+    no: int = 0
+    warning: int = 0
+    yes: int = 0
+    na: int = 0
+    origin: int = 0
+
+
+def dump_tree(
+    database: Database, rank: StoredRank, *, parent: int | None = None, after: int | None = None, limit: int = 100
+) -> Page[TreeRow]:
+    """Children of entry `parent` (None: the top) in time order, behind place `after`."""
+    entry = tables.entry.c
+    above = -rank.id if parent is None else tables.key(rank.id, parent)
+    statement = select(tables.entry).where(entry.parent == above).order_by(entry.seq).limit(limit + 1)
+    if after is not None:
+        statement = statement.where(entry.seq > after)
+    with database.read() as connection:
+        path = _module_path(connection, rank.id, parent)
+        rows = connection.execute(statement).all()
+        total = connection.execute(select(func.count()).where(entry.parent == above)).scalar_one()
+    return _page(
+        [
+            TreeRow(
+                entry=row.id & tables.NUMBER_MASK,
+                name=row.name,
+                label=label(row.name, path),
+                parent=parent,
+                order=row.seq,
+                kind=kind_word(row.kind),
+                direction=direction_word(row.direction),
+                children=row.children,
+                nodes=row.size,
+                verdict=None,
+                cls=None,
+            )
+            for row in rows
+        ],
+        limit,
+        total,
+    )
+
+
+def comparison_tree(
+    database: Database, unit: StoredUnit, *, parent: int | None = None, after: int | None = None, limit: int = 100
+) -> Page[TreeRow]:
+    """Children of place `parent` (None: the top) in time order, behind place `after`."""
+    place, pair = tables.place.c, tables.node_pair.c
+    above = -unit.id if parent is None else tables.key(unit.id, parent)
+    statement = (
+        select(tables.place, pair.name.label("own"), pair.kind, pair.direction, pair.verdict, pair.cls)
+        .outerjoin(tables.node_pair, pair.id == place.pair + tables.key(unit.id))
+        .where(place.parent == above)
+        .order_by(place.seq)
+        .limit(limit + 1)
+    )
+    if after is not None:
+        statement = statement.where(place.seq > after)
+    with database.read() as connection:
+        path = naming_path(_place_name(connection, unit.id, parent)) if parent is not None else ""
+        rows = connection.execute(statement).all()
+        total = connection.execute(select(func.count()).where(place.parent == above)).scalar_one()
+    return _page([_place_row(row, parent, path) for row in rows], limit, total)
+
+
+def _place_row(row: Any, parent: int | None, path: str) -> TreeRow:
+    name = row.name if row.pair is None else row.own
+    return TreeRow(
+        entry=row.id & tables.NUMBER_MASK,
+        name=name,
+        label=label(name, path),
+        parent=parent,
+        order=row.seq,
+        kind=kind_word(row.kind),
+        direction=direction_word(row.direction if row.pair is not None else _virtual_direction(name)),
+        children=row.children,
+        nodes=row.yes + row.na + row.warning + row.no,
+        verdict=VERDICT_WORDS[row.verdict] if row.pair is not None else _rolled_up(row),
+        cls=CLASS_WORDS[row.cls] if row.pair is not None else None,
+        no=row.no,
+        warning=row.warning,
+        yes=row.yes,
+        na=row.na,
+        origin=row.origin,
+    )
+
+
+def _rolled_up(row: Any) -> str:
+    """Verdict of a virtual row: the worst below it; n/a only where nothing below was judged."""
+    return "no" if row.no else "warning" if row.warning else "yes" if row.yes else "n/a"
+
+
+def dump_reveal(database: Database, rank: StoredRank, name: str) -> list[int]:
+    """Entries from the top down to the node `name`; raises NotFoundError."""
+    entry = tables.entry.c
+    first, last = tables.key_range(rank.id)
+    with database.read() as connection:
+        found = connection.execute(
+            select(entry.id).where(entry.name == name, entry.id.between(first, last)).order_by(entry.id).limit(1)
+        ).scalar()
+        if found is None:
+            raise NotFoundError(f"no node {name!r} in this step and rank", hint="GET .../nodes?q= searches")
+        return ancestors(connection, tables.entry, found)
+
+
+def comparison_reveal(database: Database, unit: StoredUnit, name: str) -> list[int]:
+    """Places from the top down to the node `name` (of either side); raises NotFoundError."""
+    with database.read() as connection:
+        row = find_pair(connection, unit, name)
+        return ancestors(connection, tables.place, tables.key(unit.id, row.entry))
+
+
+def ancestors(connection: Connection, table: Any, key: int) -> list[int]:
+    """Entry numbers from the top down to the row `key`, itself last."""
+    way: list[int] = []
+    while key >= 0:
+        way.append(key & tables.NUMBER_MASK)
+        key = connection.execute(select(table.c.parent).where(table.c.id == key)).scalar_one()
+    return way[::-1]
+
+
+def ancestor_names(connection: Connection, unit: StoredUnit, entry: int) -> list[str]:
+    """Names of a comparison's places above `entry`, from the top."""
+    way = ancestors(connection, tables.place, tables.key(unit.id, entry))[:-1]
+    return [_place_name(connection, unit.id, place) for place in way]
+
+
+def find_pair(connection: Connection, unit: StoredUnit, name: str) -> Any:
+    """Row of the node pair whose target or golden node has this name; raises NotFoundError."""
+    pair = tables.node_pair.c
+    first, last = tables.key_range(unit.id)
+    for column in (pair.name, pair.golden_name):
+        found = connection.execute(
+            select(tables.node_pair).where(column == name, pair.id.between(first, last)).order_by(pair.id).limit(1)
+        ).one_or_none()
+        if found is not None:
+            return found
+    raise NotFoundError(f"no node {name!r} in this step and rank", hint="GET .../nodes?q= searches")
+
+
+def label(name: str, above: str) -> str:
+    """Short text of a row below a module with the path `above`: "attn (Attention)", "Functional.softmax.1"."""
+    parts = naming.parse(name)
+    if parts.kind == "api":
+        return f"{parts.label}.{parts.index}"
+    if parts.kind in ("module", "gradient"):
+        path, _dot, cls = parts.label.rpartition(".")
+        short = path.removeprefix(f"{above}.") if above and path.startswith(f"{above}.") else path
+        if parts.kind == "gradient":
+            return f"{short or cls} parameters_grad"
+        again = f" #{parts.index}" if parts.index > 0 else ""
+        return f"{short} ({cls}){again}" if short else f"{cls}{again}"
+    return name
+
+
+def naming_path(name: str) -> str:
+    """Dotted path of a module's node name, "" for everything else."""
+    parts = naming.parse(name)
+    return parts.label.rpartition(".")[0] if parts.kind == "module" else ""
+
+
+def kind_word(kind: int | None) -> str:
+    return "virtual" if kind is None else KIND_WORDS.get(NodeKind(kind), "other")
+
+
+def direction_word(direction: int | None) -> str:
+    return "none" if direction is None else DIRECTION_WORDS[Direction(direction)]
+
+
+def _virtual_direction(name: str) -> int:
+    word = naming.parse(name).direction
+    return {"forward": Direction.FORWARD, "backward": Direction.BACKWARD}.get(word, Direction.NONE)
+
+
+def _module_path(connection: Connection, rank: int, parent: int | None) -> str:
+    if parent is None:
+        return ""
+    found = select(tables.entry.c.name).where(tables.entry.c.id == tables.key(rank, parent))
+    name = connection.execute(found).scalar()
+    if name is None:
+        raise NotFoundError(f"no tree row {parent}", hint="ask the top level without parent")
+    return naming_path(name)
+
+
+def _place_name(connection: Connection, unit: int, entry: int) -> str:
+    place, pair = tables.place.c, tables.node_pair.c
+    found = connection.execute(
+        select(place.name, pair.name.label("own"))
+        .outerjoin(tables.node_pair, pair.id == place.pair + tables.key(unit))
+        .where(place.id == tables.key(unit, entry))
+    ).one_or_none()
+    if found is None:
+        raise NotFoundError(f"no tree row {entry}", hint="ask the top level without parent")
+    return str(found.own if found.name is None else found.name)
+
+
+def _page(rows: list[TreeRow], limit: int, total: int) -> Page[TreeRow]:
+    kept = rows[:limit]
+    return Page(rows=kept, keys=[(row.order,) for row in kept], more=len(rows) > limit, total=total)

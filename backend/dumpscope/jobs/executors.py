@@ -1,0 +1,82 @@
+"""Where work runs: threads, processes or a dask cluster, all behind `concurrent.futures.Executor`."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from importlib import import_module
+from multiprocessing import get_context
+from typing import Any, ParamSpec, TypeVar
+
+from dumpscope.errors import UsageError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FORMS = "processes:N, threads:N or tcp://HOST:PORT of a dask scheduler"
+
+
+def make_executor(spec: str) -> Executor:
+    """Executor for `processes:N`, `threads:N` (N may be left out: one per core) or a dask scheduler's `tcp://host:port`.
+
+    Raises UsageError for anything else, for a cluster that cannot be reached and where dask is not installed.
+    """
+    kind, _colon, rest = spec.partition(":")
+    if kind in ("processes", "threads"):
+        workers = _workers(spec, rest)
+        return Processes(workers) if kind == "processes" else ThreadPoolExecutor(workers, thread_name_prefix="work")
+    if kind in ("tcp", "tls"):
+        return _cluster(spec)
+    raise UsageError(f"unknown executor {spec!r}", hint=f"use {FORMS}")
+
+
+class Processes(Executor):
+    """A process pool that outlives its workers: one killed (out of memory, say) fails its own work, not the work after it.
+
+    Workers start by spawn, never by fork: a fork of a process with threads may inherit a lock that nobody releases.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._lock = threading.Lock()
+        self._pool = self._fresh()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        with self._lock:
+            try:
+                return self._pool.submit(fn, *args, **kwargs)
+            except BrokenProcessPool:
+                self._pool.shutdown(wait=False)
+                self._pool = self._fresh()
+                return self._pool.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        with self._lock:
+            self._pool.shutdown(wait=wait, cancel_futures=cancel_futures)
+
+    def _fresh(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"))
+
+
+def _workers(spec: str, count: str) -> int:
+    if not count:
+        return os.cpu_count() or 1
+    if not count.isdecimal() or not 1 <= int(count) <= 1024:
+        raise UsageError(f"executor {spec!r}: {count!r} is not a number of workers", hint=f"use {FORMS}")
+    return int(count)
+
+
+def _cluster(spec: str) -> Executor:
+    try:
+        distributed: Any = import_module("distributed")  # an extra
+    except ImportError as error:
+        raise UsageError("dask is not installed", hint="pip install 'dumpscope[cluster]'") from error
+    try:
+        client = distributed.Client(spec, timeout=10, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the dask scheduler {spec} cannot be reached: {error}", hint="is it running?") from error
+    executor: Executor = client.get_executor(pure=False)
+    return executor

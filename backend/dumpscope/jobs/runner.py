@@ -1,0 +1,170 @@
+"""Runs durable jobs: several at once, cancellable, started again after a crash."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from dumpscope.domain.job import Job
+from dumpscope.errors import CancelledError, DumpscopeError
+
+Progress = Callable[[float, str], None]
+Cancelled = Callable[[], bool]
+Kind = Callable[[Job, Progress, Cancelled], None]
+"""Does one job. Must be idempotent: after a crash it is called again from the start. Raises CancelledError once told to stop."""
+
+REPORT_SECONDS: Final = 0.3
+ETA_SECONDS: Final = 2.0
+
+USER: Final = 1
+SHUTDOWN: Final = 2
+"""Why a job was asked to stop: it ends as cancelled, or waits for the next start of the server."""
+
+log = logging.getLogger(__name__)
+
+
+class JobStore(Protocol):
+    """What the runner needs kept (see `index.jobs.JobTable`)."""
+
+    def create(self, kind: str, subject: str, payload: dict[str, Any]) -> Job: ...
+    def get(self, job_id: str) -> Job: ...
+    def claim(self) -> Job | None: ...
+    def change(self, job_id: str, **values: Any) -> None: ...
+    def finish(self, job_id: str, status: str, error: dict[str, Any] | None = None) -> None: ...
+    def cancel(self, job_id: str, why: int = USER) -> Job: ...
+    def stop_asked(self, job_id: str) -> int: ...
+    def requeue(self) -> Sequence[Job]: ...
+
+
+class Runner:
+    """`slots` jobs run at once, each led by a thread of this process; heavy work belongs into an executor."""
+
+    def __init__(
+        self,
+        store: JobStore,
+        kinds: Mapping[str, Kind],
+        *,
+        slots: int = 4,
+        ended: Callable[[Job], None] = lambda _job: None,
+    ) -> None:
+        """ended: told of every job that is over (done, failed or cancelled)"""
+        self._store = store
+        self._kinds = kinds
+        self._slots = slots
+        self._ended = ended
+        self._wake = threading.Condition()
+        self._stopping = False
+        self._running: set[str] = set()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Put back what a crash interrupted, then begin to work."""
+        for job in self._store.requeue():
+            if job.over:
+                self._ended(job)
+        self._threads = [
+            threading.Thread(target=self._work, name=f"job-{slot}", daemon=True) for slot in range(self._slots)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout: float = 10.0) -> None:
+        """Ask running jobs to stop; they go back into the queue for the next start."""
+        with self._wake:
+            self._stopping = True
+            running = list(self._running)
+            self._wake.notify_all()
+        for job_id in running:
+            self._store.cancel(job_id, SHUTDOWN)
+        deadline = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def submit(self, kind: str, subject: str, payload: dict[str, Any] | None = None) -> Job:
+        """Queue a job; `kind` must be one of the runner's."""
+        if kind not in self._kinds:
+            raise ValueError(f"no job kind {kind!r}")
+        job = self._store.create(kind, subject, payload or {})
+        with self._wake:
+            self._wake.notify()
+        return job
+
+    def cancel(self, job_id: str) -> Job:
+        """End a queued job, ask a running one to stop; one that is over stays as it is."""
+        job = self._store.cancel(job_id, USER)
+        if job.status == "cancelled":
+            self._ended(job)
+        return job
+
+    def _work(self) -> None:
+        while True:
+            with self._wake:
+                if self._stopping:
+                    return
+            try:
+                job = self._store.claim()
+            except Exception:
+                log.exception("the job queue cannot be read")
+                job = None
+            if job is None:
+                with self._wake:
+                    if not self._stopping:
+                        self._wake.wait(1.0)
+                continue
+            with self._wake:
+                self._running.add(job.id)
+            try:
+                self._run(job)
+            except Exception:
+                log.exception("job %s was lost", job.id)
+            finally:
+                with self._wake:
+                    self._running.discard(job.id)
+
+    def _run(self, job: Job) -> None:
+        progress = _Reporter(self._store, job)
+        error: dict[str, Any] | None = None
+        status = "done"
+        try:
+            self._kinds[job.kind](job, progress, lambda: self._store.stop_asked(job.id) != 0)
+        except CancelledError:
+            status = "cancelled"
+        except DumpscopeError as failure:
+            status, error = "failed", failure.body()
+        except MemoryError:
+            status, error = "failed", DumpscopeError("out of memory", hint="compare fewer ranks at once").body()
+        except Exception as failure:
+            log.exception("job %s (%s of %s) failed", job.id, job.kind, job.subject)
+            status = "failed"
+            error = DumpscopeError(
+                f"unexpected: {type(failure).__name__}: {failure}", hint="the server's log has the details"
+            ).body()
+        if status == "cancelled" and self._store.stop_asked(job.id) == SHUTDOWN:
+            self._store.change(job.id, status="queued", cancel=0, progress=0.0, message="restarted", eta=None)
+            return
+        self._store.finish(job.id, status, error)
+        self._ended(self._store.get(job.id))
+
+
+class _Reporter:
+    """Writes progress into the store, not more often than anybody can see."""
+
+    def __init__(self, store: JobStore, job: Job) -> None:
+        self._store = store
+        self._job = job
+        self._started = time.monotonic()
+        self._last = 0.0
+        self._said: tuple[float, str] = (0.0, "")
+
+    def __call__(self, done: float, message: str) -> None:
+        now = time.monotonic()
+        said = (round(min(max(done, 0.0), 1.0), 4), message)
+        if said == self._said or now - self._last < REPORT_SECONDS:
+            return
+        self._last, self._said = now, said
+        elapsed = now - self._started
+        eta = elapsed / said[0] * (1 - said[0]) if said[0] > 0.01 and elapsed > ETA_SECONDS else None
+        self._store.change(self._job.id, progress=said[0], message=message, eta=eta)

@@ -1,0 +1,131 @@
+"""Spread a job's tasks over an executor: only paths, ids and small results travel, progress goes by the database."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from dumpscope.errors import CancelledError, DumpscopeError
+from dumpscope.index.database import Database
+from dumpscope.index.jobs import JobTable
+
+Progress = Callable[[float, str], None]
+Cancelled = Callable[[], bool]
+T = TypeVar("T")
+
+POLL_SECONDS: Final = 0.2
+REPORT_SECONDS: Final = 0.5
+ABORT: Final = -1
+"""Task number whose report tells the other tasks of a job that one of them failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Where a job's tasks run: in `executor` on behalf of `job`, or here, one after another, where there is none."""
+
+    database: Database
+    executor: Executor | None = None
+    job: str | None = None
+
+
+def spread(
+    work: Work,
+    function: Callable[..., T],
+    calls: Sequence[tuple[Any, ...]],
+    *,
+    progress: Progress,
+    cancelled: Cancelled,
+) -> list[T]:
+    """Results of `function(database, *call, progress=..., cancelled=...)` for every call, in order.
+
+    function: a module's function, since it may travel to another process; its arguments must be picklable and small
+    Raises CancelledError, or the first error of a task after the others were stopped.
+    """
+    if work.executor is None or work.job is None:
+        return [
+            function(work.database, *call, progress=_share(progress, number, len(calls)), cancelled=cancelled)
+            for number, call in enumerate(calls)
+        ]
+    futures = [
+        work.executor.submit(_task, work.database.url, work.job, number, function, call)
+        for number, call in enumerate(calls)
+    ]
+    try:
+        _watch(work.database, work.job, futures, progress, cancelled)
+        return [future.result() for future in futures]
+    except BrokenExecutor as error:
+        raise DumpscopeError(
+            "a worker process died, most likely for lack of memory",
+            hint="use fewer workers (DUMPSCOPE_EXECUTOR=processes:1) or compare fewer ranks at once",
+        ) from error
+
+
+def _share(progress: Progress, number: int, total: int) -> Progress:
+    return lambda done, message: progress((number + done) / total, message)
+
+
+def _watch(database: Database, job: str, futures: list[Future[Any]], progress: Progress, cancelled: Cancelled) -> None:
+    board = JobTable(database)
+    open_futures = set(futures)
+    while open_futures:
+        done, open_futures = wait(open_futures, timeout=POLL_SECONDS)
+        failed = next((future for future in done if not future.cancelled() and future.exception() is not None), None)
+        if failed is not None or cancelled():
+            for future in open_futures:
+                future.cancel()
+            board.report(job, ABORT, 0.0, "")
+            wait(open_futures)
+            if failed is not None:
+                failed.result()
+            raise CancelledError("cancelled")
+        reports = board.reports(job)
+        shares = [1.0 if future.done() else reports.get(number, (0.0, ""))[0] for number, future in enumerate(futures)]
+        busy = [reports[number][1] for number, future in enumerate(futures) if number in reports and not future.done()]
+        progress(sum(shares) / len(futures), busy[0] if busy else "working")
+
+
+def _task(url: str, job: str, number: int, function: Callable[..., T], call: tuple[Any, ...]) -> T:
+    """Runs in the worker."""
+    database = _database(url)
+    board = _Board(JobTable(database), job, number)
+    if board.cancelled():
+        raise CancelledError("cancelled")
+    return function(database, *call, progress=board.progress, cancelled=board.cancelled)
+
+
+class _Board:
+    """A task's end of the connection to its job; asks and tells not more often than anybody can see."""
+
+    def __init__(self, table: JobTable, job: str, number: int) -> None:
+        self._table, self._job, self._number = table, job, number
+        self._told = self._asked = 0.0
+        self._stop = False
+
+    def progress(self, done: float, message: str) -> None:
+        now = time.monotonic()
+        if now - self._told >= REPORT_SECONDS:
+            self._told = now
+            self._table.report(self._job, self._number, done, message)
+
+    def cancelled(self) -> bool:
+        now = time.monotonic()
+        if not self._stop and now - self._asked >= POLL_SECONDS:
+            self._asked = now
+            self._stop = self._table.stop_asked(self._job) != 0 or ABORT in self._table.reports(self._job)
+        return self._stop
+
+
+_open: dict[str, Database] = {}
+_opening = threading.Lock()
+
+
+def _database(url: str) -> Database:
+    """One handle per worker process; the server has brought the tables up to date."""
+    with _opening:
+        if url not in _open:
+            _open[url] = Database(url)
+        return _open[url]

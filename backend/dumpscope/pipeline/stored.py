@@ -1,0 +1,249 @@
+"""Compare dumps that are in the index, and judge a stored comparison again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from sqlalchemy import select
+
+from dumpscope.domain.options import Options
+from dumpscope.domain.records import Layout, RankDump, RankRef
+from dumpscope.domain.result import Answer, Side, Unit
+from dumpscope.errors import CancelledError, ConflictError, Problem, UnreadableError
+from dumpscope.index import tables
+from dumpscope.index.comparisons import (
+    ComparisonRow,
+    StoredUnit,
+    change_comparison,
+    clear_comparison,
+    get_comparison,
+    store_answer,
+    stored_units,
+)
+from dumpscope.index.database import Database
+from dumpscope.index.dumps import DumpRow, get_dump
+from dumpscope.index.ranks import load_rank
+from dumpscope.index.results import UnitSides, store_unit, update_opinions
+from dumpscope.index.units import load_unit
+from dumpscope.pipeline.compare import Columns, compare_rank, conclude, judge_unit
+from dumpscope.pipeline.local import side
+from dumpscope.pipeline.pairing import pair_ranks
+from dumpscope.pipeline.spread import Cancelled, Progress, Work, spread
+from dumpscope.verdict.policy import load_policy
+
+MEASURED: Final = 0.85
+"""Share of a comparison's work that is done when every rank is measured."""
+
+
+def run_comparison(work: Work, comparison_id: str, *, progress: Progress, cancelled: Cancelled) -> None:
+    """Compare all common ranks of the two dumps and store the answer. Starts from nothing, so doing it again is safe.
+
+    Raises ConflictError where a dump is not ready, UnreadableError where no rank can be compared, CancelledError.
+    """
+    database = work.database
+    row = get_comparison(database, comparison_id)
+    load_policy(row.options.policy)
+    target, golden = (_ready(database, dump_id) for dump_id in (row.target, row.golden))
+    clear_comparison(database, comparison_id)
+    change_comparison(database, comparison_id, status="running", error=None)
+    places = _places(database, row.target), _places(database, row.golden)
+    pairs, problems = pair_ranks(list(places[0].values()), list(places[1].values()), row.options)
+    if not pairs:
+        why = problems[-1].message if problems else "they have no step and rank in common"
+        raise UnreadableError(f"nothing can be compared: {why}", where=row.name)
+    ids = {id(ref): number for side_places in places for number, ref in side_places.items()}
+    calls = [
+        (comparison_id, row.options, pair.step, pair.rank, ids[id(pair.target)], ids[id(pair.golden)]) for pair in pairs
+    ]
+    problems = [*target.problems, *golden.problems, *problems]
+    if len(calls) == 1:  # everything in one place: the unit need not be loaded again
+        spread(work, compare_alone, [(*calls[0], problems)], progress=progress, cancelled=cancelled)
+        return
+    spread(work, compare_unit, calls, progress=lambda done, text: progress(done * MEASURED, text), cancelled=cancelled)
+    spread(
+        work,
+        conclude_stored,
+        [(comparison_id, problems)],
+        progress=lambda done, text: progress(MEASURED + done * (1 - MEASURED), text),
+        cancelled=cancelled,
+    )
+
+
+def rejudge(work: Work, comparison_id: str, policy: str, *, progress: Progress, cancelled: Cancelled) -> None:
+    """Judge every stored unit under another policy and store the new answer; reads no tensor."""
+    load_policy(policy)
+    get_comparison(work.database, comparison_id)
+    spread(work, judge_stored, [(comparison_id, policy)], progress=progress, cancelled=cancelled)
+
+
+def compare_unit(
+    database: Database,
+    comparison_id: str,
+    options: Options,
+    step: int,
+    rank: int,
+    target: int,
+    golden: int,
+    *,
+    progress: Progress,
+    cancelled: Cancelled,
+) -> None:
+    """Compare and store one rank; target and golden are rank_dump ids. The classes of its nodes follow in `conclude_stored`."""
+    unit = _compare(database, options, step, rank, target, golden, progress, cancelled)
+    store_unit(database, comparison_id, unit, UnitSides(target=target, golden=golden))
+
+
+def compare_alone(
+    database: Database,
+    comparison_id: str,
+    options: Options,
+    step: int,
+    rank: int,
+    target: int,
+    golden: int,
+    problems: Sequence[Problem],
+    *,
+    progress: Progress,
+    cancelled: Cancelled,
+) -> None:
+    """Compare, conclude and store a comparison of one rank."""
+    unit = _compare(database, options, step, rank, target, golden, progress, cancelled)
+    progress(MEASURED, "looking for the cause")
+    row = get_comparison(database, comparison_id)
+    answer, (finished,) = _conclude(database, row, options.policy, [unit], problems)
+    progress(MEASURED, "storing")
+    store_unit(database, comparison_id, finished, UnitSides(target=target, golden=golden))
+    store_answer(database, comparison_id, answer)
+
+
+def conclude_stored(
+    database: Database, comparison_id: str, problems: Sequence[Problem], *, progress: Progress, cancelled: Cancelled
+) -> None:
+    """Find the causes over all stored units and store the answer."""
+    row = get_comparison(database, comparison_id)
+    stored = stored_units(database, comparison_id)
+    units = _load(database, stored, progress, cancelled)
+    progress(0.5, "looking for the cause")
+    _finish(database, row, row.options.policy, stored, units, units, problems)
+
+
+def judge_stored(
+    database: Database, comparison_id: str, policy: str, *, progress: Progress, cancelled: Cancelled
+) -> None:
+    """Judge all stored units under a policy, then conclude again."""
+    row = get_comparison(database, comparison_id)
+    stored = stored_units(database, comparison_id)
+    if not stored or row.answer is None:
+        raise ConflictError("the comparison has no result to judge", hint="wait for its job, or compare again")
+    before = _load(database, stored, progress, cancelled)
+    progress(0.5, "judging")
+    units = [
+        judge_unit(
+            Columns(
+                step=unit.step,
+                rank=unit.rank,
+                target=unit.target,
+                golden=unit.golden,
+                mode=unit.mode,
+                pairs=unit.pairs,
+                items=unit.items,
+                tree=unit.tree,
+                facts=unit.facts,
+                problems=unit.problems,
+            ),
+            policy,
+        )
+        for unit in before
+    ]
+    _finish(database, row, policy, stored, before, units, row.answer.problems)
+    change_comparison(database, comparison_id, options=replace(row.options, policy=policy).to_json())
+
+
+def _finish(
+    database: Database,
+    row: ComparisonRow,
+    policy: str,
+    stored: Sequence[StoredUnit],
+    before: Sequence[Unit],
+    units: Sequence[Unit],
+    problems: Sequence[Problem],
+) -> None:
+    answer, finished = _conclude(database, row, policy, units, problems)
+    for place, old, unit in zip(stored, before, finished, strict=True):
+        update_opinions(database, place.id, old, unit.item_opinions, unit.node_opinions)
+    store_answer(database, row.id, answer)
+
+
+def _conclude(
+    database: Database, row: ComparisonRow, policy: str, units: Sequence[Unit], problems: Sequence[Problem]
+) -> tuple[Answer, list[Unit]]:
+    return conclude(
+        units,
+        policy=policy,
+        target=_side(database, row.target, [unit.target for unit in units]),
+        golden=_side(database, row.golden, [unit.golden for unit in units]),
+        problems=problems,
+    )
+
+
+def _compare(
+    database: Database,
+    options: Options,
+    step: int,
+    rank: int,
+    target: int,
+    golden: int,
+    progress: Progress,
+    cancelled: Cancelled,
+) -> Unit:
+    where = f"step {step} rank {rank}"
+    progress(0.0, f"loading {where}")
+    sides = load_rank(database, target), load_rank(database, golden)
+    if cancelled():
+        raise CancelledError("cancelled")
+    return compare_rank(
+        *sides,
+        step=step,
+        rank=rank,
+        options=options,
+        progress=lambda done, text: progress(0.2 + done * (MEASURED - 0.2), text or f"comparing {where}"),
+        cancelled=cancelled,
+    )
+
+
+def _load(database: Database, stored: Sequence[StoredUnit], progress: Progress, cancelled: Cancelled) -> list[Unit]:
+    units = []
+    for number, place in enumerate(stored):
+        if cancelled():
+            raise CancelledError("cancelled")
+        progress(0.5 * number / len(stored), f"loading step {place.step} rank {place.rank}")
+        units.append(load_unit(database, place.id))
+    return units
+
+
+def _ready(database: Database, dump_id: str) -> DumpRow:
+    dump = get_dump(database, dump_id)
+    if dump.status != "ready":
+        raise ConflictError(f"the dump {dump.name} is {dump.status}", hint="wait for its job, or register it again")
+    return dump
+
+
+def _places(database: Database, dump_id: str) -> dict[int, RankRef]:
+    """rank_dump id -> where that rank lies, for all ranks of a dump."""
+    rank = tables.rank_dump.c
+    statement = (
+        select(rank.id, rank.place)
+        .join(tables.dump, tables.dump.c.serial == rank.dump)
+        .where(tables.dump.c.id == dump_id)
+        .order_by(rank.step, rank.rank)
+    )
+    with database.read() as connection:
+        return {row.id: RankRef(**json.loads(row.place)) for row in connection.execute(statement)}
+
+
+def _side(database: Database, dump_id: str, dumps: Sequence[RankDump]) -> Side:
+    dump = get_dump(database, dump_id)
+    return side(dump.path, Layout(root=dump.path, ranks=list(_places(database, dump_id).values()), problems=[]), dumps)

@@ -1,0 +1,96 @@
+"""The kinds of jobs a server runs, and what their end means for dumps and comparisons."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Final
+
+from dumpscope.domain.job import Job
+from dumpscope.errors import CancelledError, ConflictError, NotFoundError
+from dumpscope.index.comparisons import change_comparison, clear_comparison, get_comparison
+from dumpscope.index.database import Database
+from dumpscope.index.dumps import change_dump, get_dump
+from dumpscope.jobs.runner import Cancelled, Kind, Progress
+from dumpscope.pipeline.ingest import ingest_dump
+from dumpscope.pipeline.spread import Work
+from dumpscope.pipeline.stored import rejudge, run_comparison
+
+WAIT_SECONDS: Final = 0.3
+
+
+def job_kinds(database: Database, executor: Executor, unpacked: Path) -> dict[str, Kind]:
+    """Job kind -> what does it. unpacked: archives are unpacked into one folder per dump below it."""
+
+    def ingest(job: Job, progress: Progress, cancelled: Cancelled) -> None:
+        folder = unpacked / job.subject
+        shutil.rmtree(folder, ignore_errors=True)  # left by an attempt that a crash cut short
+        folder.mkdir(parents=True)
+        try:
+            ingest_dump(
+                Work(database=database, executor=executor, job=job.id),
+                job.subject,
+                job.payload["path"],
+                folder,
+                trusted=bool(job.payload.get("trusted", True)),
+                progress=progress,
+                cancelled=cancelled,
+            )
+        finally:
+            if not any(folder.iterdir()):
+                folder.rmdir()
+
+    def compare(job: Job, progress: Progress, cancelled: Cancelled) -> None:
+        _await_dumps(database, job.subject, progress, cancelled)
+        run_comparison(
+            Work(database=database, executor=executor, job=job.id), job.subject, progress=progress, cancelled=cancelled
+        )
+
+    def judge(job: Job, progress: Progress, cancelled: Cancelled) -> None:
+        rejudge(
+            Work(database=database, executor=executor, job=job.id),
+            job.subject,
+            job.payload["policy"],
+            progress=progress,
+            cancelled=cancelled,
+        )
+
+    return {"ingest": ingest, "compare": compare, "rejudge": judge}
+
+
+def settle(database: Database, job: Job) -> None:
+    """Carry the end of a job over to the dump or comparison it worked on."""
+    if job.status == "done":
+        return
+    error = job.error or CancelledError("cancelled", hint="start it again when you want").body()
+    try:
+        if job.kind == "ingest":
+            if get_dump(database, job.subject).job == job.id:
+                change_dump(database, job.subject, status="failed", error=error)
+        elif job.kind == "compare":
+            if get_comparison(database, job.subject).job == job.id:
+                clear_comparison(database, job.subject)
+                change_comparison(database, job.subject, status=job.status, error=job.error)
+        else:
+            change_comparison(database, job.subject, error=job.error)
+    except NotFoundError:  # deleted in the meantime
+        return
+
+
+def _await_dumps(database: Database, comparison_id: str, progress: Progress, cancelled: Cancelled) -> None:
+    """A comparison may be asked for while its dumps are still read: wait for them."""
+    row = get_comparison(database, comparison_id)
+    while True:
+        dumps = [get_dump(database, dump_id) for dump_id in (row.target, row.golden)]
+        for dump in dumps:
+            if dump.status == "failed":
+                reason = (dump.error or {}).get("detail", "it could not be read")
+                raise ConflictError(f"the dump {dump.name} failed: {reason}", hint="register it again")
+        if all(dump.status == "ready" for dump in dumps):
+            return
+        if cancelled():
+            raise CancelledError("cancelled")
+        progress(0.0, "waiting for the dumps")
+        time.sleep(WAIT_SECONDS)

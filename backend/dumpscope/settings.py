@@ -1,0 +1,95 @@
+"""What a server can be told: command line, then environment (`DUMPSCOPE_*`), then defaults. docs/operating.md lists them."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from pathlib import Path
+from typing import Self
+
+import platformdirs
+from pydantic import Field, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MIB = 1 << 20
+
+
+class Settings(BaseSettings):
+    """One object, made once at start and handed down; values given to the constructor win over the environment."""
+
+    model_config = SettingsConfigDict(env_prefix="DUMPSCOPE_", frozen=True, extra="forbid")
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65535)
+    data_dir: Path = Path(platformdirs.user_data_dir("dumpscope", appauthor=False))
+    database_url: str = ""
+    """Empty: SQLite in the data folder."""
+    roots: list[Path] = Field(default_factory=lambda: [Path.cwd()])
+    """Folders below which dumps may be registered by path."""
+    executor: str = ""
+    """Empty: a process per core, at most eight."""
+    token: str = ""
+    """Empty: no login, which is refused for a host others can reach."""
+    allowed_hosts: list[str] = Field(default_factory=list)
+    """Further names under which browsers reach the server (a reverse proxy's)."""
+    job_slots: int = Field(default=4, ge=1, le=64)
+    upload_mib: int = Field(default=65536, ge=1)
+    """Limit of one upload, and of what an uploaded archive may unpack to."""
+    upload_files: int = Field(default=200_000, ge=1)
+
+    @field_validator("data_dir")
+    @classmethod
+    def _expand(cls, value: Path) -> Path:
+        return value.expanduser().absolute()
+
+    @field_validator("roots")
+    @classmethod
+    def _resolve(cls, value: list[Path]) -> list[Path]:
+        return [root.expanduser().resolve() for root in value]
+
+    @model_validator(mode="after")
+    def _guarded(self) -> Self:
+        if not self.loopback and not self.token:
+            raise ValueError(
+                f"host {self.host} can be reached by others: set DUMPSCOPE_TOKEN, or listen on 127.0.0.1 behind an SSH tunnel"
+            )
+        return self
+
+    @property
+    def loopback(self) -> bool:
+        """Only this machine can reach the server."""
+        return is_loopback(self.host)
+
+    @property
+    def database(self) -> str:
+        """URL of the database."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'dumpscope.db'}"
+
+    @property
+    def workers(self) -> str:
+        """Executor specification."""
+        return self.executor or f"processes:{min(os.cpu_count() or 1, 8)}"
+
+    @property
+    def uploads(self) -> Path:
+        """Where uploaded files lie, one folder per dump."""
+        return self.data_dir / "uploads"
+
+    @property
+    def unpacked(self) -> Path:
+        """Where archives are unpacked, one folder per dump."""
+        return self.data_dir / "unpacked"
+
+    @property
+    def upload_bytes(self) -> int:
+        return self.upload_mib * MIB
+
+
+def is_loopback(host: str) -> bool:
+    """The name or address means this machine only."""
+    if host.lower().rstrip(".") == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
