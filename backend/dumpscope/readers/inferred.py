@@ -57,6 +57,24 @@ def _by_paths(outline: Outline, nodes: Nodes) -> None:
             if module is not None:
                 own = has_children[module] or _sounds_like(split[labels[node]][2], split[labels[module]][2])
                 outline.parent[node] = module if own else outline.parent[module]
+    for node in range(len(nodes)):
+        if kinds[node] == NodeKind.API and ways[node] == Direction.BACKWARD:
+            found = _module_of_twin(outline, node)
+            if found is not None:
+                outline.parent[node] = found
+
+
+def _module_of_twin(outline: Outline, node: int) -> int | None:
+    """Backward of the module that the forward call lies in: its place among completions says more than that of backward."""
+    other = twin(outline.names[node])
+    entry = outline.table.get(other) if other else None
+    if entry is None:
+        return None
+    above = outline.parent[entry]
+    if above == TOP:
+        return TOP
+    name = twin(outline.names[above])
+    return outline.table.get(name) if name else None
 
 
 def _sounds_like(api: str, cls: str) -> bool:

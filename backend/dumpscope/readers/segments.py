@@ -28,7 +28,9 @@ from dumpscope.errors import Problem, UnreadableError
 from dumpscope_format.naming import parse
 
 WINDOW: Final = 2 << 20
-MEMBER_LIMIT: Final = 256 << 20
+MEMBER_LIMIT: Final = 64 << 20
+RESYNC_LIMIT: Final = 100
+HEADER_LIMIT: Final = 1000
 INTEGER_DIGITS: Final = 4000  # below the interpreter's own limit for int(text)
 PROBLEM_LIMIT: Final = 100
 MARK: Final = "\0"
@@ -86,6 +88,7 @@ class Members:
         self._end = False
         self._found = False
         self._muted = 0
+        self._resyncs = 0
         self._last_name = ""
         self._run = b""
 
@@ -119,7 +122,7 @@ class Members:
         if self._end:
             return False
         try:
-            chunk = self._stream.read(WINDOW)
+            chunk = self._stream.read(max(WINDOW, len(self._data)))
         except OSError as error:
             self._note(self._base + len(self._data), "unreadable", f"reading failed: {error.strerror}")
             chunk = b""
@@ -133,10 +136,10 @@ class Members:
         self._data = self._data[size:]
         self._base += size
 
-    def _peek(self) -> bytes:
-        """First byte that is no white space, which is dropped; b"" at the end."""
+    def _peek(self, skip: bytes = _SPACE) -> bytes:
+        """First byte that is not to be skipped; those before are dropped; b"" at the end."""
         while True:
-            rest = self._data.lstrip(_SPACE)
+            rest = self._data.lstrip(skip)
             self._base += len(self._data) - len(rest)
             self._data = rest
             if rest or not self._more():
@@ -168,12 +171,12 @@ class Members:
     def _header_key(self) -> bool:
         """Read header keys until the members begin; False when the file has ended."""
         while True:
-            first = self._peek()
-            if first == b",":
-                self._drop(1)
-                continue
+            first = self._peek(_SPACE + b",")
             if first in (b"", b"}"):
                 self._finish()
+                return False
+            if len(self.header) >= HEADER_LIMIT:
+                self._note(self._base, "limit", f"The head has more than {HEADER_LIMIT} keys; what follows was not read.")
                 return False
             match = _KEY.match(self._data)
             while match is None and len(self._data) < WINDOW and self._more():
@@ -184,7 +187,7 @@ class Members:
                 self._note(self._base, "unreadable", "The head of the file is damaged here; what follows was not read.")
                 return False
             name = match[1].decode("utf-8", "replace")
-            if parse(name).kind != "other":  # a stray bracket closed `data` too early
+            if parse(name).kind != "other" and self._may_resync():  # a stray bracket closed `data` too early
                 self._note(self._base, "structure", f"{name!r} stands outside of `data`; it was read nevertheless.")
                 return True
             self._drop(match.end())
@@ -279,7 +282,7 @@ class Members:
                 yield from self._run_of_lines(self._data[:cut], start)
                 self._drop(cut + 1)
             if len(self._data) > MEMBER_LIMIT:
-                self._note(self._base, "limit", "One record is larger than 256 MB; reading stopped here.")
+                self._note(self._base, "limit", "One record is larger than 64 MB; reading stopped here.")
                 self._drop(len(self._data))
                 self._end = True
             if not self._more():
@@ -308,7 +311,7 @@ class Members:
                 yield from self._run_of_structure(self._data[: cuts[-1]], cuts[:-1])
                 self._drop(cuts[-1] + 1)
             if len(self._data) > MEMBER_LIMIT and not self._resync(1):
-                self._note(self._base, "limit", "One record is larger than 256 MB; reading stopped here.")
+                self._note(self._base, "limit", "One record is larger than 64 MB; reading stopped here.")
                 self._drop(len(self._data))
                 self._end = True
             if not self._more():
@@ -330,11 +333,16 @@ class Members:
     def _resync(self, skip: int) -> bool:
         """Skip damage up to the next thing that looks like a node; False where there is none."""
         match = _RESYNC.search(self._data, skip)
-        if match is None:
+        if match is None or not self._may_resync():
             return False
         self._note(self._base, "unreadable", f"{match.end()} bytes are damaged and were skipped.")
         self._drop(match.end())
         return True
+
+    def _may_resync(self) -> bool:
+        """Each resync costs a scan of what is left: a file that is damage all over must not take for ever."""
+        self._resyncs += 1
+        return self._resyncs <= RESYNC_LIMIT
 
     def _rest(self) -> Iterator[Iterable[Member]]:
         """The file has ended inside the members: keep the last one if it is whole."""
@@ -342,7 +350,7 @@ class Members:
         text = self._data.rstrip(_SPACE + b"\0").rstrip(b",")
         self._base, self._data = end, b""
         member = None
-        if text.strip(_SPACE):
+        if text.strip(_SPACE) and text[-1] not in b"0123456789.+-eE":  # a number may have lost its last digits
             member, _ = _single(text)
         if member is not None:
             yield self._kept(dict([member]))
@@ -362,17 +370,25 @@ class Members:
         return run.items()
 
     def _singly(self, text: bytes, cuts: list[int]) -> Iterator[Iterable[Member]]:
+        """Decode members one at a time; inside a damaged one look for the next thing that is a node."""
         offset = self._base
-        for piece in _pieces(text, cuts):
+        waiting = [(offset + at, piece) for at, piece in _placed(text, cuts)][::-1]
+        while waiting:
+            offset, piece = waiting.pop()
             member, reasons = _single(piece)
             for reason in reasons:
-                name = _name_of(piece)
-                self._note(offset, reason, _REASONS[reason].format(name=repr(name)))
+                self._note(offset, reason, _REASONS[reason].format(name=repr(_name_of(piece))))
             if member is not None:
                 self.count += 1
                 self._last_name = member[0]
                 yield [member]
-            offset += len(piece) + 1
+                continue
+            match = _RESYNC.search(piece, 1)
+            if match is not None and self._may_resync():
+                rest = piece[match.end() :]
+                inner, close = structure(rest)
+                inside = _placed(rest if close < 0 else rest[:close], inner)
+                waiting += [(offset + match.end() + at, part) for at, part in inside][::-1]
 
 
 _REASONS: Final = {
@@ -426,12 +442,16 @@ def _line_cuts(text: bytes, start: bytes) -> list[int]:
     return [found.start() for found in re.finditer(re.escape(b"," + start), text)]
 
 
-def _pieces(text: bytes, cuts: list[int]) -> Iterator[bytes]:
+def _placed(text: bytes, cuts: list[int]) -> Iterator[tuple[int, bytes]]:
     begin = 0
     for cut in cuts:
-        yield text[begin:cut]
+        yield begin, text[begin:cut]
         begin = cut + 1
-    yield text[begin:]
+    yield begin, text[begin:]
+
+
+def _pieces(text: bytes, cuts: list[int]) -> Iterator[bytes]:
+    return (piece for _, piece in _placed(text, cuts))
 
 
 def _readable(piece: bytes) -> bool:

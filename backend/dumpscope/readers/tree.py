@@ -199,22 +199,20 @@ def _walk(outline: Outline) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
 
 
 def _positions(outline: Outline) -> list[int]:
-    """A moment of each entry: its own place in the file, for virtual parents that of the first thing below them."""
-    scale, parent = outline.scale, outline.parent
-    count = outline.count
+    """When each entry first appears: its own place in the file, or the first thing below it."""
+    scale, parent, count = outline.scale, outline.parent, outline.count
     position = [node * scale for node in range(count)] + outline.position[count:]
-    virtual = len(position) - count
-    if not virtual:
-        return position
-    first: dict[int, int] = {}
+    first = [UNPLACED] * len(position)
     for entry in _deepest_first(parent, range(len(parent))):
-        if entry >= count:
-            position[entry] = first.get(entry, position[entry])
-            if position[entry] == UNPLACED:
-                position[entry] = count * scale
+        moment = first[entry]
+        if entry < count:
+            moment = min(moment, position[entry])
+        elif moment == UNPLACED:
+            moment = position[entry]
+        position[entry] = moment
         above = parent[entry]
-        if above >= count:
-            first[above] = min(first.get(above, UNPLACED), position[entry])
+        if above != TOP and moment < first[above]:
+            first[above] = moment
     return position
 
 
