@@ -1,14 +1,141 @@
-"""The compiled kernel."""
+"""When the compiled kernel is used, and how: for contiguous pairs of float32, bfloat16 or float16, once there is much to do.
+
+Numba costs half a second to import, so a process loads it only after some data has gone through the numpy kernel. Without numba
+the numpy kernel does everything; both give the same numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import threading
+from types import ModuleType
+from typing import Any, Final
 
+import ml_dtypes
+import numpy as np
+
+from dumpscope.metrics.histogram import EDGES, SAMPLE
 from dumpscope.metrics.partial import Partial
 from dumpscope.metrics.ulps import Raw
 
-Kernel = Callable[[Raw, Raw, float, int, bool], Partial]
+LOAD_AT: Final = 32 << 20
+"""Bytes of suitable pairs (both sides) this process has to meet before the kernel is loaded."""
+
+SMALLEST: Final = 2048
+"""Elements below which a call costs more than the numpy kernel."""
+
+_FLOAT32, _BFLOAT16, _FLOAT16 = 0, 1, 2
+_FORMS: Final = {
+    np.dtype(np.float32): _FLOAT32,
+    np.dtype(ml_dtypes.bfloat16): _BFLOAT16,
+    np.dtype(np.float16): _FLOAT16,
+}
+_UNITS: Final = {
+    (_FLOAT32, _FLOAT32): _FLOAT32,
+    (_BFLOAT16, _BFLOAT16): _BFLOAT16,
+    (_FLOAT16, _FLOAT16): _FLOAT16,
+    (_FLOAT32, _BFLOAT16): _BFLOAT16,
+    (_BFLOAT16, _FLOAT32): _BFLOAT16,
+}
+_WIDE: Final = np.empty(0, dtype=np.uint32)
+_NARROW: Final = np.empty(0, dtype=np.uint16)
+_EDGES: Final = EDGES.view(np.int64)
 
 
-def kernel_for(target: Raw, golden: Raw) -> Kernel | None:
-    return None
+class _Loader:
+    """Loads the kernel once per process, when enough bytes have asked for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._met = 0
+        self._tried = False
+        self._module: ModuleType | None = None
+
+    def module(self, more: int) -> ModuleType | None:
+        """The kernel's module if it pays; more: bytes of the pair at hand."""
+        if self._tried:
+            return self._module
+        with self._lock:
+            self._met += more
+            if self._met >= LOAD_AT and not self._tried:
+                try:
+                    self._module = importlib.import_module("dumpscope.metrics.fused")
+                except ImportError:  # no numba here
+                    self._module = None
+                self._tried = True
+        return self._module
+
+
+_loader: Final = _Loader()
+
+
+def kernel_for(target: Raw, golden: Raw) -> FusedKernel | None:
+    """The compiled kernel for two flat contiguous arrays, None where the numpy kernel has to do it."""
+    if target.size < SMALLEST:
+        return None
+    forms = _FORMS.get(target.dtype), _FORMS.get(golden.dtype)
+    unit = _UNITS.get(forms)  # type: ignore[arg-type]
+    if unit is None:
+        return None
+    module = _loader.module(target.nbytes + golden.nbytes)
+    return None if module is None else FusedKernel(module, forms[0], forms[1], unit)
+
+
+class FusedKernel:
+    """Measures stretches of one pair."""
+
+    __slots__ = ("_golden_form", "_module", "_target_form", "_unit")
+
+    def __init__(self, module: ModuleType, target_form: Any, golden_form: Any, unit: int) -> None:
+        self._module = module
+        self._target_form = target_form
+        self._golden_form = golden_form
+        self._unit = unit
+
+    def __call__(self, target: Raw, golden: Raw, eps: float, start: int, *, detail: bool, sampled: bool) -> Partial:
+        """target, golden: shape (n,); start: flat index of the first element in the whole pair."""
+        fused = self._module
+        counts = np.zeros(fused.COUNTS, dtype=np.int64)
+        counts[fused.MAX_AT] = -1
+        sums = np.zeros(4)
+        part = Partial(elements=target.size)
+        fused.compare(
+            *_patterns(target),
+            self._target_form,
+            *_patterns(golden),
+            self._golden_form,
+            self._unit,
+            eps,
+            detail,
+            sampled,
+            SAMPLE,
+            counts,
+            sums,
+            part.ulps,
+            part.abs_decades,
+            part.rel_decades,
+            _EDGES,
+        )
+        number = counts.tolist()
+        part.excluded = number[fused.EXCLUDED]
+        part.unequal = number[fused.UNEQUAL]
+        part.nonfinite_target = number[fused.BAD_TARGET]
+        part.nonfinite_golden = number[fused.BAD_GOLDEN]
+        part.disagree = number[fused.DISAGREE]
+        part.below_1e3 = number[fused.BELOW_1E3] - part.disagree
+        part.below_5e3 = number[fused.BELOW_5E3] - part.disagree
+        part.products, part.targets, part.goldens, part.differences = sums.tolist()
+        part.max_at = number[fused.MAX_AT] + start if number[fused.MAX_AT] >= 0 else -1
+        errors = counts[[fused.MAX_ABS, fused.MAX_REL]].view(np.float64)
+        part.max_abs, part.max_rel = errors.tolist()
+        part.max_ulp = number[fused.MAX_ULP]
+        return part
+
+
+def _patterns(values: Raw) -> tuple[Raw, Raw]:
+    """Bit patterns as (uint32, uint16), one of them empty; copied where the memory is not aligned."""
+    if not values.flags.aligned:
+        values = values.copy()
+    if values.itemsize == 4:
+        return values.view(np.uint32), _NARROW
+    return _WIDE, values.view(np.uint16)

@@ -14,19 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dumpscope.domain.records import Float64
-from dumpscope.metrics.histogram import count_decades, count_ulps
+from dumpscope.metrics.histogram import SAMPLE, count_decades, count_ulps
 from dumpscope.metrics.partial import Partial
-from dumpscope.metrics.ulps import Distances, Raw, coarser, is_float, ulp_distance
+from dumpscope.metrics.ulps import Distances, Raw, common_unit, round_to, ulp_distance
 
 BLOCK: Final = 8192
 """Elements a block: some fifteen float64 temporaries of it fit a 1 MiB cache, and BLAS does not start threads for it."""
+
+_SAMPLE: Final = np.add.outer(np.arange(0, BLOCK, 8 * SAMPLE.size), SAMPLE).reshape(-1)
 
 SMALL_SUM: Final = 1e-280
 LARGE_SUM: Final = 1e300
 """A sum of float64 squares outside these may have lost its terms to underflow or overflow."""
 
 Bools = NDArray[np.bool_]
-Part = tuple[Float64, Float64, "Float64 | None"]  # target, golden, what has to be added to their difference
+Part = tuple[Float64, Float64, Float64]
+"""Target, golden and their difference, which is exact to the last bit even where 64-bit integers are not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,39 +74,49 @@ def plan(target: np.dtype[Any], golden: np.dtype[Any]) -> Plan:
             eps_types.append(np.dtype(np.int64))
         else:
             eps_types.append(np.dtype(np.float32) if small else _component(dtype))
-    with_floats = is_float(_component(target)) and is_float(_component(golden))
     return Plan(
         target=target,
         golden=golden,
         eps=float(np.finfo(np.result_type(*eps_types, np.float32)).eps),
         complex="c" in (target.kind, golden.kind),
-        ulp=coarser(_component(target), _component(golden)) if with_floats else None,
+        ulp=common_unit(_component(target), _component(golden)),
         scaled=any(_component(dtype).kind == "f" and dtype.itemsize >= 8 for dtype in (target, golden)),
     )
 
 
-def _numbers(block: Raw) -> tuple[Float64, Float64 | None]:
-    """Values as float64; 64-bit integers as a high and a low part, each exact."""
+def _halves(block: Raw) -> tuple[Float64, Float64]:
+    """Numbers as the sum of two float64 arrays, each exact: the upper and lower 32 bits of a 64-bit integer, else value and 0."""
     if block.dtype.kind in "iu" and block.dtype.itemsize == 8:
         high = (block >> block.dtype.type(32)).astype(np.float64)
         high *= 4294967296.0
         return high, (block & block.dtype.type(0xFFFFFFFF)).astype(np.float64)
-    return block.astype(np.float64), None
+    return block.astype(np.float64), np.zeros(block.size)
+
+
+def _part(target: Raw, golden: Raw) -> Part:
+    if not any(side.dtype.kind in "iu" and side.dtype.itemsize == 8 for side in (target, golden)):
+        first, second = target.astype(np.float64), golden.astype(np.float64)
+        return first, second, first - second
+    first, first_low = _halves(target)
+    second, second_low = _halves(golden)
+    delta = first - second
+    delta += first_low - second_low
+    return first + first_low, second + second_low, delta
+
+
+def _components(target: Raw, golden: Raw) -> list[tuple[Raw, Raw]]:
+    """Real and imaginary parts of both sides. The imaginary part numpy gives a real array is zero bits: not 0 in every dtype."""
+    pairs = [
+        (side.real, side.imag) if side.dtype.kind == "c" else (side, np.zeros(side.size)) for side in (target, golden)
+    ]
+    return list(zip(*pairs, strict=True))
 
 
 def _parts(target: Raw, golden: Raw, plan: Plan) -> list[Part]:
     """The real part, and the imaginary one of complex pairs."""
     if plan.complex:
-        return [
-            (target.real.astype(np.float64), golden.real.astype(np.float64), None),
-            (target.imag.astype(np.float64), golden.imag.astype(np.float64), None),
-        ]
-    first, first_low = _numbers(target)
-    second, second_low = _numbers(golden)
-    if first_low is None and second_low is None:
-        return [(first, second, None)]
-    low = (0.0 if first_low is None else first_low) - (0.0 if second_low is None else second_low)
-    return [(first, second, np.asarray(low))]
+        return [_part(*sides) for sides in _components(target, golden)]
+    return [_part(target, golden)]
 
 
 def _length(components: list[Float64]) -> Float64:
@@ -112,14 +125,10 @@ def _length(components: list[Float64]) -> Float64:
 
 def _distances(target: Raw, golden: Raw, plan: Plan) -> Distances:
     assert plan.ulp is not None
-    if not plan.complex:
-        return ulp_distance(target.astype(plan.ulp, copy=False), golden.astype(plan.ulp, copy=False), plan.ulp)
-    real, imaginary = (
-        ulp_distance(first.astype(plan.ulp, order="C"), second.astype(plan.ulp, order="C"), plan.ulp)
-        for first, second in ((target.real, golden.real), (target.imag, golden.imag))
-    )
-    worse: Distances = np.maximum(real, imaginary)
-    return worse
+    unit = plan.ulp
+    sides = _components(target, golden) if plan.complex else [(target, golden)]
+    found = [ulp_distance(round_to(first, unit), round_to(second, unit), unit) for first, second in sides]
+    return found[0] if len(found) == 1 else np.maximum(found[0], found[1])
 
 
 def _exclude(parts: list[Part], into: Partial) -> Bools | None:
@@ -133,10 +142,8 @@ def _exclude(parts: list[Part], into: Partial) -> Bools | None:
         return None
     disagree: Bools = np.zeros(size, dtype=np.bool_)
     unequal: Bools = np.zeros(size, dtype=np.bool_)
-    for first, second, low in parts:
-        differs = ~((first == second) | (np.isnan(first) & np.isnan(second)))
-        if low is not None:
-            differs |= np.isfinite(first) & np.isfinite(second) & (first - second + low != 0)
+    for first, second, delta in parts:
+        differs = ~((delta == 0) | (first == second) | (np.isnan(first) & np.isnan(second)))
         unequal |= differs
         disagree |= differs & ~(np.isfinite(first) & np.isfinite(second))
     into.excluded += size - usable
@@ -150,8 +157,19 @@ def _exclude(parts: list[Part], into: Partial) -> Bools | None:
     return both
 
 
-def measure(target: Raw, golden: Raw, plan: Plan, start: int, detail: bool, into: Partial) -> None:
-    """Add one block (shape (n,), native byte order) that begins at flat index `start`. Floating-point errors must be ignored."""
+def _usable(both: Bools | None, size: int, sampled: bool) -> int:
+    """How many positions finite on both sides the ULP histogram looks at."""
+    if not sampled:
+        return size if both is None else int(np.count_nonzero(both))
+    sample = _SAMPLE[: np.searchsorted(_SAMPLE, size)]
+    return sample.size if both is None else int(np.count_nonzero(both[sample]))
+
+
+def measure(target: Raw, golden: Raw, plan: Plan, start: int, into: Partial, *, detail: bool, sampled: bool) -> None:
+    """Add one block (shape (n,), native byte order) that begins at flat index `start`. Floating-point errors must be ignored.
+
+    detail: count decades; sampled: count ULP distances of a sample only
+    """
     size = target.size
     parts = _parts(target, golden, plan)
     into.elements += size
@@ -160,15 +178,11 @@ def measure(target: Raw, golden: Raw, plan: Plan, start: int, detail: bool, into
     if both is not None:
         excluded = size - int(np.count_nonzero(both))
         parts = [
-            (np.where(both, first, 0.0), np.where(both, second, 0.0), None if low is None else np.where(both, low, 0.0))
-            for first, second, low in parts
+            (np.where(both, first, 0.0), np.where(both, second, 0.0), np.where(both, delta, 0.0))
+            for first, second, delta in parts
         ]
-    deltas: list[Float64] = []
-    for first, second, low in parts:
-        delta = first - second
-        if low is not None:
-            delta += low
-        deltas.append(delta)
+    deltas = [delta for _, _, delta in parts]
+    for first, second, _ in parts:
         into.products += float(np.dot(first, second))
         into.targets += float(np.dot(first, first))
         into.goldens += float(np.dot(second, second))
@@ -179,7 +193,8 @@ def measure(target: Raw, golden: Raw, plan: Plan, start: int, detail: bool, into
     if differing == 0:
         into.below_1e3 += size
         into.below_5e3 += size
-        into.ulps[0] += size - excluded if plan.ulp is not None else 0
+        if plan.ulp is not None:
+            into.ulps[0] += _usable(both, size, sampled)
         if detail:
             into.abs_decades[0] += size - excluded
             into.rel_decades[0] += size - excluded
@@ -203,8 +218,10 @@ def measure(target: Raw, golden: Raw, plan: Plan, start: int, detail: bool, into
         if both is not None:
             distances = np.where(both, distances, 0)
         into.max_ulp = max(into.max_ulp, int(distances.max()))
+        if sampled:
+            distances = distances[_SAMPLE[: np.searchsorted(_SAMPLE, size)]]
         count_ulps(distances, into.ulps)
-        into.ulps[0] -= excluded
+        into.ulps[0] -= distances.size - _usable(both, size, sampled)
     if detail:
         count_decades(errors, into.abs_decades)
         count_decades(relative, into.rel_decades)

@@ -12,7 +12,7 @@ import numpy as np
 
 from dumpscope.domain.facts import TensorFacts
 from dumpscope.metrics import compiled, kernels
-from dumpscope.metrics.histogram import median_ulp
+from dumpscope.metrics.histogram import SAMPLED_FROM, median_ulp
 from dumpscope.metrics.kernels import BLOCK, LARGE_SUM, SMALL_SUM, Plan
 from dumpscope.metrics.mapping import find_mapping
 from dumpscope.metrics.partial import Partial, merge
@@ -42,10 +42,11 @@ def compare_tensors(target: Raw, golden: Raw, *, threads: int = 1, detail: bool 
 
 def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -> Partial:
     whole = Partial()
+    sampled = target.size >= SAMPLED_FROM
     if not (target.flags.c_contiguous and golden.flags.c_contiguous):
         start = 0
         for first, second in _blocks(target, golden, plan):
-            kernels.measure(first, second, plan, start, detail, whole)
+            kernels.measure(first, second, plan, start, whole, detail=detail, sampled=sampled)
             start += first.size
         return whole
     if target.size == 0:
@@ -59,9 +60,9 @@ def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -
         for found in maps:
             found.fill(start, stop)
         if fused is not None:
-            part = fused(first[start:stop], second[start:stop], plan.eps, start, detail)
+            part = fused(first[start:stop], second[start:stop], plan.eps, start, detail=detail, sampled=sampled)
         else:
-            part = _stretch(first, second, plan, start, stop, detail)
+            part = _stretch(first, second, plan, start, stop, detail=detail, sampled=sampled)
         for found in maps:
             found.drop(start, stop)
         return part
@@ -81,7 +82,7 @@ def _in_threads(stretch: Callable[[int], Partial], starts: range, threads: int) 
         return list(pool.map(quietly, starts))
 
 
-def _stretch(first: Raw, second: Raw, plan: Plan, start: int, stop: int, detail: bool) -> Partial:
+def _stretch(first: Raw, second: Raw, plan: Plan, start: int, stop: int, *, detail: bool, sampled: bool) -> Partial:
     part = Partial()
     for begin in range(start, stop, BLOCK):
         end = min(begin + BLOCK, stop)
@@ -90,8 +91,9 @@ def _stretch(first: Raw, second: Raw, plan: Plan, start: int, stop: int, detail:
             second[begin:end].astype(plan.golden, copy=False),
             plan,
             begin,
-            detail,
             part,
+            detail=detail,
+            sampled=sampled,
         )
     return part
 
@@ -158,10 +160,8 @@ def _times_power(number: float, power: int) -> float:
 
 
 def _norms(whole: Partial, target: Raw, golden: Raw, plan: Plan) -> Norms:
-    sums = [whole.targets, whole.goldens]
-    if whole.max_abs > 0:
-        sums.append(whole.differences)
-    if plan.scaled and not all(SMALL_SUM <= value <= LARGE_SUM for value in sums):
+    sums = (whole.targets, whole.goldens, whole.differences)
+    if plan.scaled and whole.max_abs > 0 and not all(SMALL_SUM <= value <= LARGE_SUM for value in sums):
         return _scaled_norms(whole.max_abs, target, golden, plan)
     return Norms(
         products=whole.products,

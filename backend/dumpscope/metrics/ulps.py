@@ -35,10 +35,29 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 
 @cache
-def coarser(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
-    """The float dtype with fewer mantissa bits; at equal bits the one with the smaller range."""
+def common_unit(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any] | None:
+    """The dtype whose steps are counted: of two floats the one with fewer mantissa bits, at equal bits that of smaller range.
 
-    return min(first, second, key=_fineness)
+    None where a side is no float, or where the coarser one has no sign (scale types) and the other has.
+    """
+    if not (is_float(first) and is_float(second)):
+        return None
+    unit = min(first, second, key=_fineness)
+    signed = float(ml_dtypes.finfo(unit).min) < 0  # type: ignore[no-untyped-call]
+    return unit if signed or first == second else None
+
+
+def round_to(values: Raw, unit: np.dtype[Any]) -> Raw:
+    """Contiguous values as `unit`; what lies beyond becomes infinity, or the largest number of a type that has no infinity."""
+    if values.dtype == unit:
+        return np.ascontiguousarray(values)
+    if unit.itemsize > 1:
+        return values.astype(unit)
+    info = ml_dtypes.finfo(unit)  # type: ignore[no-untyped-call]
+    has_infinity = bool(np.isinf(np.array(np.inf).astype(unit).astype(np.float32)))
+    return (values if has_infinity else np.clip(values.astype(np.float64), float(info.min), float(info.max))).astype(
+        unit
+    )
 
 
 @cache
