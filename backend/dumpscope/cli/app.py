@@ -41,8 +41,16 @@ Dump = Annotated[
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="Where the database and uploads live. [env: DUMPSCOPE_DATA_DIR]")
 ]
-Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one.")]
-Host = Annotated[str, typer.Option("--host", help="Address to listen on; anything but loopback needs DUMPSCOPE_TOKEN.")]
+Port = Annotated[
+    int | None,
+    typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 takes a free one. [default: 8000]"),
+]
+Host = Annotated[
+    str | None,
+    typer.Option(
+        "--host", help="Address to listen on; anything but loopback needs DUMPSCOPE_TOKEN. [default: 127.0.0.1]"
+    ),
+]
 
 
 @app.command()
@@ -138,8 +146,8 @@ def parse(
 
 @app.command()
 def serve(
-    host: Host = "127.0.0.1",
-    port: Port = 8000,
+    host: Host = None,
+    port: Port = None,
     data_dir: DataDir = None,
     root: Annotated[
         list[Path] | None, typer.Option("--root", help="Folders whose dumps may be opened. Default: the current one.")
@@ -153,8 +161,8 @@ def serve(
 
 @app.command()
 def demo(
-    host: Host = "127.0.0.1",
-    port: Port = 8000,
+    host: Host = None,
+    port: Port = None,
     data_dir: DataDir = None,
     no_serve: Annotated[bool, typer.Option("--no-serve", help="Compare and print the answer only.")] = False,
 ) -> int:

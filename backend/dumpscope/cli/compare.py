@@ -65,7 +65,7 @@ def run(request: Request) -> int:
         sys.stdout.flush()
         if request.output is not None:
             progress.say(1.0, "writing results")
-            written = _write(outcome, request.output, formats, pairs=request.pairs)
+            written = _write(outcome, request.output, formats, options, pairs=request.pairs)
             progress.clear()
             if not request.as_json:
                 for path in written:
@@ -144,14 +144,16 @@ def _print_json(outcome: Outcome, *, pairs: bool) -> None:
         sys.stdout.write(piece)
 
 
-def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], *, pairs: bool) -> list[Path]:
+def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Options, *, pairs: bool) -> list[Path]:
     from functools import partial  # noqa: PLC0415
 
     from dumpscope.export.files import write_files  # noqa: PLC0415
     from dumpscope.export.unit_rows import table_from_unit  # noqa: PLC0415
+    from dumpscope.pipeline.keep import keep_file  # noqa: PLC0415
     from dumpscope.pipeline.report import report  # noqa: PLC0415
 
     tables = [partial(table_from_unit, unit) for unit in outcome.units]
-    return write_files(
+    written = write_files(
         folder, formats, outcome.answer, tables, lambda: report(outcome.answer, outcome.units), pairs=pairs
     )
+    return [*written, keep_file(folder / "result.db", outcome, options)]

@@ -1,0 +1,80 @@
+"""`dumpscope serve`: the web UI and the REST interface."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from dumpscope.cli.app import FINE
+from dumpscope.cli.printing import line
+from dumpscope.errors import UsageError
+from dumpscope.settings import Settings
+
+
+def run(*, host: str | None, port: int | None, data_dir: Path | None, roots: Sequence[Path]) -> int:
+    """Serve until interrupted."""
+    serve(settings(host=host, port=port, data_dir=data_dir, roots=roots))
+    return FINE
+
+
+def settings(
+    *, host: str | None = None, port: int | None = None, data_dir: Path | None = None, roots: Sequence[Path] = ()
+) -> Settings:
+    """Settings from the command line, then the environment; UsageError says in one line what is wrong."""
+    from pydantic import ValidationError  # noqa: PLC0415
+    from pydantic_settings import SettingsError  # noqa: PLC0415
+
+    given: dict[str, Any] = {"host": host, "port": port, "data_dir": data_dir, "roots": list(roots) or None}
+    for root in roots:
+        if not root.is_dir():
+            raise UsageError("is not a folder", where=str(root), hint="--root names folders whose dumps may be opened")
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"{where}: {first['msg']}" if where else first["msg"].removeprefix("Value error, ")) from error
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
+
+
+def serve(chosen: Settings, page: str = "/") -> None:
+    """Listen, say where, and serve. page: path the printed address opens."""
+    import uvicorn  # noqa: PLC0415
+
+    from dumpscope.api.app import create_app  # noqa: PLC0415
+
+    with closing(_listen(chosen.host, chosen.port)) as listener:
+        app = create_app(chosen)
+        line(f"dumpscope serves at {address(chosen, listener)}{page}")
+        line("Ctrl-C ends it")
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+        server.run(sockets=[listener])
+
+
+def address(chosen: Settings, listener: socket.socket) -> str:
+    """What to open in a browser."""
+    host = "127.0.0.1" if chosen.host in ("0.0.0.0", "::") else chosen.host
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, proto, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, proto)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(where)
+            listener.listen(128)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(f"port {port} is in use", hint="choose another with --port, 0 takes a free one") from error
+        raise UsageError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+    return listener
