@@ -115,8 +115,18 @@ def _from_neighbours(outline: Outline, nodes: Nodes, known: bytearray, node: int
     for near in (*range(node - 1, max(node - 50, -1), -1), *range(node + 1, min(node + 50, len(nodes)))):
         if known[near] and int(nodes.direction[near]) == way:
             above: int = outline.parent[near]
-            return above
+            if not _lies_below(outline.parent, above, node):  # what a module completes after lies in it, not beside it
+                return above
     return None
+
+
+def _lies_below(parent: list[int], entry: int, above: int) -> bool:
+    """Whether `entry` is `above` or lies below it; a cycle ends the walk."""
+    for _ in range(1000):
+        if entry in (TOP, above):
+            break
+        entry = parent[entry]
+    return entry == above
 
 
 class Paths:
