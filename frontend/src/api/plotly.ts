@@ -1,0 +1,38 @@
+/** plotly.js as the server's own plotly package ships it, loaded when the first figure is drawn. */
+import { mountPrefix } from "../base/location";
+
+export interface Plotly {
+  react(
+    element: HTMLElement,
+    data: unknown[],
+    layout: Record<string, unknown>,
+    config: Record<string, unknown>,
+  ): Promise<unknown>;
+  purge(element: HTMLElement): void;
+  Plots: { resize(element: HTMLElement): void };
+}
+
+declare global {
+  interface Window {
+    Plotly?: Plotly;
+  }
+}
+
+let loading: Promise<Plotly> | null = null;
+
+export function loadPlotly(): Promise<Plotly> {
+  if (window.Plotly) return Promise.resolve(window.Plotly);
+  loading ??= new Promise<Plotly>((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = `${mountPrefix()}api/plotly.min.js`;
+    script.async = true;
+    script.onload = () => (window.Plotly ? resolve(window.Plotly) : reject(new Error("plotly.js did not start")));
+    script.onerror = () => {
+      loading = null;
+      script.remove();
+      reject(new Error("plotly.js could not be loaded"));
+    };
+    document.head.appendChild(script);
+  });
+  return loading;
+}

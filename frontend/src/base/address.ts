@@ -1,0 +1,105 @@
+/** What a screen shows, as its address says it: `?s=0&r=0&n=NAME&tab=hist&f=class:origin&q=softmax&sort=name`. */
+import { type ClassWord, isClass, isVerdict, type VerdictWord } from "./verdicts";
+
+export const PLOTS = ["api", "order", "hist", "error"] as const;
+export type PlotTab = (typeof PLOTS)[number];
+
+export const SORTS = ["order", "-out_score", "name"] as const;
+export type Sort = (typeof SORTS)[number];
+
+export interface Filter {
+  classes: ClassWord[];
+  verdicts: VerdictWord[];
+  api: string | null;
+  /** First and last place in call order, both included. */
+  range: [number, number] | null;
+}
+
+export interface Address {
+  step: number | null;
+  rank: number | null;
+  node: string | null;
+  tab: PlotTab;
+  log: boolean;
+  filter: Filter;
+  query: string;
+  sort: Sort;
+}
+
+export const NO_FILTER: Filter = { classes: [], verdicts: [], api: null, range: null };
+
+export function parseAddress(search: string): Address {
+  const params = new URLSearchParams(search);
+  const tab = params.get("tab");
+  const sort = params.get("sort");
+  return {
+    step: whole(params.get("s")),
+    rank: whole(params.get("r")),
+    node: params.get("n") || null,
+    tab: PLOTS.find((plot) => plot === tab) ?? "hist",
+    log: params.get("log") === "1",
+    filter: parseFilter(params.get("f") ?? ""),
+    query: params.get("q") ?? "",
+    sort: SORTS.find((known) => known === sort) ?? "order",
+  };
+}
+
+/** The query string of an address, without "?"; defaults are left out. */
+export function formatAddress(address: Address): string {
+  const params = new URLSearchParams();
+  if (address.step !== null) params.set("s", String(address.step));
+  if (address.rank !== null) params.set("r", String(address.rank));
+  if (address.node !== null) params.set("n", address.node);
+  if (address.tab !== "hist") params.set("tab", address.tab);
+  if (address.log) params.set("log", "1");
+  const filter = formatFilter(address.filter);
+  if (filter) params.set("f", filter);
+  if (address.query) params.set("q", address.query);
+  if (address.sort !== "order") params.set("sort", address.sort);
+  return params.toString();
+}
+
+/** `class:origin,class:amplifier,verdict:no,api:Functional.softmax,order:10-40`; values are percent-encoded once. */
+export function parseFilter(text: string): Filter {
+  const filter: Filter = { classes: [], verdicts: [], api: null, range: null };
+  for (const token of text.split(",")) {
+    const colon = token.indexOf(":");
+    if (colon < 0) continue;
+    const key = token.slice(0, colon);
+    const value = decode(token.slice(colon + 1));
+    if (key === "class" && isClass(value) && !filter.classes.includes(value)) filter.classes.push(value);
+    if (key === "verdict" && isVerdict(value) && !filter.verdicts.includes(value)) filter.verdicts.push(value);
+    if (key === "api" && value) filter.api = value;
+    if (key === "order") {
+      const match = /^(\d+)-(\d+)$/.exec(value);
+      if (match) filter.range = [Number(match[1]), Number(match[2])];
+    }
+  }
+  return filter;
+}
+
+export function formatFilter(filter: Filter): string {
+  const tokens = [
+    ...filter.classes.map((word) => `class:${word}`),
+    ...filter.verdicts.map((word) => `verdict:${encodeURIComponent(word)}`),
+  ];
+  if (filter.api !== null) tokens.push(`api:${encodeURIComponent(filter.api)}`);
+  if (filter.range !== null) tokens.push(`order:${filter.range[0]}-${filter.range[1]}`);
+  return tokens.join(",");
+}
+
+export function isFiltered(address: Pick<Address, "filter" | "query">): boolean {
+  return formatFilter(address.filter) !== "" || address.query !== "";
+}
+
+function whole(text: string | null): number | null {
+  return text !== null && /^\d+$/.test(text) ? Number(text) : null;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,104 @@
+export type Action =
+  | "nextNode"
+  | "previousNode"
+  | "nextBad"
+  | "previousBad"
+  | "nextOrigin"
+  | "previousOrigin"
+  | "search"
+  | "parent"
+  | "previousRank"
+  | "nextRank"
+  | "previousStep"
+  | "nextStep"
+  | "plot1"
+  | "plot2"
+  | "plot3"
+  | "plot4"
+  | "inputs"
+  | "stack"
+  | "copyLink"
+  | "help"
+  | "escape";
+
+const ACTIONS: Readonly<Record<string, Action>> = {
+  j: "nextNode",
+  k: "previousNode",
+  J: "nextBad",
+  K: "previousBad",
+  n: "nextOrigin",
+  N: "previousOrigin",
+  "/": "search",
+  u: "parent",
+  "[": "previousRank",
+  "]": "nextRank",
+  "{": "previousStep",
+  "}": "nextStep",
+  "1": "plot1",
+  "2": "plot2",
+  "3": "plot3",
+  "4": "plot4",
+  i: "inputs",
+  s: "stack",
+  c: "copyLink",
+  "?": "help",
+  Escape: "escape",
+};
+
+/** Keys as the help overlay lists them. */
+export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
+  ["j k", "keys.node"],
+  ["J K", "keys.bad"],
+  ["n N", "keys.origin"],
+  ["u", "keys.parent"],
+  ["[ ]", "keys.rank"],
+  ["{ }", "keys.step"],
+  ["/", "keys.search"],
+  ["1 2 3 4", "keys.plots"],
+  ["i", "keys.inputs"],
+  ["s", "keys.stack"],
+  ["c", "keys.copy"],
+  ["?", "keys.help"],
+  ["Esc", "keys.escape"],
+];
+
+export interface Stroke {
+  key: string;
+  ctrlKey: boolean;
+  metaKey: boolean;
+  altKey: boolean;
+  isComposing?: boolean;
+}
+
+/** The action a key stroke asks for; nothing while text is being typed or a browser shortcut is pressed. */
+export function keyAction(stroke: Stroke, typing: boolean): Action | null {
+  if (typing || stroke.ctrlKey || stroke.metaKey || stroke.altKey || stroke.isComposing) return null;
+  return ACTIONS[stroke.key] ?? null;
+}
+
+interface Focusable {
+  tagName: string;
+  isContentEditable?: boolean;
+  getAttribute(name: string): string | null;
+}
+
+const TEXTLESS_INPUTS = new Set(["checkbox", "radio", "button", "submit", "reset", "file", "range", "color"]);
+const TYPING_ROLES = new Set([
+  "textbox",
+  "searchbox",
+  "combobox",
+  "listbox",
+  "option",
+  "menu",
+  "menuitem",
+  "spinbutton",
+]);
+
+/** True where a key stroke belongs to the focused element: text fields, selects, open lists and menus. */
+export function isTyping(target: Focusable | null): boolean {
+  if (!target) return false;
+  const tag = target.tagName.toLowerCase();
+  if (tag === "input") return !TEXTLESS_INPUTS.has((target.getAttribute("type") ?? "text").toLowerCase());
+  if (tag === "textarea" || tag === "select" || target.isContentEditable) return true;
+  return TYPING_ROLES.has(target.getAttribute("role") ?? "");
+}

@@ -1,0 +1,19 @@
+/** A long name in two parts: the head may be cut, the tail (where names differ) always stays readable. */
+export function splitName(name: string, tailLength = 20): [head: string, tail: string] {
+  const points = Array.from(name);
+  if (points.length <= tailLength) return ["", name];
+  return [points.slice(0, -tailLength).join(""), points.slice(-tailLength).join("")];
+}
+
+/** For places without layout (canvas, titles): "Module.layers…forward.0". */
+export function cutMiddle(name: string, length: number): string {
+  const points = Array.from(name);
+  if (points.length <= length) return name;
+  const tail = Math.ceil((length - 1) * 0.6);
+  return `${points.slice(0, length - 1 - tail).join("")}…${points.slice(-tail).join("")}`;
+}
+
+/** `Functional.softmax.1.forward` -> `Functional.softmax`: the API a node calls, as filters name it. */
+export function apiOf(name: string): string {
+  return name.replace(/\.\d+\.(forward|backward)$/, "");
+}

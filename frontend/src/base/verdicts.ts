@@ -1,0 +1,62 @@
+export const CLASSES = [
+  "origin",
+  "nonfinite",
+  "amplifier",
+  "propagated",
+  "contains",
+  "structural",
+  "unknown",
+  "benign",
+  "exact",
+] as const;
+export type ClassWord = (typeof CLASSES)[number];
+
+export const VERDICTS = ["no", "warning", "yes", "n/a"] as const;
+export type VerdictWord = (typeof VERDICTS)[number];
+
+/** Classes a person hunting a fault steps through with J and K. */
+export const BAD_CLASSES: readonly ClassWord[] = ["origin", "nonfinite", "amplifier", "propagated", "structural"];
+
+/** A verdict is told by shape as well as by hue. */
+export const GLYPHS: Record<ClassWord, string> = {
+  origin: "✖",
+  nonfinite: "∞",
+  amplifier: "▲",
+  propagated: "~",
+  contains: "◦",
+  structural: "±",
+  unknown: "?",
+  benign: "✓",
+  exact: "✓",
+};
+
+export function asClass(word: string | null | undefined): ClassWord {
+  return (CLASSES as readonly string[]).includes(word ?? "") ? (word as ClassWord) : "unknown";
+}
+
+export function isClass(word: string): word is ClassWord {
+  return (CLASSES as readonly string[]).includes(word);
+}
+
+export function isVerdict(word: string): word is VerdictWord {
+  return (VERDICTS as readonly string[]).includes(word);
+}
+
+export function isBad(word: string | null | undefined): boolean {
+  return BAD_CLASSES.includes(asClass(word));
+}
+
+/** The field's own words for "Accuracy Reached or Not". */
+export function verdictLabel(word: string | null | undefined): string {
+  if (word === "yes") return "Yes";
+  if (word === "no") return "No";
+  if (word === "warning") return "Warning";
+  return "N/A";
+}
+
+export function verdictClass(word: string | null | undefined): ClassWord {
+  if (word === "no") return "origin";
+  if (word === "warning") return "propagated";
+  if (word === "yes") return "exact";
+  return "unknown";
+}

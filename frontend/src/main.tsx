@@ -1,0 +1,31 @@
+import "@mantine/core/styles.css";
+import "./widgets/app.css";
+import { MantineProvider } from "@mantine/core";
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { retryQuery } from "./api/queries";
+import { startLocation } from "./base/location";
+import { startTexts } from "./texts";
+import { App } from "./views/App";
+import { theme } from "./widgets/theme";
+
+startLocation();
+startTexts();
+
+const client = new QueryClient({
+  defaultOptions: { queries: { staleTime: 30_000, gcTime: 120_000, retry: retryQuery, refetchOnWindowFocus: false } },
+});
+
+const root = document.getElementById("root");
+if (root) {
+  createRoot(root).render(
+    <StrictMode>
+      <MantineProvider theme={theme} defaultColorScheme="auto">
+        <QueryClientProvider client={client}>
+          <App />
+        </QueryClientProvider>
+      </MantineProvider>
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,44 @@
+import i18next from "i18next";
+import { initReactI18next } from "react-i18next";
+import { en, type Texts } from "./en";
+import { zh } from "./zh";
+
+export const LANGUAGES = ["en", "zh"] as const;
+const STORED = "dumpscope.language";
+
+declare module "i18next" {
+  interface CustomTypeOptions {
+    defaultNS: "translation";
+    resources: { translation: Texts };
+  }
+}
+
+export function startTexts(): void {
+  const wanted = stored() ?? navigator.language;
+  const language = wanted.toLowerCase().startsWith("zh") ? "zh" : "en";
+  void i18next.use(initReactI18next).init({
+    resources: { en: { translation: en }, zh: { translation: zh } },
+    lng: language,
+    fallbackLng: "en",
+    interpolation: { escapeValue: false },
+  });
+  document.documentElement.lang = language;
+}
+
+export function setLanguage(language: string): void {
+  void i18next.changeLanguage(language);
+  document.documentElement.lang = language;
+  try {
+    window.localStorage.setItem(STORED, language);
+  } catch {
+    // Storage is off: the choice lasts as long as the page.
+  }
+}
+
+function stored(): string | null {
+  try {
+    return window.localStorage.getItem(STORED);
+  } catch {
+    return null;
+  }
+}

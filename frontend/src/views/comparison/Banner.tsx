@@ -1,0 +1,229 @@
+import { ActionIcon, Tooltip } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+import type { Comparison, Origin, Summary } from "../../api/types";
+import { NO_FILTER } from "../../base/address";
+import { formatCount } from "../../base/numbers";
+import { CLASSES, type ClassWord } from "../../base/verdicts";
+import { Icon } from "../../widgets/Icon";
+import { ClassMark } from "../../widgets/Mark";
+import { MiddleName } from "../../widgets/MiddleName";
+import { Notes, ProblemList } from "../../widgets/Problems";
+import { Loading } from "../../widgets/States";
+import classes from "./Banner.module.css";
+import type { Triage } from "./useTriage";
+
+interface BannerProps {
+  triage: Triage;
+  comparison: Comparison;
+}
+
+/** The answer in words: what went wrong first, why, how sure, and what to look at next. */
+export function Banner({ triage, comparison }: BannerProps) {
+  const { t } = useTranslation();
+  const { summary, origins, originIndex } = triage;
+  if (!summary) {
+    return (
+      <section className={`panel ${classes.banner}`} aria-label={t("comparison.firstOrigin")}>
+        <Loading />
+      </section>
+    );
+  }
+  const origin = origins[Math.max(0, originIndex)];
+  const bad = origin ? "origin" : summary.counts.no > 0 ? "propagated" : "exact";
+  return (
+    <section
+      className={`panel ${classes.banner}`}
+      data-cls={bad}
+      aria-label={t("comparison.firstOrigin")}
+      data-testid="banner"
+    >
+      {origin ? (
+        <OriginLines origin={origin} triage={triage} summary={summary} />
+      ) : (
+        <NoOrigin summary={summary} policy={comparison.policy} triage={triage} />
+      )}
+      <Numbers summary={summary} triage={triage} />
+    </section>
+  );
+}
+
+function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Triage; summary: Summary }) {
+  const { t, i18n } = useTranslation();
+  const { origins, originIndex } = triage;
+  const index = Math.max(0, originIndex);
+  const confidence =
+    origin.confidence_word ?? (origin.confidence >= 0.8 ? "high" : origin.confidence >= 0.5 ? "medium" : "low");
+  const kind = i18n.exists(`comparison.kinds.${origin.kind}`)
+    ? t(`comparison.kinds.${origin.kind as "weight"}`)
+    : origin.kind;
+  return (
+    <>
+      <div className={classes.first}>
+        <span className={classes.glyph} aria-hidden="true">
+          ✖
+        </span>
+        <h2 className={classes.title}>
+          {index === 0
+            ? t("comparison.firstOrigin")
+            : t("comparison.originOf", { index: index + 1, total: origins.length })}
+        </h2>
+        <button
+          type="button"
+          className={`plain ${classes.node}`}
+          onClick={() => triage.showOrigin(origin)}
+          data-testid="origin"
+        >
+          <MiddleName name={origin.node} tail={36} />
+        </button>
+        <span className={classes.kind} data-testid="origin-kind">
+          {kind}
+        </span>
+        <span className="dim" title={String(origin.confidence)}>
+          {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${confidence}`)}</strong>
+        </span>
+        {summary.units.length > 1 && (
+          <span className="dim num">
+            {t("unit.step")} {origin.step} · {t("unit.rank")} {origin.rank}
+          </span>
+        )}
+        <Remarks summary={summary} triage={triage} />
+        {origins.length > 1 && (
+          <span className={classes.pager}>
+            <Tooltip label={`${t("comparison.previousOrigin")} (N)`}>
+              <ActionIcon size="sm" aria-label={t("comparison.previousOrigin")} onClick={() => triage.moveOrigin(-1)}>
+                <Icon name="left" size={12} />
+              </ActionIcon>
+            </Tooltip>
+            <span className="num dim">
+              {index + 1} / {origins.length}
+            </span>
+            <Tooltip label={`${t("comparison.nextOrigin")} (n)`}>
+              <ActionIcon size="sm" aria-label={t("comparison.nextOrigin")} onClick={() => triage.moveOrigin(1)}>
+                <Icon name="right" size={12} />
+              </ActionIcon>
+            </Tooltip>
+          </span>
+        )}
+      </div>
+      <p className={classes.reason} data-testid="reason">
+        {origin.evidence}
+        {origin.advice && (
+          <span className="dim">
+            {" "}
+            <strong>{t("comparison.advice")}:</strong> {origin.advice}
+          </span>
+        )}
+      </p>
+    </>
+  );
+}
+
+function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: string; triage: Triage }) {
+  const { t } = useTranslation();
+  const { counts } = summary;
+  const clean = counts.no === 0;
+  return (
+    <>
+      <div className={classes.first}>
+        <span className={classes.glyph} aria-hidden="true">
+          {clean ? "✓" : "~"}
+        </span>
+        <h2 className={classes.title} data-testid="no-origin">
+          {t("comparison.noOrigin", { policy: policy.split("\n")[0] })}
+        </h2>
+        <span className="dim">
+          {clean
+            ? t("comparison.noOriginAll", { total: formatCount(counts.yes) })
+            : t("comparison.noOriginSome", { no: formatCount(counts.no) })}
+        </span>
+        <Remarks summary={summary} triage={triage} />
+      </div>
+      <p className={`${classes.reason} dim`}>
+        {t("comparison.coverage", {
+          nodes: formatCount(counts.nodes),
+          items: formatCount(counts.items),
+          yes: formatCount(counts.yes),
+          warning: formatCount(counts.warning),
+          no: formatCount(counts.no),
+          na: formatCount(counts.not_comparable),
+          unmatched: formatCount(counts.unmatched_target + counts.unmatched_golden),
+          unreadable: formatCount(counts.unreadable),
+        })}
+      </p>
+    </>
+  );
+}
+
+function Numbers({ summary, triage }: { summary: Summary; triage: Triage }) {
+  const { t } = useTranslation();
+  const { address, update } = triage;
+  const active = address.filter.classes;
+  const toggle = (cls: ClassWord) => {
+    const only = active.length === 1 && active[0] === cls;
+    update({ filter: only ? { ...address.filter, classes: [] } : { ...NO_FILTER, classes: [cls] } });
+  };
+  return (
+    <div className={classes.numbers}>
+      {CLASSES.filter((cls) => (summary.classes[cls] ?? 0) > 0).map((cls) => {
+        const count = summary.classes[cls] ?? 0;
+        return (
+          <button
+            key={cls}
+            type="button"
+            className={`plain ${classes.count}`}
+            aria-pressed={active.includes(cls)}
+            aria-label={t("comparison.showClass", {
+              total: formatCount(count),
+              cls: t(`classes.${cls}`),
+            })}
+            onClick={() => toggle(cls)}
+            data-testid={`count-${cls}`}
+          >
+            <span className="num">{formatCount(count)}</span> <ClassMark cls={cls} words />
+          </button>
+        );
+      })}
+    </div>
+  );
+}
+
+/** What else to know before trusting the answer: calls without partner, settings, problems. */
+function Remarks({ summary, triage }: { summary: Summary; triage: Triage }) {
+  const { t } = useTranslation();
+  const { counts } = summary;
+  const inferred = summary.units.some((unit) => unit.inferred);
+  const showStructural = () => triage.update({ filter: { ...NO_FILTER, classes: ["structural"] } });
+  return (
+    <div className={classes.remarks}>
+      {counts.unmatched_target > 0 && (
+        <button type="button" className={`plain ${classes.count}`} onClick={showStructural}>
+          {t("comparison.unmatchedTarget", { total: formatCount(counts.unmatched_target) })}
+        </button>
+      )}
+      {counts.unmatched_golden > 0 && (
+        <button type="button" className={`plain ${classes.count}`} onClick={showStructural}>
+          {t("comparison.unmatchedGolden", { total: formatCount(counts.unmatched_golden) })}
+        </button>
+      )}
+      {inferred && (
+        <Notes label={t("unit.inferred")} warn={false}>
+          {t("unit.inferredHint")}
+        </Notes>
+      )}
+      {summary.settings.length > 0 && (
+        <Notes label={t("comparison.settingsCount", { count: summary.settings.length })}>
+          <ul className={classes.settings} data-testid="settings">
+            {summary.settings.map((text) => (
+              <li key={text}>{text}</li>
+            ))}
+          </ul>
+        </Notes>
+      )}
+      {summary.problems.length > 0 && (
+        <Notes label={t("comparison.problemsCount", { count: summary.problems.length })}>
+          <ProblemList problems={summary.problems} />
+        </Notes>
+      )}
+    </div>
+  );
+}

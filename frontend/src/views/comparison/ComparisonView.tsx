@@ -1,0 +1,64 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect } from "react";
+import { useTranslation } from "react-i18next";
+import { useJob } from "../../api/jobs";
+import { refreshComparison, useCancel, useComparison } from "../../api/queries";
+import type { Comparison } from "../../api/types";
+import { Header } from "../../widgets/Header";
+import { JobBar } from "../../widgets/JobBar";
+import { Link } from "../../widgets/place";
+import { Failure, Loading } from "../../widgets/States";
+import classes from "./ComparisonView.module.css";
+import { Sides } from "./Controls";
+import { Triage } from "./Triage";
+
+/** One comparison: its progress while it runs, the triage screen when it is done. */
+export function ComparisonView({ id }: { id: string }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const { data: comparison, error, refetch } = useComparison(id);
+  const job = useJob(comparison?.job ?? null, () => refreshComparison(client));
+  const cancel = useCancel();
+
+  useEffect(() => {
+    if (comparison) document.title = `${comparison.target_name} ⇄ ${comparison.golden_name} · dumpscope`;
+    return () => {
+      document.title = "dumpscope";
+    };
+  }, [comparison]);
+
+  if (comparison?.status === "done") {
+    const judging = job && !["done", "failed", "cancelled"].includes(job.status) ? job : undefined;
+    return <Triage comparison={comparison} judging={judging} />;
+  }
+  return (
+    <>
+      <Header>{comparison && <Sides comparison={comparison} />}</Header>
+      <main id="main" className={classes.waiting}>
+        {error && <Failure problem={error} onRetry={() => void refetch()} />}
+        {!error && !comparison && <Loading />}
+        {comparison && (comparison.status === "pending" || comparison.status === "running") && (
+          <section className="panel">
+            <JobBar
+              job={job}
+              label={t("comparison.running")}
+              onCancel={() => cancel.mutate(id)}
+              cancelling={cancel.isPending}
+            />
+            <p className={`${classes.hint} dim`}>{t("comparison.provisional")}</p>
+            {cancel.error && <Failure problem={cancel.error} />}
+          </section>
+        )}
+        {comparison && <Ended comparison={comparison} />}
+        <Link to="">{t("app.backHome")}</Link>
+      </main>
+    </>
+  );
+}
+
+function Ended({ comparison }: { comparison: Comparison }) {
+  const { t } = useTranslation();
+  if (comparison.status === "cancelled") return <p>{t("comparison.cancelled")}</p>;
+  if (comparison.status !== "failed") return null;
+  return <Failure title={t("comparison.failed")} problem={comparison.error} />;
+}

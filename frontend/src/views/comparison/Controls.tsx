@@ -1,0 +1,121 @@
+import { ActionIcon, Button, Menu, Select, Tooltip } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+import { exportUrl, useSetPolicy } from "../../api/queries";
+import type { Comparison, Summary } from "../../api/types";
+import { Icon } from "../../widgets/Icon";
+import { Link } from "../../widgets/place";
+import { UnitPicker } from "../../widgets/UnitPicker";
+import classes from "./Controls.module.css";
+import type { Triage } from "./useTriage";
+
+const POLICIES = ["default", "ptdbg", "msprobe"] as const;
+const FORMATS = ["html", "xlsx", "csv", "json"] as const;
+
+export function Sides({ comparison }: { comparison: Comparison }) {
+  const { t } = useTranslation();
+  return (
+    <h1 className={classes.sides}>
+      <Link
+        to={`dumps/${encodeURIComponent(comparison.target)}`}
+        title={`${t("comparison.target")}: ${comparison.target_name}`}
+      >
+        <bdi>{comparison.target_name}</bdi>
+      </Link>
+      <span className="dim" aria-hidden="true">
+        ⇄
+      </span>
+      <span className="sr">{t("comparison.golden")}</span>
+      <Link
+        to={`dumps/${encodeURIComponent(comparison.golden)}`}
+        title={`${t("comparison.golden")}: ${comparison.golden_name}`}
+      >
+        <bdi>{comparison.golden_name}</bdi>
+      </Link>
+    </h1>
+  );
+}
+
+interface ControlsProps {
+  comparison: Comparison;
+  summary: Summary | undefined;
+  triage: Triage;
+  onHelp: () => void;
+}
+
+/** The header of the triage screen: what is compared, which part of it is shown, and what to do with it. */
+export function Controls({ comparison, summary, triage, onHelp }: ControlsProps) {
+  const { t } = useTranslation();
+  const policy = useSetPolicy(comparison.id);
+  const units = summary?.units ?? [];
+  const bad = units.filter((unit) => unit.origins > 0 || unit.verdict === "no");
+  const known = POLICIES.find((name) => name === comparison.policy);
+  return (
+    <>
+      <Sides comparison={comparison} />
+      {comparison.mode && (
+        <Tooltip label={t("comparison.modeHint", { mode: comparison.mode })}>
+          <span className={classes.mode}>{t(`comparison.mode.${comparison.mode as "tensor"}`)}</span>
+        </Tooltip>
+      )}
+      <span className={classes.space} />
+      <UnitPicker
+        step={triage.unit?.step ?? null}
+        rank={triage.unit?.rank ?? null}
+        steps={triage.steps}
+        ranks={triage.ranks}
+        badSteps={new Set(bad.map((unit) => unit.step))}
+        badRanks={new Set(bad.filter((unit) => unit.step === triage.unit?.step).map((unit) => unit.rank))}
+        onStep={triage.setStep}
+        onRank={triage.setRank}
+      />
+      <span className={classes.policy}>
+        <span className="dim">{t("comparison.policy")}</span>
+        <Select
+          aria-label={t("comparison.policy")}
+          title={t("comparison.policyHint")}
+          data-testid="policy"
+          w={104}
+          allowDeselect={false}
+          disabled={policy.isPending}
+          data={[
+            ...POLICIES.map((name) => ({ value: name as string, label: t(`comparison.policies.${name}`) })),
+            ...(known ? [] : [{ value: comparison.policy, label: comparison.policy.split("\n")[0] ?? "" }]),
+          ]}
+          value={comparison.policy}
+          error={policy.error ? policy.error.message : undefined}
+          onChange={(name) => name !== null && name !== comparison.policy && policy.mutate(name)}
+        />
+      </span>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button variant="default" rightSection={<Icon name="down" size={12} />} data-testid="export">
+            {t("comparison.export")}
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {FORMATS.map((format) => (
+            <Menu.Item
+              key={format}
+              component="a"
+              href={exportUrl(comparison.id, format)}
+              download
+              data-testid={`export-${format}`}
+            >
+              {format}
+            </Menu.Item>
+          ))}
+        </Menu.Dropdown>
+      </Menu>
+      <Tooltip label={`${t("comparison.copyLink")} (c)`}>
+        <ActionIcon aria-label={t("comparison.copyLink")} onClick={triage.copyLink} data-testid="copy-link">
+          <Icon name="link" />
+        </ActionIcon>
+      </Tooltip>
+      <Tooltip label={`${t("comparison.help")} (?)`}>
+        <ActionIcon aria-label={t("comparison.help")} onClick={onHelp} data-testid="help">
+          <Icon name="help" />
+        </ActionIcon>
+      </Tooltip>
+    </>
+  );
+}

@@ -1,0 +1,144 @@
+import { useTranslation } from "react-i18next";
+import type { Comparison, NodeDetail } from "../../api/types";
+import { NO_FILTER } from "../../base/address";
+import { apiOf } from "../../base/names";
+import { CopyButton } from "../../widgets/CopyButton";
+import { IoTable } from "../../widgets/IoTable";
+import { ClassMark, MatchChip, VerdictMark } from "../../widgets/Mark";
+import { MiddleName } from "../../widgets/MiddleName";
+import { Stack } from "../../widgets/Stack";
+import { Boundary, Empty, Failure, Loading } from "../../widgets/States";
+import classes from "./EvidencePanel.module.css";
+import { PlotPanel } from "./PlotPanel";
+import type { Triage } from "./useTriage";
+
+/** Why the selected call is judged as it is: sentence, numbers, pictures, code. */
+export function EvidencePanel({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
+  const { t } = useTranslation();
+  const { node, nodeProblem, selected } = triage;
+  if (!selected) return <Empty>{t("evidence.none")}</Empty>;
+  return (
+    <div className={classes.panel} data-testid="evidence">
+      {nodeProblem && !node ? (
+        <Failure problem={nodeProblem} />
+      ) : node ? (
+        <Why node={node} triage={triage} />
+      ) : (
+        <Loading />
+      )}
+      {node && (
+        <section id="section-io" className={classes.section} tabIndex={-1} aria-label={t("evidence.io")}>
+          <h3 className={classes.title}>
+            {t("evidence.io")} <span className="dim">{node.items.length}</span>
+          </h3>
+          <IoTable comparison={comparison.id} items={node.items} />
+        </section>
+      )}
+      {node && <Stacks node={node} />}
+      <section id="section-plots" className={classes.section} tabIndex={-1} aria-label={t("evidence.plots")}>
+        <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${triage.address.tab}`}>
+          <PlotPanel comparison={comparison} triage={triage} />
+        </Boundary>
+      </section>
+    </div>
+  );
+}
+
+function Why({ node, triage }: { node: NodeDetail; triage: Triage }) {
+  const { t } = useTranslation();
+  const api = node.api || apiOf(node.name);
+  return (
+    <header className={classes.why}>
+      <div className={classes.name}>
+        <ClassMark cls={node.cls} />
+        <h2 data-testid="selected-name">
+          <MiddleName name={node.name} tail={30} />
+        </h2>
+        <CopyButton text={node.name} label={t("evidence.copyName")} />
+      </div>
+      <div className={classes.facts}>
+        <ClassLabel cls={node.cls} />
+        <span title={t("evidence.reached")}>
+          {t("list.reached")}: <VerdictMark verdict={node.verdict} />
+        </span>
+        <MatchChip match={node.match} />
+        {node.golden_name && node.golden_name !== node.name && (
+          <span className="mono dim">{t("evidence.partner", { name: node.golden_name })}</span>
+        )}
+        <span className="dim">{t("evidence.rule", { rule: node.rule })}</span>
+      </div>
+      <p className={classes.reason} data-testid="why">
+        {node.reason}
+      </p>
+      <nav className={classes.links} aria-label={t("evidence.parents")}>
+        {node.path.map((name) => (
+          <button
+            key={name}
+            type="button"
+            className={`plain ${classes.link}`}
+            title={name}
+            onClick={() => triage.select(name)}
+          >
+            {shortModule(name)}
+          </button>
+        ))}
+        {node.siblings.map((name) => (
+          <button
+            key={name}
+            type="button"
+            className={`plain ${classes.link} ${classes.sibling}`}
+            title={`${t("evidence.siblings")}: ${name}`}
+            onClick={() => triage.select(name)}
+          >
+            ↔ {name.split(".").slice(-2).join(".")}
+          </button>
+        ))}
+        {node.kind === "api" && (
+          <button
+            type="button"
+            className={`plain ${classes.link} ${classes.sibling}`}
+            onClick={() => triage.update({ filter: { ...NO_FILTER, api } })}
+            data-testid="filter-api"
+          >
+            {t("evidence.filterApi", { api })}
+          </button>
+        )}
+      </nav>
+    </header>
+  );
+}
+
+function ClassLabel({ cls }: { cls: string }) {
+  const { t, i18n } = useTranslation();
+  return <strong>{i18n.exists(`classes.${cls}`) ? t(`classes.${cls as "origin"}`) : cls}</strong>;
+}
+
+/** `Module.layers.1.attn.Attn.forward.0` -> `layers.1.attn`. */
+function shortModule(name: string): string {
+  const parts = name.split(".");
+  return parts[0] === "Module" && parts.length > 4 ? parts.slice(1, -3).join(".") : name;
+}
+
+function Stacks({ node }: { node: NodeDetail }) {
+  const { t } = useTranslation();
+  return (
+    <section id="section-stack" className={classes.section} tabIndex={-1} aria-label={t("evidence.stack")}>
+      <h3 className={classes.title}>{t("evidence.stack")}</h3>
+      <Stack
+        label={t("comparison.target")}
+        frames={node.target_stack}
+        other={node.golden_stack}
+        missing={
+          node.match === "none" && node.golden_name !== null ? t("evidence.stackNoPartner") : t("evidence.stackNone")
+        }
+      />
+      <Stack
+        label={t("comparison.golden")}
+        frames={node.golden_stack}
+        other={node.target_stack}
+        brief
+        missing={node.golden_name === null ? t("evidence.stackNoPartner") : t("evidence.stackNone")}
+      />
+    </section>
+  );
+}

@@ -1,0 +1,187 @@
+import { Button, Checkbox, CloseButton, Menu, Select, TextInput } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { type Filter, isFiltered, SORTS, type Sort } from "../../base/address";
+import { formatCount } from "../../base/numbers";
+import { CLASSES, VERDICTS, verdictLabel } from "../../base/verdicts";
+import { CallList } from "../../widgets/CallList";
+import { Icon } from "../../widgets/Icon";
+import { ClassMark } from "../../widgets/Mark";
+import { Empty } from "../../widgets/States";
+import classes from "./Panels.module.css";
+import type { Triage } from "./useTriage";
+
+export function ListPanel({ triage }: { triage: Triage }) {
+  const { t } = useTranslation();
+  const { address, update, calls, selected } = triage;
+  const filtered = isFiltered(address);
+  const total = formatCount(calls.total);
+  return (
+    <>
+      <div className={classes.head}>
+        <Search query={address.query} onQuery={(query) => update({ query }, true)} />
+        <FilterMenu filter={address.filter} onFilter={(filter) => update({ filter })} />
+        <Select
+          aria-label={t("list.sort")}
+          data-testid="sort"
+          w={138}
+          allowDeselect={false}
+          data={SORTS.map((sort) => ({ value: sort as string, label: t(`list.sorts.${sort}`) }))}
+          value={address.sort}
+          onChange={(sort) => sort && update({ sort: sort as Sort })}
+        />
+        <span className={classes.total} aria-live="polite" data-testid="total">
+          {filtered ? t("list.filtered", { total }) : t("list.all", { total })}
+        </span>
+      </div>
+      {filtered && <Chips triage={triage} />}
+      {calls.rows.length === 0 && !calls.loading && !calls.problem ? (
+        <Empty>
+          {t("list.empty")}
+          {filtered && (
+            <Button variant="default" size="compact-xs" onClick={triage.clearFilter}>
+              {t("list.clearFilter")}
+            </Button>
+          )}
+        </Empty>
+      ) : (
+        <CallList
+          calls={calls}
+          selected={selected}
+          onSelect={(row, replace) => triage.select(row.name, replace)}
+          onMove={triage.move}
+        />
+      )}
+    </>
+  );
+}
+
+/** Typing changes the address after a pause and leaves no steps for the back button. */
+function Search({ query, onQuery }: { query: string; onQuery: (query: string) => void }) {
+  const { t } = useTranslation();
+  const [text, setText] = useState(query);
+  const sent = useRef(query);
+  const send = useRef(onQuery);
+  send.current = onQuery;
+
+  useEffect(() => {
+    if (query === sent.current) return;
+    sent.current = query;
+    setText(query);
+  }, [query]);
+
+  useEffect(() => {
+    const wanted = text.trim();
+    if (wanted === sent.current) return;
+    const timer = setTimeout(() => {
+      sent.current = wanted;
+      send.current(wanted);
+    }, 250);
+    return () => clearTimeout(timer);
+  }, [text]);
+
+  return (
+    <TextInput
+      type="search"
+      className={classes.grow}
+      placeholder={`${t("tree.searchHint")}  /`}
+      aria-label={t("tree.searchHint")}
+      leftSection={<Icon name="search" size={12} />}
+      rightSection={text && <CloseButton size="xs" aria-label={t("app.clear")} onClick={() => setText("")} />}
+      value={text}
+      onChange={(event) => setText(event.currentTarget.value)}
+      data-search
+      data-testid="search"
+    />
+  );
+}
+
+function FilterMenu({ filter, onFilter }: { filter: Filter; onFilter: (filter: Filter) => void }) {
+  const { t } = useTranslation();
+  const toggle = <T,>(list: readonly T[], item: T): T[] =>
+    list.includes(item) ? list.filter((other) => other !== item) : [...list, item];
+  const count = filter.classes.length + filter.verdicts.length;
+  return (
+    <Menu closeOnItemClick={false} position="bottom-start">
+      <Menu.Target>
+        <Button variant="default" leftSection={<Icon name="filter" size={12} />} px={8} data-testid="filter">
+          {t("list.filter")}
+          {count > 0 ? ` ${count}` : ""}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>{t("list.filterClass")}</Menu.Label>
+        {CLASSES.map((cls) => (
+          <Menu.Item
+            key={cls}
+            py={3}
+            leftSection={<Checkbox.Indicator size="xs" checked={filter.classes.includes(cls)} />}
+            onClick={() => onFilter({ ...filter, classes: toggle(filter.classes, cls) })}
+            data-testid={`filter-${cls}`}
+          >
+            <ClassMark cls={cls} words />
+          </Menu.Item>
+        ))}
+        <Menu.Label>{t("list.filterVerdict")}</Menu.Label>
+        {VERDICTS.map((verdict) => (
+          <Menu.Item
+            key={verdict}
+            py={3}
+            leftSection={<Checkbox.Indicator size="xs" checked={filter.verdicts.includes(verdict)} />}
+            onClick={() => onFilter({ ...filter, verdicts: toggle(filter.verdicts, verdict) })}
+            data-testid={`filter-verdict-${verdict.replace("/", "")}`}
+          >
+            {verdictLabel(verdict)}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+function Chips({ triage }: { triage: Triage }) {
+  const { t } = useTranslation();
+  const { address, update } = triage;
+  const { filter, query } = address;
+  const chips: { key: string; label: React.ReactNode; without: () => void }[] = [
+    ...filter.classes.map((cls) => ({
+      key: `class:${cls}`,
+      label: <ClassMark cls={cls} words />,
+      without: () => update({ filter: { ...filter, classes: filter.classes.filter((other) => other !== cls) } }),
+    })),
+    ...filter.verdicts.map((verdict) => ({
+      key: `verdict:${verdict}`,
+      label: verdictLabel(verdict),
+      without: () => update({ filter: { ...filter, verdicts: filter.verdicts.filter((other) => other !== verdict) } }),
+    })),
+  ];
+  if (filter.api !== null) {
+    chips.push({
+      key: "api",
+      label: t("list.api", { api: filter.api }),
+      without: () => update({ filter: { ...filter, api: null } }),
+    });
+  }
+  if (filter.range) {
+    const [first, last] = filter.range;
+    chips.push({
+      key: "range",
+      label: t("list.range", { first, last }),
+      without: () => update({ filter: { ...filter, range: null } }),
+    });
+  }
+  if (query) chips.push({ key: "query", label: `“${query}”`, without: () => update({ query: "" }) });
+  return (
+    <div className={classes.chips} data-testid="chips">
+      {chips.map(({ key, label, without }) => (
+        <button key={key} type="button" className={`plain ${classes.chip}`} title={t("app.clear")} onClick={without}>
+          {label}
+          <Icon name="close" size={10} />
+        </button>
+      ))}
+      <Button variant="subtle" size="compact-xs" onClick={triage.clearFilter} data-testid="clear-filter">
+        {t("list.clearFilter")}
+      </Button>
+    </div>
+  );
+}

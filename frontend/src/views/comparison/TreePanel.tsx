@@ -1,0 +1,72 @@
+import { CloseButton, TextInput } from "@mantine/core";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { fetchNodes } from "../../api/queries";
+import type { Comparison } from "../../api/types";
+import { NO_FILTER } from "../../base/address";
+import { formatCount } from "../../base/numbers";
+import { Icon } from "../../widgets/Icon";
+import { SearchResults } from "../../widgets/SearchResults";
+import { TreeView } from "../../widgets/TreeView";
+import { useDebounced } from "../../widgets/useDebounced";
+import { useTree } from "../../widgets/useTree";
+import classes from "./Panels.module.css";
+import type { Triage } from "./useTriage";
+
+const RESULTS = 100;
+
+export function TreePanel({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
+  const { t } = useTranslation();
+  const [text, setText] = useState("");
+  const query = useDebounced(text.trim(), 250);
+  const tree = useTree(
+    "comparisons",
+    comparison.id,
+    triage.unit,
+    triage.selected,
+    `${comparison.policy}/${comparison.job}`,
+  );
+  const { unit } = triage;
+  const found = useQuery({
+    queryKey: ["comparisons", "data", comparison.id, "search", unit, query],
+    queryFn: () =>
+      fetchNodes(
+        comparison.id,
+        unit ?? { step: 0, rank: 0 },
+        { filter: NO_FILTER, query, sort: "order" },
+        null,
+        RESULTS,
+      ),
+    enabled: unit !== null && query !== "",
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <>
+      <div className={classes.head}>
+        <TextInput
+          type="search"
+          className={classes.grow}
+          placeholder={t("tree.search")}
+          aria-label={t("tree.search")}
+          leftSection={<Icon name="search" size={12} />}
+          rightSection={text && <CloseButton size="xs" aria-label={t("app.clear")} onClick={() => setText("")} />}
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+          data-testid="tree-search"
+        />
+      </div>
+      {query === "" ? (
+        <TreeView tree={tree} selected={triage.selected} onSelect={triage.select} verdicts label={t("tree.title")} />
+      ) : (
+        <SearchResults
+          rows={found.data?.items ?? []}
+          summary={found.data ? t("tree.results", { total: formatCount(found.data.total) }) : ""}
+          problem={found.error}
+          selected={triage.selected}
+          onSelect={triage.select}
+        />
+      )}
+    </>
+  );
+}

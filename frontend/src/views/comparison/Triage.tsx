@@ -1,0 +1,105 @@
+import { SegmentedControl } from "@mantine/core";
+import { useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { useStrip } from "../../api/queries";
+import type { Comparison, Job } from "../../api/types";
+import { Header } from "../../widgets/Header";
+import { HelpOverlay } from "../../widgets/HelpOverlay";
+import { JobBar } from "../../widgets/JobBar";
+import { OrderStrip } from "../../widgets/OrderStrip";
+import { Splitter, useSplit } from "../../widgets/Splitter";
+import { Boundary, Failure } from "../../widgets/States";
+import { useKeys } from "../../widgets/useKeys";
+import { useWidth } from "../../widgets/useSize";
+import { Banner } from "./Banner";
+import { Controls } from "./Controls";
+import { EvidencePanel } from "./EvidencePanel";
+import { ListPanel } from "./ListPanel";
+import { TreePanel } from "./TreePanel";
+import classes from "./Triage.module.css";
+import { useTriage } from "./useTriage";
+
+const PANELS = ["tree", "list", "evidence"] as const;
+type Panel = (typeof PANELS)[number];
+
+/** Banner, call-order strip, tree, list and evidence: one selection, nothing to click before the answer is there. */
+export function Triage({ comparison, judging }: { comparison: Comparison; judging: Job | undefined }) {
+  const { t } = useTranslation();
+  const triage = useTriage(comparison.id);
+  const [help, setHelp] = useState(false);
+  const [panel, setPanel] = useState<Panel>("list");
+  const stripBox = useRef<HTMLDivElement>(null);
+  const width = useWidth(stripBox);
+  const strip = useStrip(comparison.id, triage.unit, Math.max(0, width));
+  const left = useSplit("tree", 244, 160, 620);
+  const right = useSplit("evidence", 460, 320, 1100);
+  useKeys({ help: () => setHelp(true) });
+
+  const { address, update, node, selected, calls } = triage;
+  const order = node?.order ?? calls.rows.find((row) => row.name === selected)?.order ?? null;
+  return (
+    <div className={classes.screen}>
+      <Header>
+        <Controls comparison={comparison} summary={triage.summary} triage={triage} onHelp={() => setHelp(true)} />
+      </Header>
+      {judging && <JobBar job={judging} label={t("comparison.rejudging")} />}
+      <main id="main" className={classes.main} tabIndex={-1}>
+        {triage.summaryProblem && <Failure problem={triage.summaryProblem} />}
+        <Banner triage={triage} comparison={comparison} />
+        <section className={`panel ${classes.strip}`} aria-label={t("comparison.strip")}>
+          <OrderStrip
+            box={stripBox}
+            width={width}
+            strip={strip.data}
+            selected={order}
+            range={address.filter.range}
+            onPick={(bucket) => void triage.pickBucket(bucket)}
+            onRange={(range) => update({ filter: { ...address.filter, range } })}
+          />
+        </section>
+        <SegmentedControl
+          className={classes.switch}
+          size="xs"
+          value={panel}
+          onChange={(value) => setPanel(value as Panel)}
+          data={PANELS.map((name) => ({ value: name, label: t(`comparison.panels.${name}`) }))}
+        />
+        <div
+          className={classes.panels}
+          data-panel={panel}
+          style={{ gridTemplateColumns: `${left.size}px 8px minmax(280px, 1fr) 8px ${right.size}px` }}
+        >
+          <section className={`panel ${classes.panel}`} data-name="tree" aria-label={t("comparison.panels.tree")}>
+            <Boundary title={t("app.crashed")}>
+              <TreePanel comparison={comparison} triage={triage} />
+            </Boundary>
+          </section>
+          <Splitter split={left} label={t("comparison.splitter", { panel: t("comparison.panels.tree") })} />
+          <section className={`panel ${classes.panel}`} data-name="list" aria-label={t("comparison.panels.list")}>
+            <Boundary title={t("app.crashed")}>
+              <ListPanel triage={triage} />
+            </Boundary>
+          </section>
+          <Splitter
+            split={right}
+            reversed
+            label={t("comparison.splitter", { panel: t("comparison.panels.evidence") })}
+          />
+          <section
+            className={`panel ${classes.panel}`}
+            data-name="evidence"
+            aria-label={t("comparison.panels.evidence")}
+          >
+            <Boundary title={t("app.crashed")} resetKey={selected ?? ""}>
+              <EvidencePanel comparison={comparison} triage={triage} />
+            </Boundary>
+          </section>
+        </div>
+      </main>
+      <output className={classes.notice} data-shown={triage.notice !== "" || undefined} data-testid="notice">
+        {triage.notice}
+      </output>
+      <HelpOverlay opened={help} onClose={() => setHelp(false)} />
+    </div>
+  );
+}

@@ -1,0 +1,234 @@
+/** The one selection model of the triage screen: every panel reads it, every key and click goes through it. */
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { fetchNodes, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
+import type { NodeDetail, NodeRow, Origin, StripBucket, Summary } from "../../api/types";
+import { type Address, isFiltered, NO_FILTER, PLOTS, type PlotTab } from "../../base/address";
+import { copyText } from "../../base/clipboard";
+import { asClass, BAD_CLASSES, isBad } from "../../base/verdicts";
+import { type UpdateAddress, useAddress } from "../../widgets/place";
+import { type CallRows, useCallRows } from "../../widgets/useCallRows";
+import { useKeys } from "../../widgets/useKeys";
+
+export interface Triage {
+  address: Address;
+  update: UpdateAddress;
+  summary: Summary | undefined;
+  summaryProblem: Error | null;
+  origins: Origin[];
+  originIndex: number;
+  unit: Unit | null;
+  steps: number[];
+  ranks: number[];
+  selected: string | null;
+  node: NodeDetail | undefined;
+  nodeProblem: Error | null;
+  calls: CallRows;
+  notice: string;
+  select: (name: string, replace?: boolean) => void;
+  showOrigin: (origin: Origin) => void;
+  moveOrigin: (delta: 1 | -1) => void;
+  move: (delta: 1 | -1) => void;
+  moveBad: (delta: 1 | -1) => Promise<void>;
+  pickBucket: (bucket: StripBucket) => Promise<void>;
+  setStep: (step: number) => void;
+  setRank: (rank: number) => void;
+  copyLink: () => void;
+  clearFilter: () => void;
+}
+
+export function useTriage(id: string): Triage {
+  const { t } = useTranslation();
+  const [address, update] = useAddress();
+  const { data: summary, error: summaryProblem } = useSummary(id, true);
+  const { data: originReply } = useOrigins(id, true);
+  const origins = originReply?.items ?? summary?.origins ?? NONE;
+  const [notice, setNotice] = useState("");
+
+  const units = summary?.units;
+  const steps = useMemo(() => distinct(units?.map((one) => one.step)), [units]);
+  const ranks = useMemo(() => distinct(units?.map((one) => one.rank)), [units]);
+
+  // What to open with: the first origin, else the first No, else the first call of the first unit.
+  const start = origins[0] ?? summary?.first_no ?? null;
+  const step = address.step ?? start?.step ?? steps[0] ?? null;
+  const rank = address.rank ?? start?.rank ?? ranks[0] ?? null;
+  const ready = summary !== undefined && originReply !== undefined;
+  const unit = useMemo(() => (ready && step !== null && rank !== null ? { step, rank } : null), [ready, step, rank]);
+  const known = address.node ?? (unit ? (startIn(origins, summary, unit) ?? null) : null);
+
+  const list = useMemo(
+    () => ({ filter: address.filter, query: address.query, sort: address.sort }),
+    [address.filter, address.query, address.sort],
+  );
+  const calls = useCallRows(id, unit, list, known);
+  const selected = known ?? calls.rows[0]?.name ?? null;
+  const { data: node, error: nodeProblem, isPlaceholderData } = useNode(id, unit, selected);
+  const fresh = node && !isPlaceholderData ? node : undefined;
+
+  // The address says all from the start, so that it can be pasted before the first click.
+  useEffect(() => {
+    if (!unit || !selected) return;
+    if (address.node === null || address.step === null || address.rank === null) {
+      update({ step: unit.step, rank: unit.rank, node: selected }, true);
+    }
+  }, [unit, selected, address.node, address.step, address.rank, update]);
+
+  useEffect(() => {
+    if (!notice) return;
+    const timer = setTimeout(() => setNotice(""), 2500);
+    return () => clearTimeout(timer);
+  }, [notice]);
+
+  const select = useCallback((name: string, replace = false) => update({ node: name }, replace), [update]);
+  const showOrigin = useCallback(
+    (origin: Origin) => update({ step: origin.step, rank: origin.rank, node: origin.node }),
+    [update],
+  );
+  const originIndex = origins.findIndex(
+    (origin) => origin.node === selected && origin.step === unit?.step && origin.rank === unit?.rank,
+  );
+
+  const moveOrigin = (delta: 1 | -1) => {
+    if (origins.length === 0) return setNotice(t("list.noMore"));
+    const from = originIndex < 0 && delta < 0 ? 0 : originIndex;
+    const next = origins[(from + delta + origins.length) % origins.length];
+    if (next) showOrigin(next);
+  };
+
+  const move = (delta: 1 | -1) => {
+    const at = calls.rows.findIndex((row) => row.name === selected);
+    const next = calls.rows[at < 0 ? 0 : at + delta];
+    if (next) select(next.name, true);
+    else if (delta > 0) calls.fetchNext();
+    else calls.fetchPrevious();
+  };
+
+  const moveBad = async (delta: 1 | -1) => {
+    if (!unit) return;
+    const at = calls.rows.findIndex((row) => row.name === selected);
+    const next = scanBad(calls.rows, at, delta);
+    if (next) return select(next.name, true);
+    const edge = delta > 0 ? calls.hasNext : calls.hasPrevious;
+    const order = calls.rows[at]?.order ?? fresh?.order;
+    if ((edge || at < 0) && order !== undefined && address.sort === "order") {
+      const filter = { ...address.filter, classes: badWithin(address.filter.classes) };
+      const page = await fetchNodes(id, unit, { ...list, filter }, selected, 50);
+      const rows = page.items.filter((row) => (delta > 0 ? row.order > order : row.order < order));
+      const found = delta > 0 ? rows[0] : rows.at(-1);
+      if (found) return select(found.name, true);
+    }
+    setNotice(t("list.noMore"));
+  };
+
+  const pickBucket = async (bucket: StripBucket) => {
+    if (bucket.name) return select(bucket.name);
+    if (!unit) return;
+    const filter = {
+      ...NO_FILTER,
+      classes: [asClass(bucket.cls)],
+      range: [bucket.first, bucket.last] as [number, number],
+    };
+    const page = await fetchNodes(id, unit, { filter, query: "", sort: "order" }, null, 1);
+    const row = page.items[0];
+    if (row) select(row.name);
+  };
+
+  const setStep = useCallback((next: number) => update({ step: next }), [update]);
+  const setRank = useCallback((next: number) => update({ rank: next }), [update]);
+  const cycle = (values: readonly number[], value: number | undefined, delta: 1 | -1, set: (next: number) => void) => {
+    const next = values[values.indexOf(value ?? 0) + delta];
+    if (next !== undefined) set(next);
+  };
+
+  const copyLink = async () => {
+    const done = await copyText(window.location.href);
+    setNotice(done ? t("app.copied") : t("app.copyFailed"));
+  };
+
+  const clearFilter = useCallback(() => update({ filter: NO_FILTER, query: "" }), [update]);
+  const plot = (index: number) => () => update({ tab: PLOTS[index] as PlotTab });
+
+  useKeys({
+    nextNode: () => move(1),
+    previousNode: () => move(-1),
+    nextBad: () => void moveBad(1),
+    previousBad: () => void moveBad(-1),
+    nextOrigin: () => moveOrigin(1),
+    previousOrigin: () => moveOrigin(-1),
+    search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
+    parent: () => {
+      const parent = fresh?.path.at(-1);
+      if (parent) select(parent);
+    },
+    previousRank: () => cycle(ranks, unit?.rank, -1, setRank),
+    nextRank: () => cycle(ranks, unit?.rank, 1, setRank),
+    previousStep: () => cycle(steps, unit?.step, -1, setStep),
+    nextStep: () => cycle(steps, unit?.step, 1, setStep),
+    plot1: plot(0),
+    plot2: plot(1),
+    plot3: plot(2),
+    plot4: plot(3),
+    inputs: () => showSection("section-io"),
+    stack: () => showSection("section-stack"),
+    copyLink: () => void copyLink(),
+    escape: () => isFiltered(address) && clearFilter(),
+  });
+
+  return {
+    address,
+    update,
+    summary,
+    summaryProblem,
+    origins,
+    originIndex,
+    unit,
+    steps,
+    ranks,
+    selected,
+    node: fresh,
+    nodeProblem,
+    calls,
+    notice,
+    select,
+    showOrigin,
+    moveOrigin,
+    move,
+    moveBad,
+    pickBucket,
+    setStep,
+    setRank,
+    copyLink: () => void copyLink(),
+    clearFilter,
+  };
+}
+
+const NONE: Origin[] = [];
+
+function distinct(numbers: readonly number[] | undefined): number[] {
+  return [...new Set(numbers ?? [])].sort((a, b) => a - b);
+}
+
+function startIn(origins: readonly Origin[], summary: Summary | undefined, unit: Unit): string | undefined {
+  const here = (place: { step: number; rank: number }) => place.step === unit.step && place.rank === unit.rank;
+  const origin = origins.find(here);
+  if (origin) return origin.node;
+  return summary?.first_no && here(summary.first_no) ? summary.first_no.node : undefined;
+}
+
+function scanBad(rows: readonly NodeRow[], from: number, delta: 1 | -1): NodeRow | undefined {
+  if (from < 0) return undefined;
+  for (let at = from + delta; at >= 0 && at < rows.length; at += delta) if (isBad(rows[at]?.cls)) return rows[at];
+  return undefined;
+}
+
+function badWithin(classes: Address["filter"]["classes"]): Address["filter"]["classes"] {
+  const both = BAD_CLASSES.filter((cls) => classes.includes(cls));
+  return both.length > 0 ? both : [...BAD_CLASSES];
+}
+
+function showSection(id: string): void {
+  const section = document.getElementById(id);
+  section?.scrollIntoView({ block: "start" });
+  section?.focus({ preventScroll: true });
+}

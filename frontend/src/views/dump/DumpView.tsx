@@ -1,0 +1,186 @@
+import { CloseButton, TextInput } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { useJob } from "../../api/jobs";
+import { useDump } from "../../api/queries";
+import type { Dump } from "../../api/types";
+import { formatMoment } from "../../base/moments";
+import { formatBytes, formatCount } from "../../base/numbers";
+import { CopyButton } from "../../widgets/CopyButton";
+import { Header } from "../../widgets/Header";
+import { HelpOverlay } from "../../widgets/HelpOverlay";
+import { Icon } from "../../widgets/Icon";
+import { JobBar } from "../../widgets/JobBar";
+import { Notes, ProblemList } from "../../widgets/Problems";
+import { useAddress } from "../../widgets/place";
+import { Boundary, Failure, Loading } from "../../widgets/States";
+import { TreeView } from "../../widgets/TreeView";
+import { UnitPicker } from "../../widgets/UnitPicker";
+import { useDebounced } from "../../widgets/useDebounced";
+import { useKeys } from "../../widgets/useKeys";
+import { useTree } from "../../widgets/useTree";
+import classes from "./DumpView.module.css";
+import { NodeList } from "./NodeList";
+import { NodePanel } from "./NodePanel";
+
+/** One dump: what it holds, its tree, its calls, one call in full. */
+export function DumpView({ id }: { id: string }) {
+  const { t } = useTranslation();
+  const client = useQueryClient();
+  const { data: dump, error, refetch } = useDump(id);
+  const job = useJob(dump?.status === "pending" ? dump.job : null, () => {
+    void client.invalidateQueries({ queryKey: ["dumps"] });
+  });
+  useEffect(() => {
+    if (dump) document.title = `${dump.name} · dumpscope`;
+    return () => {
+      document.title = "dumpscope";
+    };
+  }, [dump]);
+  if (dump?.status === "ready") return <Ready dump={dump} />;
+  return (
+    <>
+      <Header>{dump && <h1 className={classes.name}>{dump.name}</h1>}</Header>
+      <main id="main" className={classes.waiting}>
+        {error && <Failure problem={error} onRetry={() => void refetch()} />}
+        {!dump && !error && <Loading />}
+        {dump?.status === "pending" && (
+          <section className="panel">
+            <JobBar job={job} label={t("dump.reading")} />
+          </section>
+        )}
+        {dump?.status === "failed" && <Failure title={t("dump.failed")} problem={dump.error} />}
+        {dump && dump.problems.length > 0 && <ProblemList problems={dump.problems} />}
+      </main>
+    </>
+  );
+}
+
+function Ready({ dump }: { dump: Dump }) {
+  const { t } = useTranslation();
+  const [address, update] = useAddress();
+  const [help, setHelp] = useState(false);
+  const step = address.step ?? dump.steps[0] ?? 0;
+  const rank = address.rank ?? dump.ranks[0] ?? 0;
+  const unit = useMemo(() => ({ step, rank }), [step, rank]);
+  const selected = address.node;
+  const tree = useTree("dumps", dump.id, unit, selected, "");
+  const [text, setText] = useState(address.query);
+  const query = useDebounced(text.trim(), 250);
+  const select = (name: string, replace = false) => update({ step, rank, node: name }, replace);
+
+  useEffect(() => update({ query }, true), [query, update]);
+  const cycle = (values: readonly number[], value: number, delta: number, key: "step" | "rank") => {
+    const next = values[values.indexOf(value) + delta];
+    if (next !== undefined) update({ [key]: next });
+  };
+  useKeys({
+    help: () => setHelp(true),
+    search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
+    previousRank: () => cycle(dump.ranks, rank, -1, "rank"),
+    nextRank: () => cycle(dump.ranks, rank, 1, "rank"),
+    previousStep: () => cycle(dump.steps, step, -1, "step"),
+    nextStep: () => cycle(dump.steps, step, 1, "step"),
+    escape: () => setText(""),
+  });
+
+  return (
+    <div className={classes.screen}>
+      <Header>
+        <h1 className={classes.name} title={dump.name}>
+          <bdi>{dump.name}</bdi>
+        </h1>
+        <span className={classes.space} />
+        <UnitPicker
+          step={step}
+          rank={rank}
+          steps={dump.steps}
+          ranks={dump.ranks}
+          onStep={(next) => update({ step: next })}
+          onRank={(next) => update({ rank: next })}
+        />
+      </Header>
+      <main id="main" className={classes.main} tabIndex={-1}>
+        <Facts dump={dump} />
+        <div className={classes.panels}>
+          <section className={`panel ${classes.panel}`} aria-label={t("tree.title")}>
+            <Boundary title={t("app.crashed")}>
+              <TreeView tree={tree} selected={selected} onSelect={select} verdicts={false} label={t("tree.title")} />
+            </Boundary>
+          </section>
+          <section className={`panel ${classes.panel}`} aria-label={t("dump.calls")}>
+            <div className={classes.head}>
+              <TextInput
+                type="search"
+                aria-label={t("tree.search")}
+                placeholder={`${t("tree.search")}  /`}
+                leftSection={<Icon name="search" size={12} />}
+                rightSection={text && <CloseButton size="xs" aria-label={t("app.clear")} onClick={() => setText("")} />}
+                value={text}
+                onChange={(event) => setText(event.currentTarget.value)}
+                data-search
+              />
+            </div>
+            <NodeList id={dump.id} unit={unit} query={query} selected={selected} onSelect={select} />
+          </section>
+          <section className={`panel ${classes.panel}`} aria-label={t("evidence.title")}>
+            <Boundary title={t("app.crashed")} resetKey={selected ?? ""}>
+              <NodePanel id={dump.id} unit={unit} name={selected} onSelect={select} />
+            </Boundary>
+          </section>
+        </div>
+      </main>
+      <HelpOverlay opened={help} onClose={() => setHelp(false)} />
+    </div>
+  );
+}
+
+function Facts({ dump }: { dump: Dump }) {
+  const { t, i18n } = useTranslation();
+  const facts: [keyof typeof labels, string][] = [
+    ["framework", dump.framework ?? ""],
+    ["task", dump.task ?? ""],
+    ["level", dump.level ?? ""],
+    ["summary", dump.summary ?? ""],
+    ["nodes", formatCount(dump.nodes)],
+    ["items", formatCount(dump.items)],
+    ["size", formatBytes(dump.bytes)],
+    ["created", formatMoment(dump.created, i18n.language)],
+  ];
+  const labels = {
+    framework: t("dump.facts.framework"),
+    task: t("dump.facts.task"),
+    level: t("dump.facts.level"),
+    summary: t("dump.facts.summary"),
+    nodes: t("dump.facts.nodes"),
+    items: t("dump.facts.items"),
+    size: t("dump.facts.size"),
+    created: t("dump.facts.created"),
+  };
+  return (
+    <section className={`panel ${classes.facts}`} data-testid="facts">
+      <dl>
+        {facts
+          .filter(([, value]) => value !== "")
+          .map(([key, value]) => (
+            <div key={key}>
+              <dt>{labels[key]}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+      </dl>
+      <div className={classes.path}>
+        <span className="mono dim" title={dump.path}>
+          {dump.path}
+        </span>
+        <CopyButton text={dump.path} label={t("app.copy")} />
+        {dump.problems.length > 0 && (
+          <Notes label={t("comparison.problemsCount", { count: dump.problems.length })}>
+            <ProblemList problems={dump.problems} />
+          </Notes>
+        )}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,90 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type KeyboardEvent, useEffect, useRef } from "react";
+import { useTranslation } from "react-i18next";
+import { type Unit, useDumpNodes } from "../../api/queries";
+import { MiddleName } from "../../widgets/MiddleName";
+import { Empty, Failure, Loading } from "../../widgets/States";
+import classes from "./DumpView.module.css";
+
+const ROW = 24;
+
+interface NodeListProps {
+  id: string;
+  unit: Unit;
+  query: string;
+  selected: string | null;
+  onSelect: (name: string, replace?: boolean) => void;
+}
+
+/** Nodes in call order, page by page. */
+export function NodeList({ id, unit, query, selected, onSelect }: NodeListProps) {
+  const { t } = useTranslation();
+  const box = useRef<HTMLDivElement>(null);
+  const nodes = useDumpNodes(id, unit, query);
+  const rows = nodes.data?.pages.flatMap((page) => page.items) ?? [];
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW,
+    overscan: 12,
+  });
+  const shown = virtual.getVirtualItems();
+  const last = shown.at(-1)?.index ?? 0;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is visible decides what is fetched
+  useEffect(() => {
+    if (rows.length > 0 && last >= rows.length - 30 && nodes.hasNextPage && !nodes.isFetching)
+      void nodes.fetchNextPage();
+  }, [last, rows.length]);
+
+  const press = (event: KeyboardEvent) => {
+    const delta = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (delta === 0) return;
+    event.preventDefault();
+    const at = rows.findIndex((row) => row.name === selected);
+    const next = rows[at + delta];
+    if (!next) return;
+    onSelect(next.name, true);
+    virtual.scrollToIndex(at + delta, { align: "auto" });
+  };
+
+  if (nodes.error) return <Failure problem={nodes.error} onRetry={() => void nodes.refetch()} />;
+  if (nodes.isPending) return <Loading />;
+  if (rows.length === 0) return <Empty>{query ? t("home.nothingFound", { query }) : t("tree.empty")}</Empty>;
+  return (
+    <div
+      ref={box}
+      className={classes.list}
+      role="listbox"
+      tabIndex={0}
+      aria-label={t("dump.calls")}
+      onKeyDown={press}
+      data-testid="nodes"
+    >
+      <div style={{ height: virtual.getTotalSize(), position: "relative" }} role="none">
+        {shown.map((item) => {
+          const row = rows[item.index];
+          if (!row) return null;
+          return (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the list, which holds the focus
+            <div
+              key={row.ordinal}
+              role="option"
+              tabIndex={-1}
+              aria-selected={row.name === selected}
+              className={classes.row}
+              style={{ transform: `translateY(${item.start}px)` }}
+              onClick={() => onSelect(row.name)}
+              data-name={row.name}
+            >
+              <span className={classes.order}>{row.order}</span>
+              <span>
+                <MiddleName name={row.name} tail={24} />
+              </span>
+              <span className="dim">{row.kind}</span>
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,45 @@
+import { useTranslation } from "react-i18next";
+import { type Unit, useDumpNode } from "../../api/queries";
+import { CopyButton } from "../../widgets/CopyButton";
+import { LeafTable } from "../../widgets/IoTable";
+import { MiddleName } from "../../widgets/MiddleName";
+import { Stack } from "../../widgets/Stack";
+import { Empty, Failure, Loading } from "../../widgets/States";
+import classes from "./DumpView.module.css";
+
+interface NodePanelProps {
+  id: string;
+  unit: Unit;
+  name: string | null;
+  onSelect: (name: string) => void;
+}
+
+export function NodePanel({ id, unit, name, onSelect }: NodePanelProps) {
+  const { t } = useTranslation();
+  const node = useDumpNode(id, unit, name);
+  if (!name) return <Empty>{t("dump.noNode")}</Empty>;
+  if (node.error) return <Failure problem={node.error} onRetry={() => void node.refetch()} />;
+  if (!node.data) return <Loading />;
+  const { data } = node;
+  return (
+    <div className={classes.detail} data-testid="node">
+      <div className={classes.title}>
+        <h2 data-testid="selected-name">
+          <MiddleName name={data.name} tail={30} />
+        </h2>
+        <CopyButton text={data.name} label={t("evidence.copyName")} />
+      </div>
+      <div className={classes.links}>
+        {[...data.path, ...data.siblings].map((other) => (
+          <button key={other} type="button" className="plain mono" onClick={() => onSelect(other)}>
+            {other}
+          </button>
+        ))}
+      </div>
+      <h3>{t("evidence.io")}</h3>
+      <LeafTable items={data.items} />
+      <h3>{t("evidence.stack")}</h3>
+      <Stack label={t("evidence.stack")} frames={data.stack} missing={t("evidence.stackNone")} />
+    </div>
+  );
+}

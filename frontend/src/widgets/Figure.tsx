@@ -1,0 +1,118 @@
+/** A figure from the server, drawn in the colours of the page, with its text alternative below. */
+import { useMantineColorScheme } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { loadPlotly } from "../api/plotly";
+import type { FigureReply } from "../api/types";
+import classes from "./Figure.module.css";
+import { Failure } from "./States";
+
+const CONFIG = {
+  responsive: true,
+  displaylogo: false,
+  modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+  showTips: false,
+};
+
+interface FigureProps {
+  reply: FigureReply;
+  label: string;
+  onPick?: (node: string) => void;
+}
+
+export function Figure({ reply, label, onPick }: FigureProps) {
+  return (
+    <figure className={classes.figure} data-testid="figure">
+      {reply.figure && <Plot figure={reply.figure} label={`${label}. ${reply.text}`} onPick={onPick} />}
+      {reply.missing && <p className={classes.missing}>{reply.missing}</p>}
+      {reply.text && <figcaption className={classes.text}>{reply.text}</figcaption>}
+    </figure>
+  );
+}
+
+interface PlotProps {
+  figure: NonNullable<FigureReply["figure"]>;
+  label: string;
+  onPick: FigureProps["onPick"];
+}
+
+function Plot({ figure, label, onPick }: PlotProps) {
+  const { t } = useTranslation();
+  const box = useRef<HTMLDivElement>(null);
+  const pick = useRef(onPick);
+  pick.current = onPick;
+  const [problem, setProblem] = useState<unknown>(null);
+  const { colorScheme } = useMantineColorScheme();
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: colours are read from the page, which follows the scheme
+  useEffect(() => {
+    const element = box.current;
+    let gone = false;
+    loadPlotly()
+      .then(async (plotly) => {
+        if (gone || !element) return;
+        await plotly.react(element, figure.data, themed(figure.layout ?? {}), CONFIG);
+        setProblem(null);
+        listen(element, (node) => pick.current?.(node));
+      })
+      .catch((reason: unknown) => {
+        if (!gone) setProblem(reason);
+      });
+    return () => {
+      gone = true;
+    };
+  }, [figure, colorScheme]);
+
+  useEffect(() => {
+    const element = box.current;
+    return () => {
+      if (element) window.Plotly?.purge(element);
+    };
+  }, []);
+
+  return (
+    <>
+      <div ref={box} className={classes.plot} hidden={problem !== null} role="img" aria-label={label} />
+      {problem !== null && <Failure title={t("evidence.plotFailed")} problem={problem} />}
+    </>
+  );
+}
+
+interface PlotlyElement extends HTMLDivElement {
+  on?: (event: string, handler: (event: { points?: { customdata?: unknown }[] }) => void) => void;
+  removeAllListeners?: (event: string) => void;
+}
+
+/** Points that carry a node's name (as text or first of a list) select it when clicked. */
+function listen(element: PlotlyElement, choose: (node: string) => void): void {
+  element.removeAllListeners?.("plotly_click");
+  element.on?.("plotly_click", ({ points }) => {
+    const data = points?.[0]?.customdata;
+    const name = Array.isArray(data) ? data[0] : data;
+    if (typeof name === "string" && name) choose(name);
+  });
+}
+
+function themed(layout: Record<string, unknown>): Record<string, unknown> {
+  const style = getComputedStyle(document.documentElement);
+  const ink = style.getPropertyValue("--ink").trim();
+  const line = style.getPropertyValue("--line").trim();
+  const result: Record<string, unknown> = {
+    ...layout,
+    autosize: true,
+    height: undefined,
+    width: undefined,
+    title: undefined,
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { ...(layout.font as object), color: ink, size: 11 },
+    margin: { l: 54, r: 12, t: 10, b: 40, ...(layout.margin as object) },
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", ...(layout.legend as object) },
+    hoverlabel: { font: { size: 11 } },
+  };
+  for (const [key, value] of Object.entries(layout)) {
+    if (!/^[xy]axis\d*$/.test(key)) continue;
+    result[key] = { ...(value as object), gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
+  }
+  return result;
+}

@@ -1,0 +1,51 @@
+import { Kbd, Modal, Table } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+import { KEY_HELP } from "../base/keys";
+import { CLASSES } from "../base/verdicts";
+import { ClassMark } from "./Mark";
+
+/** Every key and every class, in words. */
+export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+  const { t } = useTranslation();
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={t("keys.title")}
+      size="lg"
+      closeButtonProps={{ "aria-label": t("app.close") }}
+    >
+      <p className="dim">{t("keys.hint")}</p>
+      <div style={{ display: "grid", gridTemplateColumns: "repeat(auto-fit, minmax(260px, 1fr))", gap: 16 }}>
+        <Table verticalSpacing={3} withRowBorders={false} data-testid="keys">
+          <Table.Tbody>
+            {KEY_HELP.map(([keys, text]) => (
+              <Table.Tr key={keys}>
+                <Table.Td style={{ whiteSpace: "nowrap" }}>
+                  {keys.split(" ").map((key) => (
+                    <Kbd key={key} size="xs" mr={3}>
+                      {key}
+                    </Kbd>
+                  ))}
+                </Table.Td>
+                <Table.Td>{t(text as "keys.node")}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+        <Table verticalSpacing={3} withRowBorders={false}>
+          <Table.Tbody>
+            {CLASSES.map((cls) => (
+              <Table.Tr key={cls}>
+                <Table.Td>
+                  <ClassMark cls={cls} words />
+                </Table.Td>
+                <Table.Td className="dim">{t(`classHelp.${cls}`)}</Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </div>
+    </Modal>
+  );
+}

@@ -1,0 +1,42 @@
+const PATHS = {
+  chevron: "M6 4l4 4-4 4",
+  left: "M10 3L5 8l5 5",
+  right: "M6 3l5 5-5 5",
+  down: "M4 6l4 4 4-4",
+  copy: "M5.500 5.500V2.500h8v8h-3M2.500 5.500h8v8h-8z",
+  check: "M3 8.500l3.500 3.500L13 4.500",
+  link: "M6.500 9.500l3-3M7 4.500l1.500-1.500a3 3 0 014.500 4.500L11.500 9M9 11.500L7.500 13A3 3 0 013 8.500L4.500 7",
+  search: "M7 12a5 5 0 100-10 5 5 0 000 10zM10.500 10.500L14 14",
+  close: "M4 4l8 8M12 4l-8 8",
+  swap: "M3 5.500h10M10.500 3L13 5.500 10.500 8M13 10.500H3M5.500 8L3 10.500 5.500 13",
+  trash: "M3 4.500h10M6 4.500V3h4v1.500M4.500 4.500l.5 9h6l.5-9",
+  pencil: "M3 13l.7-3L10.500 3.200l2.300 2.300L6 12.300z",
+  upload: "M8 11V3M5 6l3-3 3 3M3 11v2.500h10V11",
+  sun: "M8 5a3 3 0 100 6 3 3 0 000-6zM8 1.500v1.500M8 13v1.500M1.500 8H3M13 8h1.500M3.400 3.400l1 1M11.600 11.600l1 1M3.400 12.600l1-1M11.600 4.400l1-1",
+  moon: "M13 9.500A5.500 5.500 0 016.500 3 5.500 5.500 0 1013 9.500z",
+  help: "M5.800 6a2.200 2.200 0 114 1.300C9 8.200 8 8.500 8 9.800M8 12.200v.1",
+  warning: "M8 2.500L14.500 13.500h-13zM8 6.500v3.500M8 11.800v.1",
+  filter: "M2.500 3.500h11L9.500 8.500V13l-3-1.500v-3z",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+export function Icon({ name, size = 14, turn = 0 }: { name: IconName; size?: number; turn?: number }) {
+  return (
+    <svg
+      width={size}
+      height={size}
+      viewBox="0 0 16 16"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth="1.5"
+      strokeLinecap="round"
+      strokeLinejoin="round"
+      aria-hidden="true"
+      focusable="false"
+      style={turn ? { transform: `rotate(${turn}deg)` } : undefined}
+    >
+      <path d={PATHS[name]} />
+    </svg>
+  );
+}

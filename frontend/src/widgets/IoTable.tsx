@@ -1,0 +1,257 @@
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { usePair } from "../api/queries";
+import type { Leaf, Pair } from "../api/types";
+import { describeType, describeValue, differing, hasStatistics, STATISTICS } from "../base/leaves";
+import { ABSENT, exactReal, formatReal } from "../base/numbers";
+import classes from "./IoTable.module.css";
+import { VerdictMark } from "./Mark";
+
+const FIRST_ROWS = 6;
+
+interface IoTableProps {
+  comparison: string;
+  items: readonly Pair[];
+}
+
+/** Two rows per tensor, target above golden; what differs is shaded; metrics unfold below. */
+export function IoTable({ comparison, items }: IoTableProps) {
+  const { t } = useTranslation();
+  const [all, setAll] = useState(false);
+  const [open, setOpen] = useState<number | null>(null);
+  const shown = all ? items : items.slice(0, FIRST_ROWS);
+  return (
+    <div className={classes.scroll}>
+      <table className={classes.table} data-testid="io">
+        <thead>
+          <tr>
+            <th scope="col">{t("evidence.item")}</th>
+            <th scope="col">
+              <span className="sr">{t("evidence.side")}</span>
+            </th>
+            {["Max", "Min", "Mean", "Norm"].map((name) => (
+              <th scope="col" className="num" key={name}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {shown.map((pair) => (
+          <PairRows
+            key={pair.id}
+            pair={pair}
+            open={open === pair.id}
+            onToggle={() => setOpen(open === pair.id ? null : pair.id)}
+            comparison={comparison}
+          />
+        ))}
+      </table>
+      {items.length > FIRST_ROWS && (
+        <button type="button" className={`plain ${classes.all}`} onClick={() => setAll(!all)}>
+          {all ? t("evidence.showLess") : t("evidence.showAll", { count: items.length })}
+        </button>
+      )}
+    </div>
+  );
+}
+
+interface PairRowsProps {
+  comparison: string;
+  pair: Pair;
+  open: boolean;
+  onToggle: () => void;
+}
+
+function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
+  const { t, i18n } = useTranslation();
+  const { target_leaf: target, golden_leaf: golden } = pair;
+  const leaf = target ?? golden;
+  const name = leafLabel(pair, i18n.exists(`roles.${pair.role}`) ? t(`roles.${pair.role as "input"}`) : pair.role);
+  const differs = differing(target, golden);
+  const types = [describeType(target), describeType(golden)];
+  const typesDiffer = target !== null && golden !== null && types[0] !== types[1];
+  const full = pair.target ?? pair.golden ?? leaf?.name ?? name;
+  return (
+    <tbody className={classes.pair} data-verdict={pair.verdict} data-name={full}>
+      <tr>
+        <th scope="rowgroup" rowSpan={2} className={classes.item}>
+          <button
+            type="button"
+            className="plain"
+            aria-expanded={open}
+            aria-label={t("evidence.expand", { name: full })}
+            onClick={onToggle}
+            title={full}
+          >
+            <span className={classes.label}>
+              <span className={classes.turn}>{open ? "▾" : "▸"}</span> <span>{name}</span>{" "}
+              <VerdictMark verdict={pair.verdict} />
+            </span>
+            <span className={classes.type} data-differs={typesDiffer || undefined}>
+              {typesDiffer ? `${types[0]} ≠ ${types[1]}` : types[0] || types[1]}
+            </span>
+          </button>
+        </th>
+        <SideCells side={t("comparison.target")} leaf={target} other={golden} differs={differs} />
+      </tr>
+      <tr>
+        <SideCells side={t("comparison.golden")} leaf={golden} other={target} differs={differs} />
+      </tr>
+      {open && (
+        <tr>
+          <td colSpan={6} className={classes.detail}>
+            <Metrics comparison={comparison} pair={pair} />
+          </td>
+        </tr>
+      )}
+    </tbody>
+  );
+}
+
+function leafLabel(pair: Pair, role: string): string {
+  const path = (pair.target_leaf ?? pair.golden_leaf)?.path ?? "";
+  return path ? `${role} ${path}` : role;
+}
+
+interface SideCellsProps {
+  side: string;
+  leaf: Leaf | null;
+  other: Leaf | null;
+  differs: Set<string>;
+}
+
+function SideCells({ side, leaf, other, differs }: SideCellsProps) {
+  const label = (
+    <td className={classes.side} title={side}>
+      {side}
+    </td>
+  );
+  if (!leaf) {
+    return (
+      <>
+        {label}
+        <td colSpan={4} className={classes.absent}>
+          {ABSENT}
+        </td>
+      </>
+    );
+  }
+  if (!hasStatistics(leaf) && !hasStatistics(other)) {
+    const text = leaf.md5 ?? (leaf.shape && leaf.value == null ? ABSENT : describeValue(leaf.value));
+    const different = other !== null && (leaf.md5 ? leaf.md5 !== other.md5 : text !== describeValue(other.value));
+    return (
+      <>
+        {label}
+        <td
+          colSpan={4}
+          className={classes.value}
+          data-differs={(different && other.shape === leaf.shape) || different || undefined}
+        >
+          <span className={classes.valueText} title={text}>
+            {text}
+          </span>
+        </td>
+      </>
+    );
+  }
+  return (
+    <>
+      {label}
+      {STATISTICS.map((name) => (
+        <td
+          key={name}
+          className={`num ${classes.number}`}
+          data-differs={differs.has(name) || undefined}
+          title={exactReal(leaf[name])}
+        >
+          {formatReal(leaf[name])}
+        </td>
+      ))}
+    </>
+  );
+}
+
+function Metrics({ comparison, pair }: { comparison: string; pair: Pair }) {
+  const { t } = useTranslation();
+  const detail = usePair(comparison, pair.id).data?.detail;
+  return (
+    <>
+      {pair.message && <p className={classes.message}>{pair.message}</p>}
+      <p className={classes.message}>
+        {t("evidence.reached")}: <VerdictMark verdict={pair.verdict} />{" "}
+        <span className="dim">{t("evidence.rule", { rule: pair.rule })}</span>
+      </p>
+      {detail?.worst_index && (
+        <p className={classes.message}>
+          {t("evidence.worst", {
+            index: detail.worst_index.join(", "),
+            target: formatReal(detail.worst_target),
+            golden: formatReal(detail.worst_golden),
+          })}
+        </p>
+      )}
+      <dl className={classes.metrics}>
+        {Object.entries(pair.metrics).map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="num" title={exactReal(value)}>
+              {formatReal(value)}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </>
+  );
+}
+
+/** Items of one dump: the same columns with one side. */
+export function LeafTable({ items }: { items: readonly Leaf[] }) {
+  const { t, i18n } = useTranslation();
+  const [all, setAll] = useState(false);
+  const shown = all ? items : items.slice(0, 40);
+  return (
+    <div className={classes.scroll}>
+      <table className={classes.table} data-testid="leaves">
+        <thead>
+          <tr>
+            <th scope="col">{t("evidence.item")}</th>
+            {["Max", "Min", "Mean", "Norm"].map((name) => (
+              <th scope="col" className="num" key={name}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        {shown.map((leaf, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: items never move and damaged dumps repeat names
+          <tbody key={index} className={classes.pair}>
+            <tr>
+              <th scope="row" className={classes.item} title={leaf.name}>
+                <span>
+                  {i18n.exists(`roles.${leaf.role}`) ? t(`roles.${leaf.role as "input"}`) : leaf.role} {leaf.path}
+                </span>
+                <span className={classes.type}>{describeType(leaf)}</span>
+              </th>
+              {hasStatistics(leaf) ? (
+                STATISTICS.map((name) => (
+                  <td key={name} className={`num ${classes.number}`} title={exactReal(leaf[name])}>
+                    {formatReal(leaf[name])}
+                  </td>
+                ))
+              ) : (
+                <td colSpan={4} className={classes.value}>
+                  <span className={classes.valueText}>{leaf.md5 ?? describeValue(leaf.value)}</span>
+                </td>
+              )}
+            </tr>
+          </tbody>
+        ))}
+      </table>
+      {items.length > 40 && (
+        <button type="button" className={`plain ${classes.all}`} onClick={() => setAll(!all)}>
+          {all ? t("evidence.showLess") : t("evidence.showAll", { count: items.length })}
+        </button>
+      )}
+    </div>
+  );
+}

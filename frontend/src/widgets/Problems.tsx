@@ -1,0 +1,37 @@
+import { Popover } from "@mantine/core";
+import type { ReactNode } from "react";
+import type { Problem } from "../api/types";
+import { Icon } from "./Icon";
+import classes from "./Problems.module.css";
+
+/** A count that opens to the list it counts. */
+export function Notes({ label, warn = true, children }: { label: string; warn?: boolean; children: ReactNode }) {
+  return (
+    <Popover position="bottom-start" shadow="md" width={520} withinPortal trapFocus={false}>
+      <Popover.Target>
+        <button type="button" className={`plain ${classes.button}`} data-warn={warn || undefined}>
+          {warn && <Icon name="warning" size={12} />}
+          {label}
+        </button>
+      </Popover.Target>
+      <Popover.Dropdown className={classes.list}>{children}</Popover.Dropdown>
+    </Popover>
+  );
+}
+
+const SHOWN = 200;
+
+export function ProblemList({ problems }: { problems: readonly Problem[] }) {
+  return (
+    <ul className={classes.problems} data-testid="problems">
+      {problems.slice(0, SHOWN).map((problem, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the list never changes order
+        <li key={index}>
+          <span className={classes.kind}>{problem.kind}</span> {problem.message}
+          {problem.loc && <div className={`${classes.loc} mono`}>{problem.loc}</div>}
+        </li>
+      ))}
+      {problems.length > SHOWN && <li className="dim">… {problems.length - SHOWN}</li>}
+    </ul>
+  );
+}

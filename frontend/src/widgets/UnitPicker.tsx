@@ -1,0 +1,64 @@
+import { Select } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+import classes from "./UnitPicker.module.css";
+
+interface PickerProps {
+  label: string;
+  value: number | null;
+  values: readonly number[];
+  /** Numbers that hold an origin or a No, marked in the list. */
+  bad?: ReadonlySet<number>;
+  onChange: (value: number) => void;
+  testId: string;
+}
+
+function Picker({ label, value, values, bad, onChange, testId }: PickerProps) {
+  if (values.length <= 1) {
+    return (
+      <span className={classes.single} data-testid={testId}>
+        <span className="dim">{label}</span> {value ?? "—"}
+      </span>
+    );
+  }
+  return (
+    <span className={classes.pick}>
+      <span className="dim">{label}</span>
+      <Select
+        aria-label={label}
+        data-testid={testId}
+        size="xs"
+        w={72}
+        allowDeselect={false}
+        searchable={values.length > 8}
+        data={values.map((number) => ({
+          value: String(number),
+          label: bad?.has(number) ? `${number} ✖` : String(number),
+        }))}
+        value={value === null ? null : String(value)}
+        onChange={(text) => text !== null && onChange(Number(text))}
+        comboboxProps={{ width: 110, position: "bottom-start" }}
+      />
+    </span>
+  );
+}
+
+interface UnitPickerProps {
+  step: number | null;
+  rank: number | null;
+  steps: readonly number[];
+  ranks: readonly number[];
+  badSteps?: ReadonlySet<number>;
+  badRanks?: ReadonlySet<number>;
+  onStep: (step: number) => void;
+  onRank: (rank: number) => void;
+}
+
+export function UnitPicker({ step, rank, steps, ranks, badSteps, badRanks, onStep, onRank }: UnitPickerProps) {
+  const { t } = useTranslation();
+  return (
+    <>
+      <Picker label={t("unit.step")} value={step} values={steps} bad={badSteps} onChange={onStep} testId="step" />
+      <Picker label={t("unit.rank")} value={rank} values={ranks} bad={badRanks} onChange={onRank} testId="rank" />
+    </>
+  );
+}

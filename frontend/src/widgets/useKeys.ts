@@ -1,0 +1,26 @@
+import { useEffect, useRef } from "react";
+import { type Action, isTyping, keyAction } from "../base/keys";
+
+/** Calls the handler of a pressed key, unless text is being typed or a dialog is open. */
+export function useKeys(handlers: Partial<Record<Action, () => void>>): void {
+  const latest = useRef(handlers);
+  latest.current = handlers;
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.defaultPrevented) return;
+      const target = event.target instanceof HTMLElement ? event.target : null;
+      if (event.key === "Escape" && target && isTyping(target)) {
+        target.blur();
+        return;
+      }
+      const action = keyAction(event, isTyping(target));
+      if (!action || document.querySelector("[role=dialog][aria-modal=true]")) return;
+      const handler = latest.current[action];
+      if (!handler) return;
+      event.preventDefault();
+      handler();
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, []);
+}
