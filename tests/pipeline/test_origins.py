@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.comparing import compare
-from dumpscope.domain.facts import Class, Verdict
+from dumpscope.domain.facts import Class, Method, Verdict
 from dumpscope.domain.options import Options
+from pipeline.comparing import compare
 
 FAULTS = [
     ("target_fault", "golden", 0, "Functional.softmax.1.forward", "computation"),
@@ -101,8 +101,6 @@ def test_other_precision_is_said_and_no_item_is_no(dumps: Path) -> None:
 
 
 def test_a_renamed_module_is_matched_and_labelled(dumps: Path) -> None:
-    from dumpscope.domain.facts import Method
-
     answer, units = compare(dumps / "target_renamed", dumps / "golden")
     assert answer.counts.unmatched_target == answer.counts.unmatched_golden == 0
     assert sorted(set(units[0].pairs.method.tolist())) == [Method.EXACT, Method.RENAMED]
