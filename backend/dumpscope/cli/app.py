@@ -19,6 +19,8 @@ DIVERGED: Final = 1
 BAD_INPUT: Final = 2
 INCOMPLETE: Final = 3
 INTERRUPTED: Final = 130
+UNREAD: Final = 141
+"""The reader of a pipe has gone, as a shell counts it."""
 
 _LISTS: Final = {"--step": re.compile(r"-?\d+"), "--rank": re.compile(r"-?\d+"), "--root": re.compile(r"[^-].*")}
 """Options that take several values in a row, and what such a value looks like."""
@@ -199,9 +201,9 @@ def status(arguments: list[str]) -> int:
         return _say(str(error), BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
         return _say("interrupted", INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output has gone: nobody is left to tell
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FINE
+    except (BrokenPipeError, SystemExit):  # the reader of our output has gone: nobody is left to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
+        return UNREAD
     except OSError as error:
         return _say(f"{error.filename or ''}: {error.strerror or error}".removeprefix(": "), BAD_INPUT)
     except Exception as error:
@@ -214,6 +216,8 @@ def status(arguments: list[str]) -> int:
             f"internal error: {type(error).__name__}: {error} (DUMPSCOPE_DEBUG=1 shows where; please report it)",
             BAD_INPUT,
         )
+    if answer == INTERRUPTED:
+        return _say("interrupted", INTERRUPTED)
     return answer if isinstance(answer, int) else FINE
 
 

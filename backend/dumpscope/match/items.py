@@ -51,7 +51,8 @@ def find_items(dump: RankDump, names: set[str]) -> dict[str, int]:
 
 def _bounds(dump: RankDump) -> tuple[Int64, Int64]:
     edges = np.searchsorted(dump.items.node, np.arange(len(dump.nodes) + 1))
-    return edges[:-1].astype(np.int64), np.diff(edges).astype(np.int64)
+    # one entry more than nodes: node -1, "no node", then reads an empty range even where there is no node at all
+    return np.append(edges[:-1], 0).astype(np.int64), np.append(np.diff(edges), 0).astype(np.int64)
 
 
 def _keys(target: Items, golden: Items) -> tuple[Int64, Int64]:

@@ -118,6 +118,7 @@ def _alone(pair: RankPair, options: Options, jobs: int, progress: Progress) -> U
                 golden = other.result()
         else:
             target, golden = read_rank(pair.target), read_rank(pair.golden)
+        _require_nodes(target, golden)
         progress(0.5, "both sides read")
         return compare_rank(
             target,
@@ -135,9 +136,18 @@ def _alone(pair: RankPair, options: Options, jobs: int, progress: Progress) -> U
 def _compare(pair: RankPair, options: Options, threads: int) -> Unit | Problem:
     try:
         target, golden = read_rank(pair.target), read_rank(pair.golden)
+        _require_nodes(target, golden)
         return compare_rank(target, golden, step=pair.step, rank=pair.rank, options=options, threads=threads)
     except UnreadableError as error:
         return _lost(pair, error)
+
+
+def _require_nodes(*dumps: RankDump) -> None:
+    """Raise UnreadableError for a rank without a single node: against it, everything would be an extra call."""
+    for dump in dumps:
+        if not len(dump.nodes):
+            why = dump.problems[0].message if dump.problems else "It holds no node."
+            raise UnreadableError(f"nothing was recorded: {why}", where=dump.ref.dump_json)
 
 
 def _lost(pair: RankPair, error: DumpscopeError) -> Problem:

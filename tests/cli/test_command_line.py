@@ -1,0 +1,357 @@
+"""What a shell sees: exit statuses, strict JSON, one line per error, files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from dumpscope.cli.app import spread, status
+from dumpscope.cli.printing import safe
+from dumpscope.export.document import document
+from dumpscope.pipeline.local import Outcome
+
+
+def dumpscope(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "dumpscope", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "NO_COLOR": "1", **environment},
+    )
+
+
+def strict(text: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
+    return found
+
+
+def damaged(dumps: Path, folder: Path, name: str) -> Path:
+    """A copy of a dump that may be written to."""
+    copy = folder / name
+    shutil.copytree(dumps / name / "step0", copy / "step0", copy_function=shutil.copyfile)
+    for path in [copy, *copy.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return copy
+
+
+def test_a_fault_is_named_first_and_the_exit_status_is_1(dumps: Path) -> None:
+    result = dumpscope("compare", dumps / "target_fault", dumps / "golden")
+    assert result.returncode == 1
+    first = result.stdout.splitlines()[0]
+    assert "Functional.softmax.1.forward" in first
+    assert "models.py:14" in result.stdout
+    assert "what to do" in result.stdout
+    assert "first No: Functional.softmax.1.forward.output.0" in result.stdout
+
+
+def test_a_healthy_pair_exits_with_0(dumps: Path) -> None:
+    result = dumpscope("compare", dumps / "golden", dumps / "golden", "--step", 0)
+    assert result.returncode == 0
+    assert result.stdout.startswith("No divergence")
+
+
+def test_json_is_one_strict_document_and_nothing_else(dumps: Path) -> None:
+    result = dumpscope("compare", dumps / "target_nan", dumps / "golden", "--json", "--pairs", "--step", 0)
+    assert result.returncode == 1
+    found = strict(result.stdout)
+    assert found["schema"] == 1
+    assert found["mode"] == "tensor"
+    pairs = found["pairs"]
+    assert isinstance(pairs, list)
+    assert len(pairs) == found["counts"]["items"]  # type: ignore[index]
+    assert "inf" in json.dumps(pairs)
+
+
+def test_fail_on_never_reports_and_passes(dumps: Path) -> None:
+    assert dumpscope("compare", dumps / "stat_fault", dumps / "stat_golden", "--fail-on", "never").returncode == 0
+
+
+def test_a_warning_fails_only_where_it_is_asked_to(dumps: Path) -> None:
+    quiet = dumpscope("compare", dumps / "target_renamed", dumps / "golden", "--step", 0, "--json")
+    assert quiet.returncode == 0, quiet.stdout
+    counts = strict(quiet.stdout)["counts"]
+    strict_run = dumpscope("compare", dumps / "target_renamed", dumps / "golden", "--step", 0, "--fail-on", "warning")
+    unmatched = counts["warning"] + counts["unmatched_target"] + counts["unmatched_golden"]  # type: ignore[index]
+    assert strict_run.returncode == (1 if unmatched else 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["compare", "{dumps}/golden"], "golden"),
+        (["compare", "/nowhere/at/all", "{dumps}/golden"], "/nowhere/at/all"),
+        (["compare", "{dumps}/golden", "{dumps}/README.md"], "README.md"),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--format", "docx", "-o", "{out}"], "docx"),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--format", "csv"], "-o DIR"),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--fail-on", "maybe"], "maybe"),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--step", "7"], "step 7"),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--pairs"], "--json"),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--cell-mapping", "/no/file.yaml"], "file.yaml"),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--policy", "no-such-policy"], "no-such-policy"),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--jobs", "many"], "--jobs"),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "-o", "{dumps}/README.md"], "README.md"),
+        (["info", "/nowhere"], "/nowhere"),
+        (["parse", "{dumps}/golden", "Nothing.like.this"], "Nothing.like.this"),
+        (["overflow", "/nowhere"], "/nowhere"),
+        (["frobnicate"], "frobnicate"),
+        (["serve", "--host", "0.0.0.0"], "DUMPSCOPE_TOKEN"),
+        (["serve", "--root", "/no/such/root"], "/no/such/root"),
+        (["serve", "--port", "99999"], "65535"),
+    ],
+)
+def test_bad_usage_is_one_clear_line_and_exit_status_2(
+    dumps: Path,
+    tmp_path: Path,
+    arguments: list[str],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("DUMPSCOPE_TOKEN", "")
+    monkeypatch.setenv("DUMPSCOPE_DATA_DIR", str(tmp_path))
+    assert status([word.format(dumps=dumps, out=tmp_path / "out") for word in arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("dumpscope: ")
+    assert printed.err.count("\n") == 1
+    assert says in printed.err
+
+
+def test_a_refused_command_ends_its_process_with_2_and_no_traceback() -> None:
+    result = dumpscope("compare", "/nowhere/at/all", "/nor/here")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.splitlines() == [result.stderr.strip()]
+    assert "/nowhere/at/all" in result.stderr
+
+
+def test_an_unreadable_tensor_is_listed_and_exits_with_3(dumps: Path, tmp_path: Path) -> None:
+    copy = damaged(dumps, tmp_path, "golden")
+    (victim,) = copy.rglob("Functional.gelu.0.forward.output.0.pt")
+    victim.write_bytes(victim.read_bytes()[:100])
+    result = dumpscope("compare", copy, dumps / "golden", "--step", 0, "--json")
+    assert result.returncode == 3
+    found = strict(result.stdout)
+    assert found["counts"]["unreadable"] == 1  # type: ignore[index]
+    assert any("Functional.gelu.0.forward.output.0" in problem["loc"] for problem in found["problems"])  # type: ignore[attr-defined,union-attr]
+
+
+def test_a_truncated_dump_is_compared_as_far_as_it_goes_and_exits_with_3(dumps: Path, tmp_path: Path) -> None:
+    copy = damaged(dumps, tmp_path, "stat_golden")
+    (file,) = copy.rglob("dump.json")
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    result = dumpscope("compare", copy, dumps / "stat_golden", "--json")
+    assert result.returncode == 3
+    found = strict(result.stdout)
+    assert found["counts"]["yes"] > 100  # type: ignore[index]
+    assert any(problem["kind"] == "truncated" for problem in found["problems"])  # type: ignore[attr-defined,index,union-attr]
+
+
+def test_one_unreadable_rank_leaves_the_others(dumps: Path, tmp_path: Path) -> None:
+    copy = damaged(dumps, tmp_path, "dist2_stat_golden")
+    (copy / "step0" / "rank1" / "dump.json").write_bytes(b"\x00\x01")
+    result = dumpscope("compare", copy, dumps / "dist2_stat_golden", "--json")
+    assert result.returncode == 3
+    found = strict(result.stdout)
+    assert found["counts"]["items"] >= 95  # type: ignore[index]
+    assert any("rank1" in problem["loc"] for problem in found["problems"])  # type: ignore[attr-defined,index,union-attr]
+
+
+def test_every_format_is_written_beside_the_database(dumps: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    result = dumpscope(
+        "compare", dumps / "dist2_stat_fault", dumps / "dist2_stat_golden", "-o", out, "--format", "csv,xlsx",
+        "--format", "json,html,ptdbg-csv",
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert {path.name for path in out.iterdir()} == {
+        "compare_result_step0_rank0.csv", "compare_result_step0_rank1.csv", "ptdbg_result_step0_rank0.csv",
+        "ptdbg_result_step0_rank1.csv", "compare_result.xlsx", "export.json", "report.html", "result.db",
+    }  # fmt: skip
+    printed = result.stdout.splitlines()
+    assert printed.index(next(text for text in printed if text.startswith("wrote"))) > 5
+    assert strict((out / "export.json").read_text())["schema"] == 1
+
+
+def test_the_result_database_is_a_servers_own(dumps: Path, tmp_path: Path) -> None:
+    from dumpscope.index.comparisons import list_comparisons, stored_units  # noqa: PLC0415
+    from dumpscope.index.database import Database, sqlite_url  # noqa: PLC0415
+
+    dumpscope("compare", dumps / "stat_fault", dumps / "stat_golden", "-o", tmp_path)
+    database = Database.open(sqlite_url(tmp_path / "result.db"))
+    try:
+        ((_, row),) = list_comparisons(database)
+        assert row.status == "done"
+        assert row.answer is not None
+        assert row.answer.origins[0].node == "Functional.softmax.1.forward"
+        assert [unit.items for unit in stored_units(database, row.id)] == [503]
+    finally:
+        database.close()
+
+
+def test_an_archive_is_opened_like_a_folder(dumps: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "dump.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted((dumps / "stat_fault").rglob("*.json")):
+            archive.write(path, path.relative_to(dumps / "stat_fault"))
+    result = dumpscope("compare", packed, dumps / "stat_golden", "--json")
+    assert result.returncode == 1
+    assert strict(result.stdout)["origins"][0]["node"] == "Functional.softmax.1.forward"  # type: ignore[index]
+
+
+def test_info_says_what_is_in_a_dump(dumps: Path) -> None:
+    found = strict(dumpscope("info", dumps / "golden", "--json").stdout)
+    assert (found["framework"], found["task"], found["level"]) == ("pytorch", "tensor", "mix")
+    assert (found["steps"], found["ranks"]) == ([0, 1], [0])
+    assert found["nodes"] == 326
+    assert found["problems"] == []
+    text = dumpscope("info", dumps / "golden").stdout
+    assert "326 nodes" in text
+    assert "steps 0, 1" in text
+
+
+def test_parse_shows_statistics_and_stack(dumps: Path) -> None:
+    result = dumpscope("parse", dumps / "stat_golden", "Functional.softmax.1.forward")
+    assert result.returncode == 0
+    assert result.stdout.startswith("Functional.softmax.1.forward\n")
+    assert "Functional.softmax.1.forward.output.0  torch.float32 [2, 2, 6, 6]  max " in result.stdout
+    assert "models.py, line 14" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "node", "part"),
+    [
+        ("target_nan", "Functional.gelu.0.forward", "origin"),
+        ("stat_nan", "Functional.gelu.0.forward", "origin"),
+        ("target_nan_mask", "Functional.softmax.1.forward", "origin"),
+    ],
+)
+def test_overflow_names_the_birth_of_a_nan(dumps: Path, name: str, node: str, part: str) -> None:
+    result = dumpscope("overflow", dumps / name, "--json")
+    assert result.returncode == 1
+    (unit,) = strict(result.stdout)["units"]  # type: ignore[misc]
+    assert (unit["first"]["node"], unit["first"]["part"]) == (node, part)
+    assert unit["counts"]["origin"] == 1
+    assert unit["counts"]["propagated"] > 100
+
+
+def test_overflow_leaves_a_legal_mask_alone(dumps: Path) -> None:
+    result = dumpscope("overflow", dumps / "golden")
+    assert result.returncode == 0
+    assert "2 intended" in result.stdout
+
+
+def test_demo_compares_without_serving(tmp_path: Path) -> None:
+    result = dumpscope("demo", "--no-serve", "--data-dir", tmp_path)
+    assert result.returncode == 0
+    assert "Functional.softmax.1.forward" in result.stdout.splitlines()[0]
+
+
+def test_no_arguments_show_the_commands() -> None:
+    result = dumpscope()
+    assert result.returncode == 0
+    for command in ("compare", "info", "overflow", "parse", "serve", "demo"):
+        assert command in result.stdout
+
+
+def test_help_and_the_start_of_compare_load_nothing_heavy(dumps: Path) -> None:
+    code = (
+        "import sys\n"
+        "from dumpscope.cli.app import status\n"
+        f"status(['compare', {str(dumps / 'stat_fault')!r}, {str(dumps / 'stat_golden')!r}])\n"
+        "heavy = {'pandas', 'plotly', 'numba', 'sqlalchemy', 'fastapi', 'torch', 'alembic', 'xlsxwriter'}\n"
+        "sys.exit(','.join(sorted(heavy & set(sys.modules))) or 0)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_ctrl_c_ends_with_one_line_and_130(dumps: Path) -> None:
+    code = (
+        "import sys, os, signal\n"
+        "import dumpscope.pipeline.local as local\n"
+        "def slow(*a, **k): print('ready', file=sys.stderr, flush=True); signal.pause()\n"
+        "local.compare_layouts = slow\n"
+        "from dumpscope.cli import main\n"
+        f"main(['compare', {str(dumps / 'golden')!r}, {str(dumps / 'golden')!r}])\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == "dumpscope: interrupted\n"
+    assert process.returncode == 130
+
+
+def test_a_reader_that_goes_away_is_no_error(dumps: Path) -> None:
+    command = f"{sys.executable} -m dumpscope compare {dumps}/golden {dumps}/golden --json --pairs | head -c 10"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, check=False)
+    assert result.stdout == '{"schema":'
+    assert "Traceback" not in result.stderr
+    assert "BrokenPipe" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        (["compare", "a", "b", "--step", "0", "1"], ["compare", "a", "b", "--step", "0", "--step", "1"]),
+        (["compare", "--step", "0,1", "a", "b"], ["compare", "--step", "0", "--step", "1", "a", "b"]),
+        (["compare", "--rank=3", "a", "b"], ["compare", "--rank", "3", "a", "b"]),
+        (["compare", "--step", "x", "b"], ["compare", "--step", "x", "b"]),
+        (["serve", "--root", "a", "b", "--port", "1"], ["serve", "--root", "a", "--root", "b", "--port", "1"]),
+        (["compare", "--", "--step", "0", "1"], ["compare", "--", "--step", "0", "1"]),
+        (["compare", "a", "b", "--step"], ["compare", "a", "b", "--step", ""]),
+    ],
+)
+def test_lists_of_numbers_may_follow_one_option(given: list[str], wanted: list[str]) -> None:
+    assert spread(given) == wanted
+
+
+def test_a_name_cannot_steer_the_terminal() -> None:
+    assert safe("Torch.\x1b[2Jadd\x07") == "Torch.\ufffd[2Jadd\ufffd"
+    assert safe("\x1b[31mred\x1b[0m") == "\x1b[31mred\x1b[0m"
+
+
+def test_an_internal_error_is_one_line_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import dumpscope.cli.info  # noqa: PLC0415
+
+    def broken(*_: object, **__: object) -> int:
+        raise ZeroDivisionError("of\nall things")
+
+    monkeypatch.setattr(dumpscope.cli.info, "run", broken)
+    assert status(["info", "x"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_ranks_in_a_pool_give_the_same_answer_as_one_after_another(
+    dumps: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dumpscope.domain.options import Options  # noqa: PLC0415
+    from dumpscope.pipeline import local  # noqa: PLC0415
+    from dumpscope.readers import discover  # noqa: PLC0415
+
+    def compared(name: str, golden: str, jobs: int) -> Outcome:
+        sides = discover(dumps / name), discover(dumps / golden)
+        return local.compare_layouts(*sides, Options(), paths=("a", "b"), jobs=jobs)
+
+    pairs = (("dist2_stat_fault", "dist2_stat_golden"), ("stat_fault", "stat_golden"))
+    alone = [document(compared(*names, 1).answer) for names in pairs]
+    monkeypatch.setattr(local, "WORTH", 0)
+    assert [document(compared(*names, 2).answer) for names in pairs] == alone
+
+
+def test_start_up_is_quick() -> None:
+    started = time.monotonic()
+    dumpscope("--help")
+    assert time.monotonic() - started < 5  # a machine under load; an idle one takes 0.2 s
