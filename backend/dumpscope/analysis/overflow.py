@@ -130,13 +130,13 @@ class _Walk:
 
     def visit(self, node: int) -> None:
         inputs, outputs, arguments = (Found(int(side[node])) for side in (self.inputs, self.outputs, self.arguments))
+        if not inputs and not outputs and not self.growing[node]:
+            return  # an infinite argument without any effect
         part, evidence, advice = self._part(node, inputs, outputs, arguments)
         level = "critical" if outputs and not inputs else "medium" if inputs and not outputs else "high"
         if part == "intended":
             level = "medium"
             self.last_intended = self.dump.nodes.names[node] if outputs else self.last_intended
-        if not inputs and not outputs and part != "growth":
-            return  # an infinite argument without any effect
         if part in ("origin", "input"):
             self.first_cause = self.first_cause or self.dump.nodes.names[node]
             self._mark_around(node)
