@@ -52,30 +52,32 @@ class NodeName:
 
 def parse(name: str) -> NodeName:
     """Take a node name apart. Never fails: an unknown form is of kind "other"."""
+    kind, direction, label, index, prefix = split(name)
+    return NodeName(kind=kind, direction=direction, label=label, index=index, prefix=prefix)
+
+
+def split(name: str) -> tuple[NodeWord, DirectionWord, str, int, str]:
+    """`parse` for readers of many names: (kind, direction, label, index, prefix) as a plain tuple."""
     tail = name[-1:]
     if tail == "d":  # forward, backward; parameters_grad without a number
         found = _API.fullmatch(name)
         if found and not name.startswith(("Module.", "Cell.")):
-            label, index, direction = found.groups()
-            return NodeName(kind="api", direction=_word(direction), label=label, index=int(index))
+            return "api", _word(found[3]), found[1], int(found[2]), ""
         found = _GRADIENT.fullmatch(name)
         if found and found[3] is None:
-            return NodeName(kind="gradient", direction="backward", label=found[2], prefix=found[1])
+            return "gradient", "backward", found[2], NO_INDEX, found[1]
     elif tail.isdigit():
         found = _MODULE.fullmatch(name)
         if found:
-            prefix, label, direction, index = found.groups()
-            return NodeName(kind="module", direction=_word(direction), label=label, index=int(index), prefix=prefix)
+            return "module", _word(found[3]), found[2], int(found[4]), found[1]
         found = _GRADIENT.fullmatch(name)
         if found and found[3] is not None:
-            return NodeName(
-                kind="gradient", direction="backward", label=found[2], index=int(found[3]), prefix=found[1]
-            )
+            return "gradient", "backward", found[2], int(found[3]), found[1]
     elif tail == "g":
         found = _DEBUG.fullmatch(name)
         if found:
-            return NodeName(kind="debug", direction="none", label=found[1], index=int(found[2]))
-    return NodeName(kind="other", direction="none", label=name)
+            return "debug", "none", found[1], int(found[2]), ""
+    return "other", "none", name, NO_INDEX, ""
 
 
 def build(parts: NodeName) -> str:
@@ -120,9 +122,7 @@ def twin(name: str) -> str | None:
     if parts.kind not in ("api", "module"):
         return None
     other: DirectionWord = "backward" if parts.direction == "forward" else "forward"
-    return build(
-        NodeName(kind=parts.kind, direction=other, label=parts.label, index=parts.index, prefix=parts.prefix)
-    )
+    return build(NodeName(kind=parts.kind, direction=other, label=parts.label, index=parts.index, prefix=parts.prefix))
 
 
 def item_name(node: str, category: str, path: str) -> str:

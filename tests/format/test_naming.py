@@ -24,7 +24,19 @@ from dumpscope_format.naming import (
 )
 
 segment = st.sampled_from(
-    ["forward", "backward", "output", "input", "kwargs", "parameters_grad", "debug", "0", "12", "backward_lstm", "Module"]
+    [
+        "forward",
+        "backward",
+        "output",
+        "input",
+        "kwargs",
+        "parameters_grad",
+        "debug",
+        "0",
+        "12",
+        "backward_lstm",
+        "Module",
+    ]
 ) | st.text(st.characters(codec="utf-8", exclude_characters=".", exclude_categories=["Cc"]), min_size=1, max_size=8)
 path = st.lists(segment, min_size=1, max_size=5).map(".".join)
 index = st.integers(0, 999_999_999)
@@ -117,7 +129,9 @@ def test_an_item_of_a_module_called_output_is_split_at_the_right_place() -> None
 
 def test_every_name_of_the_real_dumps_has_a_known_form(dumps: Path) -> None:
     names = {
-        name for file in dumps.glob("*/step*/*/d*.json") for name in json.loads(file.read_text(errors="replace"))["data"]
+        name
+        for file in dumps.glob("*/step*/*/d*.json")
+        for name in json.loads(file.read_text(errors="replace"))["data"]
     }
     assert len(names) > 300
     assert {parse(name).kind for name in names} == {"api", "module", "gradient", "debug"}

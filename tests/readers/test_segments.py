@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumpscope.readers import segments
-from dumpscope.readers.segments import Members, structure
+from dumpscope.readers.cutting import structure
+from dumpscope.readers.segments import Members
 
 
 def read(data: bytes, *, lines: bool = True, inside: str | None = "data") -> tuple[list[tuple[str, Any]], Members]:

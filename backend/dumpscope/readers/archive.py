@@ -55,7 +55,7 @@ DEFAULT: Final = Limits()
 
 
 def kind_of(path: str) -> str | None:
-    """"zip" or "tar" (plain, gzip, bzip2, xz), seen from the first bytes; None for anything else."""
+    """Say "zip" or "tar" (plain, gzip, bzip2, xz) from the first bytes; None for anything else."""
     with open_regular(path) as stream:
         head = stream.read(512)
         if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -83,7 +83,9 @@ def unpack(path: str, workdir: str, limits: Limits = DEFAULT) -> tuple[str, list
             target.refuse("", "truncated", f"The archive is damaged ({error}); what came before was unpacked.")
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise LimitError("does not fit on the disk", where=path, hint="free space or name another data folder") from error
+                raise LimitError(
+                    "does not fit on the disk", where=path, hint="free space or name another data folder"
+                ) from error
             target.refuse("", "truncated", f"The archive is damaged ({error}); what came before was unpacked.")
         if not target.files:
             why = f": {target.problems[0].message}" if target.problems else ""
@@ -131,7 +133,9 @@ class _Target:
             loc = f"{self.name}:{shown}" if entry else self.name
             self.problems.append(Problem(loc=loc.encode(errors="replace").decode(), kind=kind, message=message))
         elif self._refused == PROBLEM_LIMIT + 1:
-            self.problems.append(Problem(loc=self.name, kind="more", message="More entries were refused than are listed."))
+            self.problems.append(
+                Problem(loc=self.name, kind="more", message="More entries were refused than are listed.")
+            )
 
     def take(self, name: str, stream: IO[bytes], changed: float | None) -> None:
         """Write one file, or refuse it."""

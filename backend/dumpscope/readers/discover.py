@@ -24,7 +24,8 @@ from dumpscope_format.layout import (
 )
 
 HINT: Final = (
-    "name a dump root (holding step0, ...), a step folder, a rank folder, a dump.json or debug.json, or a .zip/.tar of one"
+    "name a dump root (holding step0, ...), a step folder, a rank folder, a dump.json or debug.json, "
+    "or a .zip/.tar of one"
 )
 SEARCH_DEPTH: Final = 3
 ENTRY_LIMIT: Final = 20_000
@@ -139,7 +140,9 @@ class _Search:
         for step, below in parts.steps:
             ranks += self._step(below, step, self._folders(below))
         if parts.steps and (parts.ranks or parts.singles):
-            self._note(folder, "ignored", "Rank folders beside step folders were left out; name one of them to read it.")
+            self._note(
+                folder, "ignored", "Rank folders beside step folders were left out; name one of them to read it."
+            )
         return ranks or self._step(folder, step_number(name) or 0, parts)
 
     def _step(self, folder: str, step: int, parts: Folders) -> list[RankRef]:
@@ -151,7 +154,9 @@ class _Search:
             return ranks
         if len(singles) > 1:
             used = max(singles, key=_newest)
-            self._several(folder, f"{used.label} is read, the newest with data", [ref for ref in singles if ref is not used])
+            self._several(
+                folder, f"{used.label} is read, the newest with data", [ref for ref in singles if ref is not used]
+            )
             return [used]
         if singles:
             return singles

@@ -6,33 +6,28 @@ One call costs about a microsecond a leaf: a tensor record with the usual keys i
 
 from __future__ import annotations
 
-import json
 import math
 from array import array
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-import orjson
 
 from dumpscope.domain.records import STATISTICS, Items, Kind, Role, State
-from dumpscope.readers.segments import MARK
+from dumpscope.readers.decoding import MARK, WORDS, canonical, short
 from dumpscope_format.schema import TENSOR_KEYS
 
 DEPTH_LIMIT: Final = 400
 EXACT: Final = 2**53
+MEMO: Final = 10_000
 
 _KEYS: Final = TENSOR_KEYS
 _KEYS_NAMED: Final = (*TENSOR_KEYS, "data_name")
 _KEYS_HASHED: Final = (*TENSOR_KEYS, "md5")
 _KEYS_XOR: Final = ("type", "dtype", "shape", "md5", "requires_grad")
 _KNOWN: Final = frozenset((*TENSOR_KEYS, "md5", "data_name"))
+_MARKED: Final = {f"{MARK}NaN": math.nan, f"{MARK}Infinity": math.inf, f"{MARK}-Infinity": -math.inf}
 _VALUE_KEYS: Final = ("type", "value")
-_WORDS: Final = {
-    "nan": math.nan, "+nan": math.nan, "-nan": math.nan,
-    "inf": math.inf, "+inf": math.inf, "infinity": math.inf, "+infinity": math.inf,
-    "-inf": -math.inf, "-infinity": -math.inf,
-}  # fmt: skip
 _TEXTS: Final = {
     Role.INPUT: "input_args",
     Role.KWARG: "input_kwargs",
@@ -83,6 +78,7 @@ class Leaves:
         self._hash = array("i")
         self._value = array("i")
         self._data_name = array("i")
+        self._known: dict[tuple[type, Any], int] = {}  # codes of values met before
         self._paths = Interned()
         self._signatures = Interned()
         self._hashes = Interned()
@@ -111,7 +107,7 @@ class Leaves:
             for key, part in value.items():
                 self.walk(node, role, key, part, 1)
         elif value is not None:
-            self._note("wrong_type", f"{_TEXTS.get(role, role.name.lower())} is {_text(value)}, not a list or object")
+            self._note("wrong_type", f"{_TEXTS.get(role, role.name.lower())} is {short(value)}, not a list or object")
 
     def walk(self, node: int, role: Role, path: str, value: Any, depth: int) -> None:
         """Walk any value below a role; raises RecursionError past `DEPTH_LIMIT`."""
@@ -147,7 +143,7 @@ class Leaves:
     # -- records -----------------------------------------------------------------------------------------------------
 
     def _tensor(self, node: int, role: int, path: int, place: int, record: dict[str, Any]) -> bool:
-        """Fast path: a tensor record with the usual keys whose four statistics are floats."""
+        """Fast path: a tensor record with the usual keys whose four statistics are floats or marked words."""
         keys = tuple(record)
         name: Any = None
         check: Any = None
@@ -159,11 +155,13 @@ class Leaves:
             type_, dtype, shape, top, low, mean, norm, grad, check = record.values()
         else:
             return False
-        if not (type(top) is float and type(low) is float and type(mean) is float and type(norm) is float):
-            return False
         try:
+            if not (type(top) is float and type(low) is float and type(mean) is float and type(norm) is float):
+                top, low, mean, norm = (_MARKED[part] if type(part) is str else part for part in (top, low, mean, norm))
+                if not (type(top) is float and type(low) is float and type(mean) is float and type(norm) is float):
+                    return False
             signature = self._signatures.codes.get((type_, dtype, tuple(shape), grad))
-        except TypeError:
+        except (TypeError, KeyError):
             return False
         if signature is None:
             return False  # the slow path checks it and interns it
@@ -199,7 +197,7 @@ class Leaves:
         signature = self._signatures.code(self._signature_of(path, record))
         name = record.get("data_name")
         if name is not None and type(name) is not str:
-            self._note("wrong_type", f"data_name of {path!r} is {_text(name)}, not a text")
+            self._note("wrong_type", f"data_name of {path!r} is {short(name)}, not a text")
             name = None
         self._add(node, role, path, Kind.TENSOR, signature, name, blank=False)
         for column, key in enumerate(STATISTICS):
@@ -211,17 +209,19 @@ class Leaves:
         if extra:
             self._value[item] = self._values.code(canonical(extra))
 
-    def _signature_of(self, path: str, record: dict[str, Any]) -> tuple[str, str | None, tuple[int, ...] | None, int | bool]:
+    def _signature_of(
+        self, path: str, record: dict[str, Any]
+    ) -> tuple[str, str | None, tuple[int, ...] | None, int | bool]:
         dtype, shape, grad = record["dtype"], record["shape"], record.get("requires_grad")
         if type(dtype) is not str:
             if dtype is not None:
-                self._note("wrong_type", f"dtype of {path!r} is {_text(dtype)}, not a text")
+                self._note("wrong_type", f"dtype of {path!r} is {short(dtype)}, not a text")
             dtype = None
         sizes = None
         if type(shape) is list and all(type(size) is int and 0 <= size < 2**63 for size in shape):
             sizes = tuple(shape)
         elif shape is not None:
-            self._note("wrong_type", f"shape of {path!r} is {_text(shape)}, not a list of sizes")
+            self._note("wrong_type", f"shape of {path!r} is {short(shape)}, not a list of sizes")
         return record["type"], dtype, sizes, grad if type(grad) is bool else -1
 
     def _statistic(self, item: int, column: int, path: str, key: str, value: Any, dtype: str) -> None:
@@ -241,7 +241,7 @@ class Leaves:
                 self._wide[item, column] = int(value)
             return
         if kind is str:
-            word = _WORDS.get(value.strip(f" \t{MARK}").lower())
+            word = WORDS.get(value.strip(f" \t{MARK}").lower())
             if word is not None:
                 self._stats.append(word)
                 return
@@ -250,10 +250,10 @@ class Leaves:
             except ValueError:
                 pass
             else:
-                self._note("wrong_type", f"{key} of {path!r} is the text {_text(value)}; it was read as a number")
+                self._note("wrong_type", f"{key} of {path!r} is the text {short(value)}; it was read as a number")
                 return
         if value is not None:
-            self._note("wrong_type", f"{key} of {path!r} is {_text(value)}, not a number")
+            self._note("wrong_type", f"{key} of {path!r} is {short(value)}, not a number")
         self._stats.append(0.0)
         self._states.append((4 * item + column, State.ABSENT))
 
@@ -268,10 +268,27 @@ class Leaves:
         if type(value) is float and type_ == "int":
             self.rounded = True
         self._add(node, role, path, Kind.SCALAR, self._signatures.code((type_, None, None, -1)))
-        self._value[-1] = self._values.code(canonical(value))
+        kind = type(value)
+        if (kind is not int and kind is not str and kind is not float) or not value:  # 0.0 and -0.0 are the same key
+            self._value[-1] = self._values.code(canonical(value))
+            return
+        code = self._known.get((kind, value))
+        if code is None:
+            code = self._values.code(canonical(value))
+            if len(self._known) < MEMO:
+                self._known[kind, value] = code
+        self._value[-1] = code
 
     def _add(
-        self, node: int, role: Role, path: str, kind: Kind, signature: int, name: str | None = None, *, blank: bool = True
+        self,
+        node: int,
+        role: Role,
+        path: str,
+        kind: Kind,
+        signature: int,
+        name: str | None = None,
+        *,
+        blank: bool = True,
     ) -> None:
         if blank:
             self._blank.append(len(self._node))
@@ -371,31 +388,3 @@ class Leaves:
             data_name=np.frombuffer(self._data_name, np.int32)[keep],
             data_names=self._data_names,
         )
-
-
-def canonical(value: Any) -> str:
-    """Strict JSON text with sorted keys; numbers that are not finite become "nan", "inf", "-inf", huge integers digits."""
-    try:
-        return orjson.dumps(_strict(value), option=orjson.OPT_SORT_KEYS).decode()
-    except (TypeError, ValueError):  # deeper than the fast writer goes, or an integer beyond 64 bits
-        return json.dumps(_strict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def _strict(value: Any) -> Any:
-    if type(value) is float:
-        if math.isfinite(value):
-            return value
-        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    if type(value) is str and value.startswith(MARK):
-        return _strict(_WORDS.get(value[1:].lower(), value))
-    if type(value) is list:
-        return [_strict(part) for part in value]
-    if type(value) is dict:
-        return {key: _strict(part) for key, part in value.items()}
-    return value
-
-
-def _text(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-

@@ -15,20 +15,20 @@ from dumpscope.readers.leaves import Interned, Leaves
 from dumpscope.readers.segments import Members, open_regular
 from dumpscope.readers.tree import Links, build_tree
 from dumpscope_format.layout import TENSOR_FOLDER, inside, step_number
-from dumpscope_format.naming import parse
+from dumpscope_format.naming import split
 from dumpscope_format.schema import MICRO_STEP_KEY
 
 KIND_CODES: Final = {
-    "api": NodeKind.API,
-    "module": NodeKind.MODULE,
-    "gradient": NodeKind.GRADIENT,
-    "debug": NodeKind.DEBUG,
-    "other": NodeKind.OTHER,
+    "api": int(NodeKind.API),
+    "module": int(NodeKind.MODULE),
+    "gradient": int(NodeKind.GRADIENT),
+    "debug": int(NodeKind.DEBUG),
+    "other": int(NodeKind.OTHER),
 }
 DIRECTION_CODES: Final = {
-    "forward": Direction.FORWARD,
-    "backward": Direction.BACKWARD,
-    "none": Direction.NONE,
+    "forward": int(Direction.FORWARD),
+    "backward": int(Direction.BACKWARD),
+    "none": int(Direction.NONE),
 }
 ROLES: Final = {
     "input_args": Role.INPUT,
@@ -105,14 +105,18 @@ class _Reader:
                     self._node(name, body, members)
         self.problems += members.problems
         for key, name in self.unknown_keys.items():
-            self._note(self.ref.dump_json, "unknown_key", f"Records hold a key {key!r} that is not known (first {name!r}).")
+            self._note(
+                self.ref.dump_json, "unknown_key", f"Records hold a key {key!r} that is not known (first {name!r})."
+            )
         return members.header
 
     def _node(self, name: str, body: Any, members: Members) -> None:
         before = self.table.get(name)
         if before is not None:
             self.dead.append(before)
-            self._note(self.ref.dump_json, "duplicate_key", f"{name!r} stands more than once; the last record was kept.")
+            self._note(
+                self.ref.dump_json, "duplicate_key", f"{name!r} stands more than once; the last record was kept."
+            )
         node = self._add_node(name)
         size = len(self.leaves)
         self.leaves.rounded = False
@@ -124,18 +128,20 @@ class _Reader:
                 self._body(node, exact)
         except RecursionError:
             self.leaves.cut(size)
-            self._note(self.ref.dump_json, "nesting", f"The record of {name!r} is nested too deeply; its items were skipped.")
+            self._note(
+                self.ref.dump_json, "nesting", f"The record of {name!r} is nested too deeply; its items were skipped."
+            )
         except KeyError:
             self._note(self.ref.dump_json, "number", f"Integers beyond 64 bits in {name!r} were rounded.")
 
     def _add_node(self, name: str) -> int:
         node = self.table[name] = len(self.names)
         self.names.append(name)
-        parts = parse(name)
-        self.kind.append(KIND_CODES[parts.kind])
-        self.direction.append(DIRECTION_CODES[parts.direction])
-        self.label.append(self.labels.code(parts.label))
-        self.index.append(parts.index)
+        kind, direction, label, index, _ = split(name)
+        self.kind.append(KIND_CODES[kind])
+        self.direction.append(DIRECTION_CODES[direction])
+        self.label.append(self.labels.code(label))
+        self.index.append(index)
         return node
 
     def _body(self, node: int, body: Any) -> None:
@@ -195,7 +201,9 @@ class _Reader:
                 else:
                     wrong.append(key)
         if wrong and self.ref.stack_json:
-            self._note(self.ref.stack_json, "wrong_type", f"{len(wrong)} entries are no call stacks (first {wrong[0]!r}).")
+            self._note(
+                self.ref.stack_json, "wrong_type", f"{len(wrong)} entries are no call stacks (first {wrong[0]!r})."
+            )
         return stack, stacks.values
 
     def _read_construct(self) -> Links | None:
@@ -225,14 +233,14 @@ class _Reader:
         if self.ref.debug:
             return
         if path is None:
-            self.problems.append(
-                Problem(loc=self._loc(name), kind="missing", message=f"There is no {name}; {loss}.")
-            )
+            self.problems.append(Problem(loc=self._loc(name), kind="missing", message=f"There is no {name}; {loss}."))
             return
         try:
             stream = open_regular(path)
         except UnreadableError as error:
-            self.problems.append(Problem(loc=self._loc(path), kind="unreadable", message=f"{name} {error.detail}; {loss}."))
+            self.problems.append(
+                Problem(loc=self._loc(path), kind="unreadable", message=f"{name} {error.detail}; {loss}.")
+            )
             return
         with stream:
             members = Members(stream, loc=self._loc(path))

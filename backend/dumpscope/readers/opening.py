@@ -11,9 +11,7 @@ from dumpscope.readers.archive import DEFAULT, Limits, kind_of, unpack
 from dumpscope.readers.discover import discover
 
 
-def open_dump(
-    path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = DEFAULT
-) -> Layout:
+def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> Layout:
     """Layout of the dump at `path`. An archive is unpacked into a new folder below `workdir`, which the caller owns.
 
     Raises UnreadableError where nothing is a dump, LimitError for an archive past `limits`; an archive that fails leaves

@@ -13,45 +13,33 @@ otherwise its members are decoded one at a time, the last resort being the stand
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, Final
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from dumpscope.errors import Problem, UnreadableError
+from dumpscope.readers.cutting import line_cuts, pieces, placed, structure
+from dumpscope.readers.decoding import KEY, Member, mark_words, name_of, single, tolerant
 from dumpscope_format.naming import parse
 
 WINDOW: Final = 2 << 20
 MEMBER_LIMIT: Final = 64 << 20
 RESYNC_LIMIT: Final = 100
 HEADER_LIMIT: Final = 1000
-INTEGER_DIGITS: Final = 4000  # below the interpreter's own limit for int(text)
 PROBLEM_LIMIT: Final = 100
-MARK: Final = "\0"
-"""Stands before NaN and Infinity where the bare words were turned into strings, so that they differ from a text "NaN"."""
 
-Member = tuple[str, Any]
-
-_KEY: Final = re.compile(rb'\s*"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*', re.DOTALL)
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],]', re.DOTALL)
-_WORDS: Final = re.compile(rb"(?<= )(NaN|-?Infinity)(?=,?\n)")
 _RESYNC: Final = re.compile(
     rb',\s*(?="[^"\\\r\n]{1,512}\.(?:forward|backward|parameters_grad|debug)(?:\.\d{1,9})?"\s*:\s*[{\[n])'
 )
-_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _SPACE: Final = b" \t\r\n"
 _BOM: Final = b"\xef\xbb\xbf"
-_STEP: Final[NDArray[np.int8]] = np.zeros(256, np.int8)
-_STEP[[ord("{"), ord("[")]] = 1
-_STEP[[ord("}"), ord("]")]] = -1
-_CUTS: Final = _STEP.astype(bool)
-_CUTS[ord(",")] = True
+_OPENING: Final = b"{["
+_CLOSING: Final = b"}]"
 
 
 def open_regular(path: str) -> BinaryIO:
@@ -96,9 +84,9 @@ class Members:
         """The value of a member of the present run again, by the tolerant parser: integers of any size stay exact.
 
         Raises KeyError where the run has no such member."""
-        for piece in _pieces(self._run, structure(self._run)[0]):
-            if _name_of(piece) == name[:200]:
-                member = _tolerant("{" + piece.decode("utf-8", "replace") + "}", [])
+        for piece in pieces(self._run, structure(self._run)[0]):
+            if name_of(piece) == name[:200]:
+                member = tolerant("{" + piece.decode("utf-8", "replace") + "}", [])
                 if name in member:
                     return member[name]
         raise KeyError(name)
@@ -176,11 +164,13 @@ class Members:
                 self._finish()
                 return False
             if len(self.header) >= HEADER_LIMIT:
-                self._note(self._base, "limit", f"The head has more than {HEADER_LIMIT} keys; what follows was not read.")
+                self._note(
+                    self._base, "limit", f"The head has more than {HEADER_LIMIT} keys; what follows was not read."
+                )
                 return False
-            match = _KEY.match(self._data)
+            match = KEY.match(self._data)
             while match is None and len(self._data) < WINDOW and self._more():
-                match = _KEY.match(self._data)
+                match = KEY.match(self._data)
             if match is None:
                 if self._resync(0):
                     return True
@@ -204,7 +194,8 @@ class Members:
         while True:
             depth, stop = 0, -1
             for token in _TOKEN.finditer(self._data):
-                step = int(_STEP[self._data[token.start()]])
+                first = token[0][:1]
+                step = (first in _OPENING) - (first in _CLOSING)
                 if depth == 0 and (step < 0 or token[0] == b","):
                     stop = token.start()
                     break
@@ -213,7 +204,7 @@ class Members:
                 break
         text = self._data if stop < 0 else self._data[:stop]
         try:
-            self.header[name] = _tolerant(text.decode("utf-8", "replace"), [])
+            self.header[name] = tolerant(text.decode("utf-8", "replace"), [])
         except (ValueError, RecursionError) as error:
             self._note(self._base, "unreadable", f"The value of {name!r} is damaged ({error}).")
         self._drop(len(text))
@@ -259,11 +250,11 @@ class Members:
         cut = sample.rfind(b"," + start)
         if cut < 0:
             return not self._end or self._data.find(b"\n" + b" " * (self._depth - 1) + b"}") >= 0
-        sample = _WORDS.sub(rb'"\\u0000\1"', sample[: cut + 2])[:-2]
+        sample = mark_words(sample[: cut + 2])[:-2]
         if self._decode(sample, sample.count(start)) is not None:
             return True
-        by_lines = sum(_readable(piece) for piece in _pieces(sample, _line_cuts(sample, start)))
-        by_structure = sum(_readable(piece) for piece in _pieces(sample, structure(sample)[0]))
+        by_lines = sum(_readable(piece) for piece in pieces(sample, line_cuts(sample, start)))
+        by_structure = sum(_readable(piece) for piece in pieces(sample, structure(sample)[0]))
         return by_lines >= by_structure
 
     def _by_lines(self) -> Iterator[Iterable[Member]]:
@@ -294,11 +285,11 @@ class Members:
         wanted = text.count(start)
         run = self._decode(text, wanted)
         if run is None and (b"NaN" in text or b"Infinity" in text):
-            run = self._decode(_WORDS.sub(rb'"\\u0000\1"', text + b"\n")[:-1], wanted)
+            run = self._decode(mark_words(text + b"\n")[:-1], wanted)
         if run is not None:
             yield self._kept(run)
         elif text.strip(_SPACE):
-            yield from self._singly(text, _line_cuts(text, start))
+            yield from self._singly(text, line_cuts(text, start))
 
     def _by_structure(self) -> Iterator[Iterable[Member]]:
         while True:
@@ -351,7 +342,7 @@ class Members:
         self._base, self._data = end, b""
         member = None
         if text.strip(_SPACE) and text[-1] not in b"0123456789.+-eE":  # a number may have lost its last digits
-            member, _ = _single(text)
+            member, _ = single(text)
         if member is not None:
             yield self._kept(dict([member]))
         self._truncated(end)
@@ -372,12 +363,12 @@ class Members:
     def _singly(self, text: bytes, cuts: list[int]) -> Iterator[Iterable[Member]]:
         """Decode members one at a time; inside a damaged one look for the next thing that is a node."""
         offset = self._base
-        waiting = [(offset + at, piece) for at, piece in _placed(text, cuts)][::-1]
+        waiting = [(offset + at, piece) for at, piece in placed(text, cuts)][::-1]
         while waiting:
             offset, piece = waiting.pop()
-            member, reasons = _single(piece)
+            member, reasons = single(piece)
             for reason in reasons:
-                self._note(offset, reason, _REASONS[reason].format(name=repr(_name_of(piece))))
+                self._note(offset, reason, _REASONS[reason].format(name=repr(name_of(piece))))
             if member is not None:
                 self.count += 1
                 self._last_name = member[0]
@@ -387,7 +378,7 @@ class Members:
             if match is not None and self._may_resync():
                 rest = piece[match.end() :]
                 inner, close = structure(rest)
-                inside = _placed(rest if close < 0 else rest[:close], inner)
+                inside = placed(rest if close < 0 else rest[:close], inner)
                 waiting += [(offset + match.end() + at, part) for at, part in inside][::-1]
 
 
@@ -399,111 +390,5 @@ _REASONS: Final = {
 }
 
 
-def structure(text: bytes) -> tuple[list[int], int]:
-    """Positions of the commas between members of an object whose inside starts at `text[0]`, and of its closing bracket.
-
-    The bracket's position is -1 where the object does not end inside `text`.
-    """
-    data = np.frombuffer(text, np.uint8)
-    quotes = np.flatnonzero(data == ord('"'))
-    if b'\\"' in text:
-        quotes = quotes[_unescaped(text, quotes)]
-    at = np.flatnonzero(_CUTS[data])
-    at = at[(np.searchsorted(quotes, at) & 1) == 0]
-    if len(at) == 0:
-        return [], -1
-    depth = np.cumsum(_STEP[data[at]], dtype=np.int64)
-    below = np.flatnonzero(depth < 0)
-    close = -1
-    if len(below):
-        close = int(at[below[0]])
-        at, depth = at[: below[0]], depth[: below[0]]
-    commas: list[int] = at[(depth == 0) & (data[at] == ord(","))].tolist()
-    return commas, close
-
-
-def _unescaped(text: bytes, quotes: NDArray[np.intp]) -> NDArray[np.bool_]:
-    data = np.frombuffer(text, np.uint8)
-    keep = np.ones(len(quotes), np.bool_)
-    for number in np.flatnonzero(data[np.maximum(quotes - 1, 0)] == ord("\\")):
-        keep[number] = not _escaped(text, int(quotes[number]))
-    return keep
-
-
-def _escaped(text: bytes, at: int) -> bool:
-    """Whether an odd number of backslashes stands before position `at`."""
-    run = at
-    while run > 0 and text[run - 1] == 0x5C:
-        run -= 1
-    return bool((at - run) & 1)
-
-
-def _line_cuts(text: bytes, start: bytes) -> list[int]:
-    return [found.start() for found in re.finditer(re.escape(b"," + start), text)]
-
-
-def _placed(text: bytes, cuts: list[int]) -> Iterator[tuple[int, bytes]]:
-    begin = 0
-    for cut in cuts:
-        yield begin, text[begin:cut]
-        begin = cut + 1
-    yield begin, text[begin:]
-
-
-def _pieces(text: bytes, cuts: list[int]) -> Iterator[bytes]:
-    return (piece for _, piece in _placed(text, cuts))
-
-
 def _readable(piece: bytes) -> bool:
-    return _single(piece)[0] is not None
-
-
-def _name_of(piece: bytes) -> str:
-    match = _KEY.match(piece)
-    return match[1][:200].decode("utf-8", "replace") if match else "?"
-
-
-def _single(piece: bytes) -> tuple[Member | None, list[str]]:
-    """One member of one piece of text, and what was wrong with it."""
-    reasons: list[str] = []
-    try:
-        run = orjson.loads(b"{" + piece + b"}")
-    except orjson.JSONDecodeError:
-        try:
-            text = piece.decode("utf-8")
-        except UnicodeDecodeError:
-            text = piece.decode("utf-8", "replace")
-            reasons.append("encoding")
-        try:
-            run = _tolerant("{" + text + "}", reasons)
-        except RecursionError:
-            return None, ["nesting"]
-        except ValueError:
-            return None, ["unreadable"]
-    if not isinstance(run, dict) or len(run) != 1:
-        return None, ["unreadable"]
-    return next(iter(run.items())), reasons
-
-
-def _tolerant(text: str, reasons: list[str]) -> Any:
-    """The standard library's parser: knows NaN and Infinity, control characters in strings and large integers."""
-
-    def integer(digits: str) -> int | str:
-        if len(digits) > INTEGER_DIGITS:
-            if "number" not in reasons:
-                reasons.append("number")
-            return digits
-        return int(digits)
-
-    hook = _without_surrogates if _SURROGATE.search(text) else None  # a lone surrogate cannot be stored anywhere
-    return json.loads(text, strict=False, parse_int=integer, object_pairs_hook=hook)
-
-
-def _without_surrogates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {_clean(key): _clean(value) for key, value in pairs}
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    return [_clean(part) for part in value] if isinstance(value, list) else value
+    return single(piece)[0] is not None
