@@ -1,0 +1,198 @@
+"""Tensor comparison against msprobe and against the machine's read rate, on the same files in the same run.
+
+    python bench/compare_tensors.py --peer /path/to/msprobe [--mib 1024] [--files 4096] [--repeat 3] [--dir FOLDER]
+
+Cases: one tensor of --mib MiB a side (float32 with noise of 1e-3, the same but equal, bfloat16 with noise) and --files tensors of
+256 KiB a side. Rows: `library` is dumpscope's reader and metrics in one process, start-up excluded; `command` is the whole
+`dumpscope compare`; `peer` is the whole `msprobe compare`. "x peer" divides by the peer's wall time less its own start-up.
+Throughput counts the bytes of both sides. Peak memory is the largest resident set, mapped file pages included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from tensor_dumps import write_dump
+
+SMALL_ELEMENTS = 65536  # 256 KiB of float32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    seconds: float
+    peak_mib: float
+    output: str
+    status: int
+
+
+def run(command: list[str]) -> Run:
+    """Run to the end; peak_mib is that of the process or of one it waited for, whichever is larger."""
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=output, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        errors.seek(0)
+        text = output.read()
+        if process.returncode not in (0, 1):
+            print(f"{' '.join(command)}: exit {process.returncode}\n{errors.read()[-800:]}", file=sys.stderr)
+        return Run(seconds=seconds, peak_mib=usage.ru_maxrss / 1024, output=text, status=process.returncode)
+
+
+def best(command: list[str], repeat: int) -> Run:
+    return min((run(command) for _ in range(repeat)), key=lambda done: done.seconds)
+
+
+def measure_library(target: Path, golden: Path, threads: int) -> None:
+    """Child mode: compare all files of two dumps `--repeat` times and print the best time."""
+    from dumpscope.metrics import compare_tensors  # noqa: PLC0415 (the child pays for its own imports only)
+    from dumpscope.readers import torchfile  # noqa: PLC0415
+
+    names = sorted(path.name for path in target.iterdir())
+    large = len(names) < threads
+
+    def one(name: str) -> int:
+        facts = compare_tensors(
+            torchfile.load(target / name).array, torchfile.load(golden / name).array, threads=threads if large else 1
+        )
+        return facts.unequal
+
+    ones = np.ones(1 << 24, np.float32)
+    compare_tensors(ones, ones)  # loads the compiled kernel
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        if large:
+            unequal = [one(name) for name in names]
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                unequal = list(pool.map(one, names))
+        seconds.append(time.perf_counter() - start)
+    print(json.dumps({"seconds": min(seconds), "unequal": sum(unequal)}))
+
+
+def measure_dot() -> None:
+    """Child mode: rate in GB/s at which numpy.dot reads two float32 arrays of 512 MiB."""
+    first, second = np.ones(1 << 27, np.float32), np.ones(1 << 27, np.float32)
+    seconds = []
+    for _ in range(7):
+        start = time.perf_counter()
+        np.dot(first, second)
+        seconds.append(time.perf_counter() - start)
+    print(2 * first.nbytes / min(seconds) / 1e9)
+
+
+def dot_rate(blas_threads: int) -> float:
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(blas_threads), "OMP_NUM_THREADS": str(blas_threads)}
+    command = [sys.executable, __file__, "--child-dot"]
+    return float(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+
+
+def noisy(values: np.ndarray[Any, Any], random: np.random.Generator) -> np.ndarray[Any, Any]:
+    return values * (1 + np.float32(1e-3) * random.standard_normal(values.size, dtype=np.float32))
+
+
+def cases(mib: int, files: int) -> list[tuple[str, str, int, int, bool]]:
+    """(name, dtype, tensors, elements each, equal)"""
+    return [
+        ("float32, noise", "float32", 1, mib << 18, False),
+        ("float32, equal", "float32", 1, mib << 18, True),
+        ("bfloat16, noise", "bfloat16", 1, mib << 19, False),
+        (f"{files} files", "float32", files, SMALL_ELEMENTS, False),
+    ]
+
+
+def write_case(folder: Path, dtype: str, tensors: int, elements: int, equal: bool) -> None:
+    """Child mode, because a process started from one that holds gigabytes would inherit its peak memory figure."""
+    random = np.random.default_rng(1)
+    kind = np.dtype(getattr(ml_dtypes, dtype) if dtype == "bfloat16" else dtype)
+    sides: tuple[list[Any], list[Any]] = ([], [])
+    for _ in range(tensors):
+        values = random.standard_normal(elements, dtype=np.float32)
+        sides[0].append(values.astype(kind))
+        sides[1].append(sides[0][-1] if equal else noisy(values, random).astype(kind))
+    write_dump(folder / "target", sides[0], dtype)
+    write_dump(folder / "golden", sides[1], dtype)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer", help="the msprobe command; left out, only our own rows are printed")
+    parser.add_argument("--mib", type=int, default=1024, help="size of the large tensors")
+    parser.add_argument("--files", type=int, default=4096, help="number of 256 KiB tensors")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of our command; the best counts")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--dir", help="where the data goes (default: a temporary folder)")
+    parser.add_argument("--child-library", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--child-write", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--child-dot", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child_dot:
+        return measure_dot()
+    if options.child_write:
+        place, dtype, *numbers = options.child_write
+        return write_case(Path(place), dtype, int(numbers[0]), int(numbers[1]), numbers[2] == "True")
+    if options.child_library:
+        return measure_library(*(Path(name) for name in options.child_library), options.threads)
+    single, every = dot_rate(1), dot_rate(options.threads)
+    print(f"numpy.dot reads two arrays at {single:.1f} GB/s on one thread, {every:.1f} GB/s on {options.threads}")
+    command = shutil.which("dumpscope", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    start_up = best([options.peer, "--help"], 2).seconds if options.peer else 0.0
+    ours_start = best([command, "--help"], 3).seconds if command else 0.0
+    print(f"start-up: peer {start_up:.2f} s, dumpscope {ours_start:.2f} s")
+    print(f"{'case':17} {'row':8} {'wall s':>8} {'GB/s':>6} {'% of dot(1)':>12} {'x peer':>7} {'peak MiB':>9}")
+    for name, dtype, tensors, elements, equal in cases(options.mib, options.files):
+        with tempfile.TemporaryDirectory(dir=options.dir) as place:
+            folder = Path(place)
+            parts = [place, dtype, str(tensors), str(elements), str(equal)]
+            subprocess.run([sys.executable, __file__, "--child-write", *parts], check=True)
+            target, golden = (folder / side / "step0" / "rank0" / "dump.json" for side in ("target", "golden"))
+            size = 2 * tensors * elements * (2 if dtype == "bfloat16" else 4)
+
+            def row(
+                label: str, seconds: float, peak: float, peer: float | None, case: str = name, size: int = size
+            ) -> None:
+                rate = size / seconds / 1e9
+                times = f"{peer / seconds:7.0f}" if peer else f"{'':7}"
+                print(
+                    f"{case:17} {label:8} {seconds:8.2f} {rate:6.2f} {100 * rate / single:11.0f}% {times} {peak:9.0f}",
+                    flush=True,
+                )
+
+            peer = None
+            if options.peer:
+                arguments = ["compare", "-tp", str(target), "-gp", str(golden), "-o", str(folder / "peer")]
+                done = run([options.peer, *arguments])
+                if not any((folder / "peer").glob("compare_result*")):
+                    sys.exit(f"the peer wrote no result:\n{done.output[-2000:]}")
+                peer = done.seconds - start_up
+                row("peer", done.seconds, done.peak_mib, None)
+            data = [str(side.parent / "dump_tensor_data") for side in (target, golden)]
+            child = run([sys.executable, __file__, "--threads", str(options.threads), "--child-library", *data])
+            row("library", json.loads(child.output)["seconds"], child.peak_mib, peer)
+            if command:
+                whole = best(
+                    [command, "compare", str(target), str(golden), "--json", "--fail-on", "never"], options.repeat
+                )
+                if whole.status == 0:
+                    row("command", whole.seconds, whole.peak_mib, peer)
+    return None
+
+
+if __name__ == "__main__":
+    main()
