@@ -19,12 +19,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
 
 def build(source: Path, folder: Path, environment: dict[str, str] | None = None) -> Path:
     """Build a wheel of `source` (a checkout or an sdist) with the backend that is installed here."""
-    command = [*PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), str(source)]
+    command = [*PIP, "-q", "wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     (wheel,) = folder.glob("dumpscope-*.whl")
@@ -46,7 +46,7 @@ def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clean") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     done = subprocess.run(
-        [*PIP, "--python", str(folder / "bin" / "python"), "install", str(wheel)],
+        [*PIP, "--python", str(folder / "bin" / "python"), "-q", "install", str(wheel)],
         capture_output=True,
         text=True,
         check=False,
