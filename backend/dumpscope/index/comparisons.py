@@ -9,7 +9,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Select, delete, select, update
+from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy import insert as insert_row
 
 from dumpscope.domain.facts import VERDICT_WORDS, Origin
@@ -116,6 +116,14 @@ def list_comparisons(
         return [(row.serial, _row(row)) for row in connection.execute(statement)]
 
 
+def count_comparisons(database: Database, *, q: str = "") -> int:
+    statement = select(func.count()).select_from(tables.comparison)
+    if q:
+        statement = statement.where(tables.comparison.c.name.ilike(like(q), escape="\\"))
+    with database.read() as connection:
+        return int(connection.execute(statement).scalar_one())
+
+
 def delete_comparison(database: Database, comparison_id: str) -> None:
     """Remove a comparison and its rows."""
     clear_comparison(database, comparison_id)
@@ -202,9 +210,11 @@ def store_answer(database: Database, comparison_id: str, answer: Answer) -> None
 
 
 def encode(data: Any) -> Any:
-    """Plain data with not finite floats as the words that travel: "nan", "inf", "-inf"."""
+    """Plain data with not finite floats as the words that travel ("nan", "inf", "-inf") and storable text."""
     if isinstance(data, float) and not math.isfinite(data):
         return "nan" if math.isnan(data) else ("inf" if data > 0 else "-inf")
+    if isinstance(data, str):
+        return storable([data])[0]
     if isinstance(data, dict):
         return {key: encode(value) for key, value in data.items()}
     if isinstance(data, list | tuple):

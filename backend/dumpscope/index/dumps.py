@@ -6,10 +6,10 @@ import json
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import ColumnElement, delete, func, or_, select, update
 from sqlalchemy import insert as insert_row
 
 from dumpscope.errors import ConflictError, NotFoundError, Problem
@@ -106,12 +106,22 @@ def list_dumps(
     if after is not None:
         statement = statement.where(tables.dump.c.serial < after)
     if q:
-        pattern = like(q)
-        statement = statement.where(
-            or_(tables.dump.c.name.ilike(pattern, escape="\\"), tables.dump.c.path.ilike(pattern, escape="\\"))
-        )
+        statement = statement.where(_matches(q))
     with database.read() as connection:
         return [(row.serial, _row(row)) for row in connection.execute(statement)]
+
+
+def count_dumps(database: Database, *, q: str = "") -> int:
+    statement = select(func.count()).select_from(tables.dump)
+    if q:
+        statement = statement.where(_matches(q))
+    with database.read() as connection:
+        return int(connection.execute(statement).scalar_one())
+
+
+def _matches(q: str) -> ColumnElement[bool]:
+    pattern = like(q)
+    return or_(tables.dump.c.name.ilike(pattern, escape="\\"), tables.dump.c.path.ilike(pattern, escape="\\"))
 
 
 def delete_dump(database: Database, dump_id: str) -> DumpRow:
@@ -180,7 +190,7 @@ def plain(values: dict[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, value in values.items():
         if name == "problems":
-            out[name] = to_json(capped([asdict(problem) for problem in value]))
+            out[name] = to_json(capped([_clean(problem) for problem in value]))
         elif isinstance(value, list | dict):
             out[name] = to_json(value)
         elif isinstance(value, str):
@@ -199,6 +209,11 @@ def capped(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
         *problems[: PROBLEM_LIMIT - 1],
         {"loc": "", "kind": "more", "message": f"{left} more problems of this input."},
     ]
+
+
+def _clean(problem: Problem) -> dict[str, str]:
+    loc, kind, message = storable([problem.loc, problem.kind, problem.message])
+    return {"loc": loc, "kind": kind, "message": message}
 
 
 def _row(row: Any) -> DumpRow:

@@ -20,6 +20,7 @@ from dumpscope.index.leaves import Leaf, leaves
 from dumpscope.index.node_pairs import NodeFilter, conditions, word_codes
 from dumpscope.index.page import Page, Seek
 from dumpscope.index.units import COUNTS, tensor_facts
+from dumpscope.index.wording import sentences
 from dumpscope.verdict.rules import RULES
 
 Sort = Literal["order", "-score"]
@@ -125,6 +126,8 @@ def items_of_node(connection: Connection, unit: StoredUnit, node: int, *, limit:
 def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[ItemPairRow]:
     """Rows of these keys, in the order given; unknown keys are left out."""
     keys = list(keys)
+    if not keys:
+        return []
     base = tables.key(unit.id)
     joined = (
         select(
@@ -141,18 +144,23 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
     found = {row.id: row for row in connection.execute(joined.where(_ITEM.id.in_(keys)))}
     targets = leaves(connection, unit.target, [row.target for row in found.values() if row.target is not None])
     goldens = leaves(connection, unit.golden, [row.golden for row in found.values() if row.golden is not None])
-    return [_row(found[key], targets, goldens) for key in keys if key in found]
+    rows = [found[key] for key in keys if key in found]
+    facts = [_facts(row) for row in rows]
+    left = [None if row.target is None else targets[row.target] for row in rows]
+    right = [None if row.golden is None else goldens[row.golden] for row in rows]
+    messages = sentences(rows, facts, left, right)
+    return [_row(*parts) for parts in zip(rows, facts, left, right, messages, strict=True)]
 
 
-def _row(row: Any, targets: dict[int, Leaf], goldens: dict[int, Leaf]) -> ItemPairRow:
-    target = targets[row.target] if row.target is not None else None
-    golden = goldens[row.golden] if row.golden is not None else None
+def _facts(row: Any) -> TensorFacts | None:
+    if row.fact_id is None:
+        return None
+    values = [getattr(row, f"fact_{column.name}") for column in _FACT]
+    return tensor_facts(values, -1 if row.elements is None else row.elements)
+
+
+def _row(row: Any, facts: TensorFacts | None, target: Leaf | None, golden: Leaf | None, message: str) -> ItemPairRow:
     side = target or golden
-    rule = RULES[row.rule]
-    facts = None
-    if row.fact_id is not None:
-        values = [getattr(row, f"fact_{column.name}") for column in _FACT]
-        facts = tensor_facts(values, -1 if row.elements is None else row.elements)
     return ItemPairRow(
         id=row.id,
         node=row.name,
@@ -161,9 +169,9 @@ def _row(row: Any, targets: dict[int, Leaf], goldens: dict[int, Leaf]) -> ItemPa
         role=side.role if side else "",
         match=METHOD_WORDS[row.method],
         verdict=VERDICT_WORDS[row.verdict],
-        rule=rule.id,
+        rule=RULES[row.rule].id,
         score=score(row.severity),
-        message=f"{rule.title}: {row.failure}" if row.failure else rule.title,
+        message=message,
         metrics=_metrics(row, facts),
         detail=facts if facts is not None and facts.abs_histogram else None,
     )

@@ -26,15 +26,18 @@ _PAIR: Final = tables.node_pair.c
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFilter:
     """verdicts, classes: words, any of them; api: an API's or a module class' name ("softmax", "Functional.softmax")
-    q: part of either side's name (ASCII letters of either case)"""
+    q: part of either side's name (ASCII letters of either case); first, last: bounds of the order, inclusive"""
 
     verdicts: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     api: str = ""
     q: str = ""
+    first: int | None = None
+    last: int | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.verdicts or self.classes or self.api or self.q)
+        bounded = self.first is not None or self.last is not None
+        return bool(self.verdicts or self.classes or self.api or self.q or bounded)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +108,9 @@ def one_node_pair(connection: Connection, unit: StoredUnit, name: str) -> NodePa
 def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) -> list[ColumnElement[bool]]:
     """WHERE clauses over node_pair for one unit; raises UsageError for unknown words."""
     first, last = tables.key_range(unit.id)
-    where: list[ColumnElement[bool]] = [_PAIR.id.between(first, last)]
+    lowest = first if filters.first is None else first + max(filters.first, 0)
+    highest = last if filters.last is None else min(first + filters.last, last)
+    where: list[ColumnElement[bool]] = [_PAIR.id.between(lowest, highest)]
     if filters.verdicts:
         where.append(_PAIR.verdict.in_(word_codes(filters.verdicts, VERDICT_WORDS, "verdict")))
     if filters.classes:

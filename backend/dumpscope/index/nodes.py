@@ -10,6 +10,7 @@ from sqlalchemy import Connection, func, select
 from dumpscope.domain.records import NodeKind
 from dumpscope.errors import NotFoundError
 from dumpscope.index import tables
+from dumpscope.index.codec import storable
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import StoredRank, like
 from dumpscope.index.leaves import Leaf, leaves
@@ -78,6 +79,7 @@ def get_node(database: Database, rank: StoredRank, name: str) -> NodeRecords:
     """Raises NotFoundError."""
     entry = tables.entry.c
     first, _last = tables.key_range(rank.id)
+    name = storable([name])[0]
     with database.read() as connection:
         row = connection.execute(
             select(tables.entry).where(entry.name == name, entry.id.between(first, first + rank.nodes - 1)).limit(1)

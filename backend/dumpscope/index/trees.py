@@ -11,6 +11,7 @@ from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS
 from dumpscope.domain.records import Direction, NodeKind
 from dumpscope.errors import NotFoundError
 from dumpscope.index import tables
+from dumpscope.index.codec import storable
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import StoredRank
@@ -131,6 +132,7 @@ def dump_reveal(database: Database, rank: StoredRank, name: str) -> list[int]:
     """Entries from the top down to the node `name`; raises NotFoundError."""
     entry = tables.entry.c
     first, last = tables.key_range(rank.id)
+    name = storable([name])[0]
     with database.read() as connection:
         found = connection.execute(
             select(entry.id).where(entry.name == name, entry.id.between(first, last)).order_by(entry.id).limit(1)
@@ -166,6 +168,7 @@ def find_pair(connection: Connection, unit: StoredUnit, name: str) -> Any:
     """Row of the node pair whose target or golden node has this name; raises NotFoundError."""
     pair = tables.node_pair.c
     first, last = tables.key_range(unit.id)
+    name = storable([name])[0]
     for column in (pair.name, pair.golden_name):
         found = connection.execute(
             select(tables.node_pair).where(column == name, pair.id.between(first, last)).order_by(pair.id).limit(1)

@@ -13,7 +13,7 @@ from dumpscope.index.database import Database
 from dumpscope.index.dumps import PROBLEM_LIMIT, change_dump
 from dumpscope.index.ingest import store_dump_rank
 from dumpscope.pipeline.spread import Cancelled, Progress, Work, spread
-from dumpscope.readers import open_dump, read_rank
+from dumpscope.readers import Limits, open_dump, read_rank
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,28 +27,40 @@ class Ingested:
     problems: list[Problem]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """How far a dump is to be trusted. trusted: follow the absolute tensor folder that a dump.json names
+    limit: bytes an archive may unpack to, None for the reader's own limit; problems: found before it was opened
+    """
+
+    trusted: bool = True
+    limit: int | None = None
+    problems: tuple[Problem, ...] = ()
+
+
 def ingest_dump(
     work: Work,
     dump_id: str,
     path: str,
     workdir: Path,
     *,
+    source: Source = Source(),
     progress: Progress,
     cancelled: Cancelled,
-    trusted: bool = True,
 ) -> None:
     """Read the dump at `path` into the index as `dump_id` and mark it ready. Doing it again replaces what is there.
 
-    workdir: where an archive is unpacked; trusted: follow the absolute tensor folder a dump.json names
+    workdir: where an archive is unpacked
     Raises UnreadableError where nothing of it is a dump, LimitError, CancelledError.
     """
     progress(0.0, "looking for ranks")
-    layout = open_dump(path, workdir)
+    limits = Limits() if source.limit is None else Limits(bytes=source.limit)
+    layout = open_dump(path, workdir, limits=limits)
     refs = first_per_rank(layout.ranks)
-    calls = [(dump_id, ref, trusted) for ref in refs]
+    calls = [(dump_id, ref, source.trusted) for ref in refs]
     found = spread(work, ingest_rank, calls, progress=progress, cancelled=cancelled)
     headers = [entry.header for entry in found if entry.header is not None]
-    problems = [*layout.problems, *(problem for entry in found for problem in entry.problems)]
+    problems = [*source.problems, *layout.problems, *(problem for entry in found for problem in entry.problems)]
     if not headers:
         why = problems[0].message if problems else "no rank was found"
         raise UnreadableError(f"nothing of this dump can be read: {why}", where=path)

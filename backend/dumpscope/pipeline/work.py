@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from dumpscope.domain.job import Job
-from dumpscope.errors import CancelledError, ConflictError, NotFoundError
+from dumpscope.errors import CancelledError, ConflictError, NotFoundError, Problem
 from dumpscope.index.comparisons import change_comparison, clear_comparison, get_comparison
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import change_dump, get_dump
 from dumpscope.jobs.runner import Cancelled, Kind, Progress
-from dumpscope.pipeline.ingest import ingest_dump
+from dumpscope.pipeline.ingest import Source, ingest_dump
 from dumpscope.pipeline.spread import Work
 from dumpscope.pipeline.stored import rejudge, run_comparison
 
@@ -34,7 +34,11 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path) -> dict[st
                 job.subject,
                 job.payload["path"],
                 folder,
-                trusted=bool(job.payload.get("trusted", True)),
+                source=Source(
+                    trusted=bool(job.payload.get("trusted", True)),
+                    limit=job.payload.get("limit"),
+                    problems=tuple(Problem(**problem) for problem in job.payload.get("problems", ())),
+                ),
                 progress=progress,
                 cancelled=cancelled,
             )
@@ -74,7 +78,7 @@ def settle(database: Database, job: Job) -> None:
                 clear_comparison(database, job.subject)
                 change_comparison(database, job.subject, status=job.status, error=job.error)
         else:
-            change_comparison(database, job.subject, error=job.error)
+            change_comparison(database, job.subject, status="done", error=job.error)
     except NotFoundError:  # deleted in the meantime
         return
 

@@ -1,0 +1,88 @@
+"""The web application: REST below /api, the UI at its own addresses."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import APIRouter, FastAPI
+from fastapi.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+
+from dumpscope import __version__
+from dumpscope.api import failures, pages, reference
+from dumpscope.api.guards import Guards
+from dumpscope.api.replies import StrictJSON
+from dumpscope.api.routes import comparisons, dumps, exports, figures, health, jobs, results, uploads
+from dumpscope.api.state import State
+from dumpscope.index.database import Database
+from dumpscope.index.jobs import JobTable
+from dumpscope.jobs.executors import make_executor
+from dumpscope.jobs.runner import Runner
+from dumpscope.pipeline.work import job_kinds, settle
+from dumpscope.settings import Settings
+
+GZIP_BYTES = 1000
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The application for these settings. The database opens, and jobs start, with the server (its lifespan)."""
+    app = FastAPI(
+        title="dumpscope",
+        version=__version__,
+        description="Find the operator that made two PyTorch runs diverge, from their dumps.",
+        lifespan=_lifespan(settings),
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        default_response_class=StrictJSON,
+        separate_input_output_schemas=False,
+        middleware=[
+            Middleware(GZipMiddleware, minimum_size=GZIP_BYTES, compresslevel=5),
+            Middleware(Guards, settings=settings),
+        ],
+    )
+    failures.install(app)
+    api = APIRouter(prefix="/api", responses=failures.RESPONSES)
+    for module in (health, dumps, uploads, comparisons, results, figures, exports, jobs, reference):
+        api.include_router(module.router)
+    app.include_router(api)
+    pages.install(app)
+    return app
+
+
+def _lifespan(settings: Settings) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        state = await run_in_threadpool(_start, settings)
+        app.state.shared = state
+        try:
+            yield
+        finally:
+            state.closing.set()
+            await run_in_threadpool(_stop, state)
+
+    return lifespan
+
+
+def _start(settings: Settings) -> State:
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    executor: Executor = make_executor(settings.workers)
+    database = Database.open(settings.database)
+    table = JobTable(database)
+    runner = Runner(
+        table,
+        job_kinds(database, executor, settings.unpacked),
+        slots=settings.job_slots,
+        ended=lambda job: settle(database, job),
+    )
+    runner.start()
+    return State(settings=settings, database=database, executor=executor, jobs=table, runner=runner)
+
+
+def _stop(state: State) -> None:
+    state.runner.stop()
+    state.executor.shutdown(wait=False, cancel_futures=True)
+    state.database.close()

@@ -1,0 +1,104 @@
+"""The web UI's files: the bundle, its page under every address of the UI, and plotly.js as the plotly package ships it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from html import escape
+from importlib import metadata, resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import FileResponse, HTMLResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
+
+router = APIRouter(include_in_schema=False)
+
+STATIC: Final = Path(str(resources.files("dumpscope") / "static"))
+PREFIX: Final = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)*")
+FOREVER: Final = "public, max-age=31536000, immutable"
+
+MISSING: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>dumpscope</title>
+<style>body{font:16px system-ui;max-width:40rem;margin:10vh auto;padding:0 1rem;color-scheme:light dark}</style>
+<h1>The web UI is not built</h1>
+<p>This is a source checkout. Build the UI once with <code>npm ci && npm run build</code> in <code>frontend</code>, or install
+with <code>pip install .</code>, which builds it.</p>
+<p>The REST interface works: <a href="api/docs">api/docs</a>. So does the command line: <code>dumpscope compare</code>.</p>
+</html>"""
+
+
+class Assets(StaticFiles):
+    """Bundle files carry a digest in their name, so browsers may keep them."""
+
+    def file_response(self, *args: object, **kwargs: object) -> Response:
+        reply = super().file_response(*args, **kwargs)  # type: ignore[arg-type]
+        reply.headers["Cache-Control"] = FOREVER
+        return reply
+
+
+def install(app: FastAPI) -> None:
+    """Serve the UI; call it after the API's routes are in place."""
+    app.include_router(router)
+    app.mount("/assets", Assets(directory=STATIC / "assets", check_dir=False), name="assets")
+
+
+@router.get("/")
+@router.get("/dumps/{_id}")
+@router.get("/comparisons/{_id}")
+def page(request: Request) -> Response:
+    """The page of the UI; it reads the address itself."""
+    file = STATIC / "index.html"
+    if not file.is_file():
+        return HTMLResponse(MISSING, 503, {"Cache-Control": "no-store"})
+    text = file.read_text(encoding="utf-8")
+    base = f'<base href="{escape(mount(request), quote=True)}/">'
+    body = re.sub(r"<head\b[^>]*>", lambda found: found[0] + base, text, count=1)
+    return HTMLResponse(body, headers={"Cache-Control": "no-cache", "Content-Security-Policy": _policy(text)})
+
+
+@router.get("/api/plotly.min.js")
+def plotly(request: Request) -> Response:
+    """plotly.js of the installed plotly package: figures and renderer cannot drift apart."""
+    found = find_spec("plotly")  # importing it would cost a second
+    file = Path(found.origin).parent / "package_data" / "plotly.min.js" if found and found.origin else None
+    if file is None or not file.is_file():
+        raise HTTPException(404, "the plotly package ships no plotly.min.js")
+    tag = f'"{metadata.version("plotly")}"'
+    headers = {"ETag": tag, "Cache-Control": "public, max-age=86400, stale-while-revalidate=31536000"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers=headers)
+    return FileResponse(file, media_type="text/javascript", headers=headers)
+
+
+@router.get("/{name}.{kind}")
+def file(name: str, kind: str) -> Response:
+    """Files beside the page (icons)."""
+    found = STATIC / f"{name}.{kind}"
+    if kind == "html" or "/" in name or name.startswith(".") or not found.is_file():
+        raise HTTPException(404, "no such page")
+    return FileResponse(found)
+
+
+def mount(request: Request) -> str:
+    """Path under which a proxy shows us ("" at the top), as its header or the server's root path says."""
+    given = request.headers.get("x-forwarded-prefix", "") or str(request.scope.get("root_path", ""))
+    prefix = given.rstrip("/")
+    return prefix if PREFIX.fullmatch(prefix) and not prefix.startswith("//") else ""
+
+
+@cache
+def _policy(text: str) -> str:
+    """Nothing from elsewhere; inline scripts only those the page was built with."""
+    inline = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in inline]
+    scripts = " ".join(["'self'", *(f"'sha256-{digest}'" for digest in digests)])
+    return (
+        f"default-src 'self'; script-src {scripts}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:;"
+        " font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self';"
+        " frame-ancestors 'self'"
+    )

@@ -1,0 +1,27 @@
+"""Query parameters that several routes take, bounded so that nothing outside a column's range reaches the database."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Path, Query
+
+from dumpscope.index.tables import NUMBER_MASK
+
+INT32 = 2**31 - 1
+
+Limit = Annotated[int, Query(ge=1, le=500, description="Rows of the page; it may end earlier to stay under 200 kB.")]
+Cursor = Annotated[str | None, Query(max_length=2000, description="`next` (or `prev`) of the page before.")]
+Search = Annotated[str, Query(max_length=500, description="Part of a name.")]
+Step = Annotated[int | None, Query(ge=0, le=INT32, description="Step; the first one when left out.")]
+Rank = Annotated[int | None, Query(ge=0, le=INT32, description="Rank; the first one when left out.")]
+Parent = Annotated[int | None, Query(ge=0, le=NUMBER_MASK, description="`entry` of the row whose children to list.")]
+Reveal = Annotated[str | None, Query(max_length=4000, description="Answer the way to this node instead.")]
+Name = Annotated[str, Path(description="Node name, percent-encoded.")]
+Order = Annotated[int | None, Query(ge=0, le=NUMBER_MASK)]
+Key = Annotated[int, Path(ge=0, lt=2**53)]
+
+
+def words(values: list[str]) -> tuple[str, ...]:
+    """Values of a parameter given several times or with commas."""
+    return tuple(part for value in values for part in value.split(",") if part)

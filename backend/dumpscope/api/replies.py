@@ -1,0 +1,124 @@
+"""Answers: strict JSON only, pages cut to size, cursors, and numbers as they travel."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from fastapi import Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from dumpscope.errors import UsageError
+from dumpscope.index.page import Page, Seek
+
+REPLY_BYTES: Final = 190_000
+"""A page ends before its JSON would pass this; the promise is 200 kB."""
+
+EXACT: Final = 2**53
+
+Row = TypeVar("Row")
+
+
+class StrictJSON(JSONResponse):
+    """JSON that every parser reads: a NaN that slipped through is an error here, not a token there."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
+            "utf-8", "replace"
+        )
+
+
+def real(value: float | int | str | bool | None) -> float | int | str | None:
+    """A number as it travels: see `schemas.Real`."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int):
+        return value if abs(value) <= EXACT else _digits(value)
+    if math.isfinite(value):
+        return value
+    return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+
+
+def _digits(value: int) -> str:
+    try:
+        return str(value)
+    except ValueError:  # past Python's limit for decimal digits
+        return hex(value)
+
+
+def moment(seconds: float) -> str:
+    """ISO 8601 in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def reply(model: BaseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """One wire model as the body."""
+    return Response(_dumped(model), status, headers, media_type="application/json")
+
+
+def page_reply(page: Page[Row], wire: Callable[[Row], BaseModel], *, walkable: bool = False) -> Response:
+    """A page of wire models, cut where it would grow past REPLY_BYTES. walkable: give a `prev` cursor too."""
+    pieces: list[bytes] = []
+    size = 0
+    for row in page.rows:
+        piece = _dumped(wire(row))
+        size += len(piece) + 1
+        if pieces and size > REPLY_BYTES:
+            break
+        pieces.append(piece)
+    more = page.more or len(pieces) < len(page.rows)
+    following = encode_cursor(page.keys[len(pieces) - 1], page.total) if more and pieces else None
+    tail: dict[str, Any] = {"next": following, "total": page.total}
+    if walkable:
+        tail["prev"] = encode_cursor(page.keys[0], page.total, back=True) if page.before and pieces else None
+    body = b'{"items":[' + b",".join(pieces) + b"]," + json.dumps(tail, separators=(",", ":")).encode()[1:]
+    return Response(body, media_type="application/json")
+
+
+def encode_cursor(key: Sequence[Any], total: int, *, back: bool = False) -> str:
+    text = json.dumps([list(key), total, int(back)], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str | None) -> tuple[Seek | None, int | None]:
+    """(where to go on, total of the list); raises UsageError for text that is no cursor."""
+    if not cursor:
+        return None, None
+    try:
+        raw = base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4))
+        key, total, back = json.loads(raw)
+        sound = isinstance(key, list) and isinstance(total, int) and 1 <= len(key) <= 2
+        sound = sound and all(isinstance(part, int | float | str) and _fits(part) for part in key) and _fits(total)
+    except (ValueError, TypeError, binascii.Error, UnicodeError, RecursionError):
+        sound = False
+    if not sound:
+        raise UsageError("the cursor is not one of ours", hint="pass `next` of the page before, or none to start")
+    return Seek(key=tuple(key), back=bool(back)), total
+
+
+def _fits(part: int | float | str) -> bool:
+    if isinstance(part, int):
+        return abs(part) < 2**63
+    return isinstance(part, str) or not math.isnan(part)
+
+
+def after(cursor: str | None) -> int | None:
+    """Key of a cursor over one integer column."""
+    seek, _total = decode_cursor(cursor)
+    if seek is None:
+        return None
+    if len(seek.key) != 1 or not isinstance(seek.key[0], int):
+        raise UsageError("the cursor belongs to another list", hint="start again without cursor")
+    return seek.key[0]
+
+
+def _dumped(model: BaseModel) -> bytes:
+    return model.model_dump_json(by_alias=True).encode("utf-8", "replace")

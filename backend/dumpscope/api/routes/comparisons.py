@@ -1,0 +1,123 @@
+"""Comparisons: start, list, change, cancel, remove; their summary and origins."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from dumpscope.api import schemas, wire
+from dumpscope.api.parameters import Cursor, Limit, Search
+from dumpscope.api.replies import after, decode_cursor, page_reply, reply
+from dumpscope.api.routes.dumps import stop
+from dumpscope.api.state import Shared
+from dumpscope.domain.options import Options
+from dumpscope.domain.result import Answer
+from dumpscope.errors import ConflictError
+from dumpscope.index.comparisons import (
+    ComparisonRow,
+    change_comparison,
+    count_comparisons,
+    create_comparison,
+    delete_comparison,
+    get_comparison,
+    list_comparisons,
+    stored_units,
+)
+from dumpscope.index.dumps import get_dump
+from dumpscope.index.page import Page
+from dumpscope.verdict.policy import load_policy
+
+router = APIRouter(tags=["comparisons"])
+
+
+@router.post("/comparisons", status_code=202, response_model=schemas.Accepted)
+def start(body: schemas.NewComparison, state: Shared) -> Response:
+    """Compare two dumps; it may be asked for while they are still read."""
+    options = Options.from_json(body.options.model_dump())
+    load_policy(options.policy)
+    target, golden = get_dump(state.database, body.target), get_dump(state.database, body.golden)
+    for dump in (target, golden):
+        if dump.status == "failed":
+            raise ConflictError(f"the dump {dump.name} could not be read", hint="register it again")
+    name = body.name or f"{target.name} against {golden.name}"
+    comparison = create_comparison(state.database, name=name, target=target.id, golden=golden.id, options=options)
+    job = state.runner.submit("compare", comparison)
+    change_comparison(state.database, comparison, job=job.id)
+    return reply(schemas.Accepted(id=comparison, job=job.id), 202, {"Location": f"/api/comparisons/{comparison}"})
+
+
+@router.get("/comparisons", response_model=schemas.Page[schemas.Comparison])
+def listing(state: Shared, q: Search = "", cursor: Cursor = None, limit: Limit = 100) -> Response:
+    """Comparisons, newest first."""
+    total = decode_cursor(cursor)[1]
+    found = list_comparisons(state.database, q=q, after=after(cursor), limit=limit + 1)
+    page = Page(
+        rows=[row for _serial, row in found[:limit]],
+        keys=[(serial,) for serial, _row in found[:limit]],
+        more=len(found) > limit,
+        total=count_comparisons(state.database, q=q) if total is None else total,
+    )
+    return page_reply(page, wire.comparison)
+
+
+@router.get("/comparisons/{comparison_id}", response_model=schemas.Comparison)
+def one(comparison_id: str, state: Shared) -> Response:
+    """One comparison."""
+    return reply(wire.comparison(get_comparison(state.database, comparison_id)))
+
+
+@router.patch("/comparisons/{comparison_id}", response_model=schemas.Comparison)
+def change(comparison_id: str, body: schemas.ComparisonChange, state: Shared) -> Response:
+    """Rename, or judge under another policy: that is a job which reads no tensor."""
+    row = get_comparison(state.database, comparison_id)
+    if body.policy is not None:
+        load_policy(body.policy)
+        if row.status in ("pending", "running"):
+            raise ConflictError("the comparison is still at work", hint="wait for its job or cancel it")
+        if row.answer is None:
+            raise ConflictError("the comparison has no result to judge", hint="compare again")
+    if body.name is not None:
+        change_comparison(state.database, comparison_id, name=body.name)
+    if body.policy is not None:
+        job = state.runner.submit("rejudge", comparison_id, {"policy": body.policy})
+        change_comparison(state.database, comparison_id, job=job.id, status="running")
+    return reply(wire.comparison(get_comparison(state.database, comparison_id)))
+
+
+@router.post("/comparisons/{comparison_id}/cancel", response_model=schemas.Comparison)
+def cancel(comparison_id: str, state: Shared) -> Response:
+    """Ask its job to stop; one that is over stays as it is."""
+    row = get_comparison(state.database, comparison_id)
+    if row.job is not None and row.status in ("pending", "running"):
+        state.runner.cancel(row.job)
+    return reply(wire.comparison(get_comparison(state.database, comparison_id)))
+
+
+@router.delete("/comparisons/{comparison_id}", status_code=204)
+def remove(comparison_id: str, state: Shared) -> Response:
+    """Stop its job and forget it; the dumps stay."""
+    row = get_comparison(state.database, comparison_id)
+    if row.job is not None and row.status in ("pending", "running"):
+        stop(state, row.job)
+    delete_comparison(state.database, comparison_id)
+    return Response(status_code=204)
+
+
+@router.get("/comparisons/{comparison_id}/summary", response_model=schemas.Summary)
+def summary(comparison_id: str, state: Shared) -> Response:
+    """The answer: mode, both sides, counts, first No, origins, differences in how the dumps were taken, problems."""
+    answer = answered(get_comparison(state.database, comparison_id))
+    return reply(wire.summary(answer, stored_units(state.database, comparison_id)))
+
+
+@router.get("/comparisons/{comparison_id}/origins", response_model=schemas.Origins)
+def origins(comparison_id: str, state: Shared) -> Response:
+    """What caused the divergence: independent causes, causal first, propagated ones never."""
+    answer = answered(get_comparison(state.database, comparison_id))
+    return reply(schemas.Origins(items=[wire.origin(found) for found in answer.origins[: wire.ORIGINS]]))
+
+
+def answered(row: ComparisonRow) -> Answer:
+    """The answer of a comparison; raises ConflictError while there is none."""
+    if row.answer is None:
+        raise ConflictError(f"the comparison is {row.status} and has no result", hint="wait for its job")
+    return row.answer

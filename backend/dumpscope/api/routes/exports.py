@@ -1,0 +1,77 @@
+"""Result files to download."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import FileResponse, StreamingResponse
+from starlette.background import BackgroundTask
+
+from dumpscope.api.parameters import Rank, Step
+from dumpscope.api.state import Shared
+from dumpscope.index.comparisons import get_comparison
+from dumpscope.pipeline.exports import EXPORTS, csv_text, export_units, html_page, json_document, xlsx_file
+
+router = APIRouter(tags=["exports"])
+
+CHUNK = 64 << 10
+
+FILES: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file.", "content": {media.split(";")[0]: {} for media in EXPORTS.values()}}
+}
+
+
+@router.get("/comparisons/{comparison_id}/export.{kind}", response_class=Response, responses=FILES)
+def export(
+    comparison_id: str,
+    kind: Literal["csv", "xlsx", "json", "html"],
+    state: Shared,
+    step: Annotated[Step, Query(description="Only this step.")] = None,
+    rank: Annotated[Rank, Query(description="Only this rank.")] = None,
+    pairs: Annotated[bool, Query(description="json: every item pair too.")] = False,
+) -> Response:
+    """The result as a file: csv and xlsx tables, the summary document, or a self-contained report."""
+    answer, units = export_units(state.database, comparison_id, step, rank)
+    name = get_comparison(state.database, comparison_id).name
+    headers = {"Content-Disposition": _attachment(name, kind)}
+    if kind == "xlsx":
+        state.settings.data_dir.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(suffix=".xlsx", dir=state.settings.data_dir, delete=False) as held:
+            file = Path(held.name)
+        try:
+            xlsx_file(state.database, units, file)
+        except BaseException:
+            file.unlink(missing_ok=True)
+            raise
+        cleanup = BackgroundTask(file.unlink, missing_ok=True)
+        return FileResponse(file, headers=headers, media_type=EXPORTS[kind], background=cleanup)
+    if kind == "html":
+        return Response(html_page(state.database, answer, units), headers=headers, media_type=EXPORTS[kind])
+    text = (
+        csv_text(state.database, units) if kind == "csv" else json_document(state.database, answer, units, pairs=pairs)
+    )
+    return StreamingResponse(_pieces(text), headers=headers, media_type=EXPORTS[kind])
+
+
+def _pieces(text: Iterable[str]) -> Iterator[bytes]:
+    """Text in pieces worth a packet each."""
+    held: list[str] = []
+    size = 0
+    for piece in text:
+        held.append(piece)
+        size += len(piece)
+        if size >= CHUNK:
+            yield "".join(held).encode("utf-8", "replace")
+            held, size = [], 0
+    yield "".join(held).encode("utf-8", "replace")
+
+
+def _attachment(name: str, kind: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_") or "comparison"
+    return f"attachment; filename=\"{plain[:100]}.{kind}\"; filename*=UTF-8''{quote(name[:100], safe='')}.{kind}"

@@ -1,0 +1,76 @@
+"""Jobs and their events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import Final
+
+import anyio
+from fastapi import APIRouter, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from dumpscope.api import schemas, wire
+from dumpscope.api.parameters import Cursor, Limit
+from dumpscope.api.replies import after, page_reply, reply
+from dumpscope.api.state import Shared, State
+from dumpscope.domain.job import Job
+from dumpscope.index.page import Page
+
+router = APIRouter(tags=["jobs"])
+
+POLL_SECONDS: Final = 0.3
+HEARTBEAT_SECONDS: Final = 15.0
+
+
+@router.get("/jobs", response_model=schemas.Page[schemas.Job])
+def listing(state: Shared, cursor: Cursor = None, limit: Limit = 100) -> Response:
+    """Jobs, newest first."""
+    found = state.jobs.list(after=after(cursor), limit=limit + 1)
+    page = Page(
+        rows=[job for _serial, job in found[:limit]],
+        keys=[(serial,) for serial, _job in found[:limit]],
+        more=len(found) > limit,
+        total=state.jobs.count(),
+    )
+    return page_reply(page, wire.job)
+
+
+@router.get("/jobs/{job_id}", response_model=schemas.Job)
+def one(job_id: str, state: Shared) -> Response:
+    """One job."""
+    return reply(wire.job(state.jobs.get(job_id)))
+
+
+@router.get(
+    "/jobs/{job_id}/events",
+    response_class=StreamingResponse,
+    responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {}}}},
+)
+async def events(job_id: str, state: Shared) -> Response:
+    """Events `progress`, `done` and `failed` (cancelled jobs too), each with the job as data; the present state comes first."""
+    first = await run_in_threadpool(state.jobs.get, job_id)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_stream(state, first), headers=headers, media_type="text/event-stream")
+
+
+async def _stream(state: State, job: Job) -> AsyncIterator[str]:
+    yield "retry: 2000\n\n"
+    yield _event(job)
+    spoken = time.monotonic()
+    while not job.over and not state.closing.is_set():
+        await anyio.sleep(POLL_SECONDS)
+        version = job.version
+        job = await run_in_threadpool(state.jobs.get, job.id)
+        if job.version != version:
+            yield _event(job)
+            spoken = time.monotonic()
+        elif time.monotonic() - spoken > HEARTBEAT_SECONDS:
+            yield ": still here\n\n"
+            spoken = time.monotonic()
+
+
+def _event(job: Job) -> str:
+    name = "done" if job.status == "done" else "failed" if job.over else "progress"
+    return f"id: {job.version}\nevent: {name}\ndata: {wire.job(job).model_dump_json()}\n\n"

@@ -1,0 +1,175 @@
+"""What a comparison found, page by page: tree, strip, nodes, item pairs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from dumpscope.api import schemas, wire
+from dumpscope.api.parameters import (
+    Cursor,
+    Key,
+    Limit,
+    Name,
+    Order,
+    Parent,
+    Rank,
+    Reveal,
+    Search,
+    Step,
+    words,
+)
+from dumpscope.api.replies import after, decode_cursor, page_reply, reply
+from dumpscope.api.state import Shared
+from dumpscope.domain.facts import VERDICT_WORDS
+from dumpscope.errors import NotFoundError
+from dumpscope.index import tables
+from dumpscope.index.comparisons import find_unit, stored_units
+from dumpscope.index.item_pairs import get_item_pair, items_of_node, list_item_pairs
+from dumpscope.index.node_details import node_context
+from dumpscope.index.node_pairs import NodeFilter, around, list_node_pairs, one_node_pair
+from dumpscope.index.strip import strip
+from dumpscope.index.trees import comparison_reveal, comparison_tree
+
+router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["results"])
+
+DETAIL_PAIRS: Final = 100
+"""Item pairs sent with one node."""
+
+Verdicts = Annotated[list[str], Query(description="Any of these verdicts; several times or with commas.")]
+Classes = Annotated[list[str], Query(alias="class", description="Any of these classes; several times or with commas.")]
+Api = Annotated[str, Query(max_length=300, description="API or module class: softmax, Functional.softmax, Linear.")]
+
+
+@router.get("/tree", response_model=schemas.Page[schemas.TreeRow] | schemas.TreePath)
+def tree(
+    comparison_id: str,
+    state: Shared,
+    step: Step = None,
+    rank: Rank = None,
+    parent: Parent = None,
+    reveal: Reveal = None,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> Response:
+    """Children of a row of the module tree with the counts below them, or with `reveal` the rows on the way to a node."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    if reveal is not None:
+        return reply(schemas.TreePath(path=comparison_reveal(state.database, unit, reveal)))
+    page = comparison_tree(state.database, unit, parent=parent, after=after(cursor), limit=limit)
+    return page_reply(page, wire.tree_row)
+
+
+@router.get("/strip", response_model=schemas.Strip)
+def overview(
+    comparison_id: str,
+    state: Shared,
+    step: Step = None,
+    rank: Rank = None,
+    buckets: Annotated[int, Query(ge=1, le=1500)] = 800,
+) -> Response:
+    """All node pairs in equal buckets of execution order, the worst of each."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    found = strip(state.database, unit, buckets=buckets)
+    return reply(schemas.Strip(total=unit.pairs, buckets=[wire.bucket(row) for row in found], backward=unit.backward))
+
+
+@router.get("/nodes", response_model=schemas.Page[schemas.NodeRow])
+def nodes(
+    comparison_id: str,
+    state: Shared,
+    step: Step = None,
+    rank: Rank = None,
+    verdict: Verdicts = [],  # noqa: B006  (FastAPI copies defaults)
+    classes: Classes = [],  # noqa: B006
+    api: Api = "",
+    q: Search = "",
+    first: Annotated[Order, Query(alias="from", description="Lowest order.")] = None,
+    last: Annotated[Order, Query(alias="to", description="Highest order.")] = None,
+    sort: Literal["order", "-out_score", "name"] = "order",
+    around_name: Annotated[str | None, Query(alias="around", max_length=4000)] = None,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> Response:
+    """Node pairs in execution order or by error; `around` centres the page on a node."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    filters = NodeFilter(verdicts=words(verdict), classes=words(classes), api=api, q=q, first=first, last=last)
+    if around_name is not None and cursor is None:
+        page = around(state.database, unit, around_name, filters=filters, sort=sort, limit=limit)
+    else:
+        seek, total = decode_cursor(cursor)
+        page = list_node_pairs(state.database, unit, filters=filters, sort=sort, seek=seek, total=total, limit=limit)
+    return page_reply(page, wire.node_row, walkable=True)
+
+
+@router.get("/nodes/{name:path}", response_model=schemas.NodeDetail)
+def node(comparison_id: str, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """One node pair: why it got its verdict, its item pairs, both call stacks, relatives and place in the tree."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    with state.database.read() as connection:
+        row = one_node_pair(connection, unit, name)
+        pairs = items_of_node(connection, unit, row.pair, limit=DETAIL_PAIRS)
+        context = node_context(connection, unit, row.pair)
+    worst = max(
+        pairs,
+        key=lambda pair: (VERDICT_WORDS.index(pair.verdict), -1.0 if pair.score is None else pair.score),
+        default=None,
+    )
+    return reply(
+        schemas.NodeDetail(
+            **wire.node_fields(row),
+            reason=wire.reason(row, worst),
+            rule=worst.rule if worst else "",
+            items=[wire.pair(pair) for pair in pairs],
+            item_count=row.items,
+            target_stack=context.target_stack[: wire.SENT_FRAMES],
+            golden_stack=context.golden_stack[: wire.SENT_FRAMES],
+            path=context.path,
+            siblings=context.siblings,
+        )
+    )
+
+
+@router.get("/pairs", response_model=schemas.Page[schemas.Pair])
+def pairs(
+    comparison_id: str,
+    state: Shared,
+    step: Step = None,
+    rank: Rank = None,
+    verdict: Verdicts = [],  # noqa: B006
+    api: Api = "",
+    q: Search = "",
+    node_name: Annotated[str | None, Query(alias="node", max_length=4000, description="Only this node's.")] = None,
+    sort: Literal["order", "-score"] = "order",
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> Response:
+    """Item pairs in execution order or by error."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    number = None
+    if node_name is not None:
+        with state.database.read() as connection:
+            number = one_node_pair(connection, unit, node_name).pair
+    seek, total = decode_cursor(cursor)
+    page = list_item_pairs(
+        state.database,
+        unit,
+        filters=NodeFilter(verdicts=words(verdict), api=api, q=q),
+        node=number,
+        sort=sort,
+        seek=seek,
+        total=total,
+        limit=limit,
+    )
+    return page_reply(page, wire.pair)
+
+
+@router.get("/pairs/{pair_id}", response_model=schemas.PairWithDetail)
+def pair(comparison_id: str, pair_id: Key, state: Shared) -> Response:
+    """One item pair with its worst element and error histograms."""
+    owner = pair_id >> tables.KEY_BITS
+    for unit in stored_units(state.database, comparison_id):
+        if unit.id == owner:
+            return reply(wire.pair_with_detail(get_item_pair(state.database, unit, pair_id)))
+    raise NotFoundError(f"no item pair {pair_id} in this comparison", hint="GET .../pairs lists them")

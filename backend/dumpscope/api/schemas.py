@@ -1,0 +1,392 @@
+"""Wire models: what travels, as OpenAPI describes it. docs/rest.md explains them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Real = Annotated[
+    int | float | str | None,
+    Field(
+        description='A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.'
+    ),
+]
+VerdictWord = Literal["yes", "n/a", "warning", "no"]
+Row = TypeVar("Row")
+
+
+class Wire(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Error(Wire):
+    error: str
+    detail: str
+    hint: str | None
+    status: int
+
+
+class Page(Wire, Generic[Row]):
+    """`next` is null on the last page; `prev` only appears where a list can be walked backwards."""
+
+    items: list[Row]
+    next: str | None
+    total: int
+    prev: str | None = None
+
+
+class Health(Wire):
+    version: str
+    database: Literal["sqlite", "postgresql"]
+    executor: str
+    status: Literal["ok"]
+
+
+class Problem(Wire):
+    loc: str
+    kind: str
+    message: str
+
+
+class Accepted(Wire):
+    id: str
+    job: str
+
+
+class Dump(Wire):
+    id: str
+    name: str
+    path: str
+    status: Literal["pending", "ready", "failed"]
+    job: str | None
+    error: Error | None
+    framework: str | None
+    task: str | None
+    level: str | None
+    summary: str | None
+    steps: list[int]
+    ranks: list[int]
+    nodes: int
+    items: int
+    bytes: int
+    created: str
+    problems: list[Problem]
+
+
+class Leaf(Wire):
+    """`value` is JSON text: the value of a non-tensor, or a tensor's further keys."""
+
+    name: str
+    role: str
+    path: str
+    type: str | None
+    dtype: str | None
+    shape: list[int] | None
+    max: Real
+    min: Real
+    mean: Real
+    norm: Real
+    requires_grad: bool | None
+    md5: str | None
+    value: str | None
+    data_name: str | None
+
+
+class DumpNodeRow(Wire):
+    ordinal: int
+    name: str
+    kind: str
+    direction: str
+    order: int
+
+
+class DumpNode(Wire):
+    """`items` holds at most 300 of `item_count` records."""
+
+    name: str
+    step: int
+    rank: int
+    items: list[Leaf]
+    item_count: int
+    stack: list[str]
+    siblings: list[str]
+    path: list[str]
+
+
+class TreeCounts(Wire):
+    no: int
+    warning: int
+    yes: int
+    na: int
+    origin: int
+
+
+class TreeRow(Wire):
+    """`nodes`: dumped nodes (node pairs) of the subtree. A dump's tree has neither verdict nor counts."""
+
+    entry: int
+    name: str
+    label: str
+    parent: int | None
+    order: int
+    kind: Literal["module", "api", "gradient", "debug", "other", "virtual"]
+    direction: Literal["forward", "backward", "none"]
+    children: int
+    nodes: int
+    verdict: VerdictWord | None
+    cls: str | None
+    counts: TreeCounts | None
+
+
+class TreePath(Wire):
+    path: list[int]
+
+
+class Counts(Wire):
+    nodes: int
+    items: int
+    yes: int
+    no: int
+    warning: int
+    not_comparable: int
+    unmatched_target: int
+    unmatched_golden: int
+    unreadable: int
+
+
+class OriginBrief(Wire):
+    node: str
+    kind: str
+    step: int
+    rank: int
+
+
+class Comparison(Wire):
+    id: str
+    name: str
+    status: Literal["pending", "running", "done", "failed", "cancelled"]
+    job: str | None
+    error: Error | None
+    target: str
+    golden: str
+    target_name: str
+    golden_name: str
+    policy: str
+    mode: str | None
+    counts: Counts | None
+    verdict: VerdictWord | None
+    origin: OriginBrief | None
+    created: str
+    options: dict[str, Any]
+
+
+class Side(Wire):
+    path: str
+    framework: str
+    task: str
+    level: str
+    steps: list[int]
+    ranks: list[int]
+
+
+class FirstNo(Wire):
+    step: int
+    rank: int
+    node: str
+    item: str
+    metrics: dict[str, Real]
+    reason: str
+    stack: list[str]
+
+
+class Origin(Wire):
+    step: int
+    rank: int
+    node: str
+    kind: str
+    confidence: float
+    confidence_word: Literal["high", "medium", "low"]
+    evidence: str
+    advice: str
+    stack: list[str]
+    pair: int
+
+
+class Origins(Wire):
+    items: list[Origin]
+
+
+class UnitBrief(Wire):
+    """One step and rank; `verdict` is its worst node pair's, `no` and `origins` count node pairs."""
+
+    step: int
+    rank: int
+    verdict: VerdictWord
+    no: int
+    origins: int
+    inferred: bool
+
+
+class Summary(Wire):
+    """`problems` holds at most 200 of `problem_count`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    schema_: Annotated[int, Field(alias="schema", serialization_alias="schema")]
+    mode: str
+    policy: str
+    target: Side
+    golden: Side
+    counts: Counts
+    first_no: FirstNo | None
+    origins: list[Origin]
+    problems: list[Problem]
+    problem_count: int
+    settings: list[str]
+    classes: dict[str, int]
+    units: list[UnitBrief]
+
+
+class StripBucket(Wire):
+    """Node pairs `first`..`last`; `seq`, `name`, `cls` and `verdict` are the worst one's, `severity` the largest out score."""
+
+    first: int
+    last: int
+    severity: Real
+    cls: str
+    verdict: VerdictWord
+    seq: int
+
+
+class Strip(Wire):
+    total: int
+    buckets: list[StripBucket]
+    backward: int | None
+
+
+class NodeRow(Wire):
+    pair: int
+    order: int
+    name: str
+    golden_name: str | None
+    match: str
+    confidence: float
+    kind: str
+    direction: str
+    api: str | None
+    verdict: VerdictWord
+    cls: str
+    in_score: Real
+    out_score: Real
+    in_error: Real
+    out_error: Real
+    entry: int
+
+
+class Pair(Wire):
+    id: int
+    node: str
+    target: str | None
+    golden: str | None
+    role: str
+    match: str
+    verdict: VerdictWord
+    rule: str
+    score: Real
+    message: str
+    target_leaf: Leaf | None
+    golden_leaf: Leaf | None
+    metrics: dict[str, Real]
+
+
+class PairDetail(Wire):
+    """`bins`: lower edge of each histogram bin; the first counts errors that are exactly zero, the second those below 1e-16."""
+
+    worst_index: list[int] | None
+    worst_target: Real
+    worst_golden: Real
+    abs_histogram: list[int]
+    rel_histogram: list[int]
+    bins: list[float]
+
+
+class PairWithDetail(Pair):
+    detail: PairDetail | None
+
+
+class NodeDetail(NodeRow):
+    """`items` holds at most 100 of `item_count` pairs; `GET .../pairs?node=` pages through all."""
+
+    reason: str
+    rule: str
+    items: list[Pair]
+    item_count: int
+    target_stack: list[str]
+    golden_stack: list[str]
+    path: list[str]
+    siblings: list[str]
+
+
+class Figure(Wire):
+    figure: dict[str, Any] | None
+    text: str
+    missing: str | None
+
+
+class Job(Wire):
+    id: str
+    kind: Literal["ingest", "compare", "rejudge"]
+    subject: str
+    status: Literal["queued", "running", "done", "failed", "cancelled"]
+    progress: float
+    message: str
+    eta: float | None
+    error: Error | None
+    created: str
+    started: str | None
+    finished: str | None
+
+
+class NewDump(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    path: Annotated[str, Field(min_length=1, max_length=4096)]
+    name: Annotated[str, Field(max_length=200)] | None = None
+
+
+class DumpChange(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ComparisonOptions(BaseModel):
+    """policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    policy: str = "default"
+    fuzzy: bool = False
+    data_mapping: str | None = None
+    cell_mapping: str | None = None
+    layer_mapping: str | None = None
+    steps: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
+    ranks: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
+    tensors: bool = True
+
+
+class NewComparison(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    target: str
+    golden: str
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    options: ComparisonOptions = ComparisonOptions()
+
+
+class ComparisonChange(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    policy: Annotated[str, Field(min_length=1, max_length=200_000)] | None = None

@@ -1,0 +1,303 @@
+"""From what the index answers to what travels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from dumpscope.api import schemas
+from dumpscope.api.replies import moment, real
+from dumpscope.domain import job as domain_job
+from dumpscope.domain.facts import ERROR_BINS, TensorFacts
+from dumpscope.domain.facts import Origin as DomainOrigin
+from dumpscope.domain.result import Answer
+from dumpscope.errors import Problem
+from dumpscope.index.comparisons import ComparisonRow, StoredUnit
+from dumpscope.index.dumps import DumpRow
+from dumpscope.index.item_pairs import ItemPairRow
+from dumpscope.index.leaves import Leaf
+from dumpscope.index.node_pairs import NodePairRow
+from dumpscope.index.strip import Bucket
+from dumpscope.index.trees import TreeRow
+
+PROBLEMS: Final = 200
+"""Problems sent at once."""
+
+ORIGINS: Final = 100
+"""Origins sent at once."""
+
+SENT_FRAMES: Final = 200
+"""Frames of one call stack sent at once."""
+
+HIGH: Final = 0.8
+MEDIUM: Final = 0.5
+"""Confidence from which an origin is called high or medium."""
+
+NAMED_POLICY: Final = 60
+"""A policy text longer than this is a file's, not a name."""
+
+BINS: Final = [0.0, 0.0, *(float(f"1e{int(edge)}") for edge in ERROR_BINS)]
+
+
+def dump(row: DumpRow) -> schemas.Dump:
+    return schemas.Dump(
+        id=row.id,
+        name=row.name,
+        path=row.path,
+        status=row.status,  # type: ignore[arg-type]
+        job=row.job,
+        error=error(row.error),
+        framework=row.framework,
+        task=row.task,
+        level=row.level,
+        summary=row.summary,
+        steps=row.steps,
+        ranks=row.ranks,
+        nodes=row.nodes,
+        items=row.items,
+        bytes=row.bytes,
+        created=moment(row.created),
+        problems=problems(row.problems),
+    )
+
+
+def error(body: dict[str, Any] | None) -> schemas.Error | None:
+    return None if body is None else schemas.Error(**body)
+
+
+def problems(found: Sequence[Problem]) -> list[schemas.Problem]:
+    return [schemas.Problem(loc=one.loc, kind=one.kind, message=one.message) for one in found[:PROBLEMS]]
+
+
+def leaf(row: Leaf) -> schemas.Leaf:
+    high, low, mean, norm = (real(value) for value in row.stats)
+    return schemas.Leaf(
+        name=row.name,
+        role=row.role,
+        path=row.path,
+        type=row.type,
+        dtype=row.dtype,
+        shape=row.shape,
+        max=high,
+        min=low,
+        mean=mean,
+        norm=norm,
+        requires_grad=row.requires_grad,
+        md5=row.hash,
+        value=row.value,
+        data_name=row.data_name,
+    )
+
+
+def tree_row(row: TreeRow) -> schemas.TreeRow:
+    counts = None
+    if row.verdict is not None:
+        counts = schemas.TreeCounts(no=row.no, warning=row.warning, yes=row.yes, na=row.na, origin=row.origin)
+    return schemas.TreeRow(
+        entry=row.entry,
+        name=row.name,
+        label=row.label,
+        parent=row.parent,
+        order=row.order,
+        kind=row.kind,  # type: ignore[arg-type]
+        direction=row.direction,  # type: ignore[arg-type]
+        children=row.children,
+        nodes=row.nodes,
+        verdict=row.verdict,  # type: ignore[arg-type]
+        cls=row.cls,
+        counts=counts,
+    )
+
+
+def comparison(row: ComparisonRow) -> schemas.Comparison:
+    answer = row.answer
+    first = answer.origins[0] if answer and answer.origins else None
+    options = row.options.to_json()
+    return schemas.Comparison(
+        id=row.id,
+        name=row.name,
+        status=row.status,  # type: ignore[arg-type]
+        job=row.job,
+        error=error(row.error),
+        target=row.target,
+        golden=row.golden,
+        target_name=row.target_name,
+        golden_name=row.golden_name,
+        policy=answer.policy if answer else _policy_name(row.options.policy),
+        mode=row.mode,
+        counts=schemas.Counts(**asdict(answer.counts)) if answer else None,
+        verdict=row.verdict,  # type: ignore[arg-type]
+        origin=schemas.OriginBrief(node=first.node, kind=first.kind, step=first.step, rank=first.rank)
+        if first
+        else None,
+        created=moment(row.created),
+        options=options,
+    )
+
+
+def _policy_name(text: str) -> str:
+    return text if len(text) <= NAMED_POLICY and "\n" not in text else "custom"
+
+
+def origin(found: DomainOrigin) -> schemas.Origin:
+    return schemas.Origin(
+        step=found.step,
+        rank=found.rank,
+        node=found.node,
+        kind=found.kind,
+        confidence=found.confidence,
+        confidence_word="high" if found.confidence >= HIGH else "medium" if found.confidence >= MEDIUM else "low",
+        evidence=found.evidence,
+        advice=found.advice,
+        stack=found.stack[:SENT_FRAMES],
+        pair=found.pair,
+    )
+
+
+def summary(answer: Answer, units: Sequence[StoredUnit]) -> schemas.Summary:
+    classes: dict[str, int] = {}
+    for unit in units:
+        for word, count in unit.counts["classes"].items():
+            classes[word] = classes.get(word, 0) + count
+    first = answer.first_no
+    return schemas.Summary(
+        schema_=1,
+        mode=answer.mode,
+        policy=answer.policy,
+        target=schemas.Side(**asdict(answer.target)),
+        golden=schemas.Side(**asdict(answer.golden)),
+        counts=schemas.Counts(**asdict(answer.counts)),
+        first_no=None
+        if first is None
+        else schemas.FirstNo(
+            step=first.step,
+            rank=first.rank,
+            node=first.node,
+            item=first.item,
+            metrics={name: real(value) for name, value in first.metrics.items()},
+            reason=first.reason,
+            stack=first.stack[:SENT_FRAMES],
+        ),
+        origins=[origin(found) for found in answer.origins[:ORIGINS]],
+        problems=problems(answer.problems),
+        problem_count=len(answer.problems),
+        settings=answer.settings,
+        classes=classes,
+        units=[
+            schemas.UnitBrief(
+                step=unit.step,
+                rank=unit.rank,
+                verdict=unit.verdict,  # type: ignore[arg-type]
+                no=unit.counts["no"],
+                origins=unit.counts["classes"]["origin"],
+                inferred=unit.inferred,
+            )
+            for unit in units
+        ],
+    )
+
+
+def bucket(row: Bucket) -> schemas.StripBucket:
+    return schemas.StripBucket(
+        first=row.first,
+        last=row.last,
+        severity=real(row.severity),
+        cls=row.cls,
+        verdict=row.verdict,  # type: ignore[arg-type]
+        seq=row.seq,
+    )
+
+
+def node_fields(row: NodePairRow) -> dict[str, Any]:
+    return {
+        "pair": row.pair,
+        "order": row.order,
+        "name": row.name,
+        "golden_name": row.golden_name,
+        "match": row.match,
+        "confidence": row.confidence,
+        "kind": row.kind,
+        "direction": row.direction,
+        "api": row.api,
+        "verdict": row.verdict,
+        "cls": row.cls,
+        "in_score": real(row.in_score),
+        "out_score": real(row.out_score),
+        "in_error": real(row.in_error),
+        "out_error": real(row.out_error),
+        "entry": row.entry,
+    }
+
+
+def node_row(row: NodePairRow) -> schemas.NodeRow:
+    return schemas.NodeRow(**node_fields(row))
+
+
+def reason(row: NodePairRow, worst: ItemPairRow | None) -> str:
+    """Why the node got its verdict: the sentence of its worst item."""
+    if worst is None:
+        if row.match == "none":
+            return "This call has no partner on the other side."
+        return "Nothing was stored for this call that could be compared."
+    if worst.verdict == "yes":
+        return f"All {row.items} compared items agree; the largest error is in {worst.role}: {worst.message}"
+    return f"{worst.role} {_path(worst)}: {worst.message}"
+
+
+def _path(row: ItemPairRow) -> str:
+    leaf_row = row.target or row.golden
+    return leaf_row.path if leaf_row else ""
+
+
+def pair_fields(row: ItemPairRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "node": row.node,
+        "target": row.target.name if row.target else None,
+        "golden": row.golden.name if row.golden else None,
+        "role": row.role,
+        "match": row.match,
+        "verdict": row.verdict,
+        "rule": row.rule,
+        "score": real(row.score),
+        "message": row.message,
+        "target_leaf": leaf(row.target) if row.target else None,
+        "golden_leaf": leaf(row.golden) if row.golden else None,
+        "metrics": {name: real(value) for name, value in row.metrics.items()},
+    }
+
+
+def pair(row: ItemPairRow) -> schemas.Pair:
+    return schemas.Pair(**pair_fields(row))
+
+
+def pair_with_detail(row: ItemPairRow) -> schemas.PairWithDetail:
+    return schemas.PairWithDetail(**pair_fields(row), detail=_detail(row.detail) if row.detail else None)
+
+
+def _detail(facts: TensorFacts) -> schemas.PairDetail:
+    return schemas.PairDetail(
+        worst_index=list(facts.worst_index) if facts.worst_index is not None else None,
+        worst_target=real(facts.worst_target),
+        worst_golden=real(facts.worst_golden),
+        abs_histogram=list(facts.abs_histogram),
+        rel_histogram=list(facts.rel_histogram),
+        bins=BINS,
+    )
+
+
+def job(row: domain_job.Job) -> schemas.Job:
+    return schemas.Job(
+        id=row.id,
+        kind=row.kind,  # type: ignore[arg-type]
+        subject=row.subject,
+        status=row.status,
+        progress=row.progress,
+        message=row.message,
+        eta=row.eta,
+        error=error(row.error),
+        created=moment(row.created),
+        started=moment(row.started) if row.started is not None else None,
+        finished=moment(row.finished) if row.finished is not None else None,
+    )

@@ -1,0 +1,76 @@
+"""Result files of a stored comparison; one unit at a time is in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from dumpscope.domain.result import Answer
+from dumpscope.errors import ConflictError, NotFoundError
+from dumpscope.export.document import json_text
+from dumpscope.export.report import report_html
+from dumpscope.export.rows import ExportRow
+from dumpscope.export.tables import csv_lines, write_xlsx
+from dumpscope.export.unit_rows import rows_from_unit, table_from_unit
+from dumpscope.index.comparisons import StoredUnit, get_comparison, stored_units
+from dumpscope.index.database import Database
+from dumpscope.index.units import load_unit
+from dumpscope.pipeline.report import report
+
+EXPORTS: Final = {
+    "csv": "text/csv; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "json": "application/json",
+    "html": "text/html; charset=utf-8",
+}
+"""Formats and their media types."""
+
+
+def export_units(
+    database: Database, comparison_id: str, step: int | None, rank: int | None
+) -> tuple[Answer, list[StoredUnit]]:
+    """The answer and the units to export; raises ConflictError where there is no result yet, NotFoundError."""
+    row = get_comparison(database, comparison_id)
+    if row.answer is None:
+        raise ConflictError(f"the comparison is {row.status} and has no result", hint="wait for its job")
+    units = [
+        unit
+        for unit in stored_units(database, comparison_id)
+        if step in (None, unit.step) and rank in (None, unit.rank)
+    ]
+    if not units:
+        raise NotFoundError(f"the comparison has no step {step} rank {rank}")
+    return row.answer, units
+
+
+def csv_text(database: Database, units: Sequence[StoredUnit]) -> Iterator[str]:
+    """Rows of all units below one heading (they name their step and rank); another heading where the mode changes."""
+    heading = ""
+    for unit in units:
+        lines = csv_lines(table_from_unit(load_unit(database, unit.id)))
+        own = next(lines)
+        if own != heading:
+            yield f"\n{own}" if heading else own
+            heading = own
+        yield from lines
+
+
+def json_document(database: Database, answer: Answer, units: Sequence[StoredUnit], *, pairs: bool) -> Iterator[str]:
+    """The summary document, with every item pair if asked for."""
+    return json_text(answer, _rows(database, units) if pairs else None)
+
+
+def xlsx_file(database: Database, units: Sequence[StoredUnit], file: Path) -> None:
+    """One sheet per unit."""
+    write_xlsx(str(file), (table_from_unit(load_unit(database, unit.id)) for unit in units))
+
+
+def html_page(database: Database, answer: Answer, units: Sequence[StoredUnit]) -> str:
+    """The self-contained report."""
+    return report_html(report(answer, [load_unit(database, unit.id) for unit in units]))
+
+
+def _rows(database: Database, units: Sequence[StoredUnit]) -> Iterator[ExportRow]:
+    for unit in units:
+        yield from rows_from_unit(load_unit(database, unit.id))
