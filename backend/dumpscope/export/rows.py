@@ -147,7 +147,7 @@ def _held(value: str | None, type_name: str) -> Any:
 
 def stored(value: float, state: int, dtype: str | None, wide: int | None = None) -> Number:
     """A stored statistic as it was before it became a float64: exact integers, truth values, infinities, or None."""
-    if state == State.FINITE:
+    if state == FINITE:
         if wide is not None:
             return wide
         if dtype is None or not float(value).is_integer():
@@ -158,8 +158,9 @@ def stored(value: float, state: int, dtype: str | None, wide: int | None = None)
     return UNUSUAL[state]
 
 
+FINITE: Final = int(State.FINITE)
 UNUSUAL: Final[dict[int, float | None]] = {
-    State.ABSENT: None, State.NAN: math.nan, State.POS_INF: math.inf, State.NEG_INF: -math.inf,
+    int(State.ABSENT): None, int(State.NAN): math.nan, int(State.POS_INF): math.inf, int(State.NEG_INF): -math.inf,
 }  # fmt: skip
 
 

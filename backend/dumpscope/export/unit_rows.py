@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dumpscope.domain.context import Context, gather
-from dumpscope.domain.facts import CLASS_WORDS, METHOD_WORDS, TENSOR_METRICS, Class, Method, Outcome, Verdict
-from dumpscope.domain.records import ROLE_WORDS, Kind, RankDump, State, item_name
+from dumpscope.domain.facts import CLASS_WORDS, METHOD_WORDS, TENSOR_METRICS, Outcome, Verdict
+from dumpscope.domain.records import ROLE_WORDS, Kind, RankDump, item_name
 from dumpscope.domain.result import Unit
 from dumpscope.export.rows import (
+    FINITE,
     NOTHING,
     UNUSUAL,
     ExportRow,
@@ -28,6 +29,7 @@ from dumpscope.verdict.rules import RULES
 from dumpscope.verdict.sentences import sentence
 
 _T = TypeVar("_T")
+_KINDS, _OUTCOMES, _VERDICTS = tuple(Kind), tuple(Outcome), tuple(Verdict)  # calling an enum costs ten times an index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +123,11 @@ class _Source:
 
     def row(self, pair: int, item: int, *, first: bool) -> ExportRow:
         target, golden = self.target[item], self.golden[item]
-        verdict = Verdict(self.verdict[item])
+        verdict = _VERDICTS[self.verdict[item]]
         elements, unequal, *nonfinite = (None if count < 0 else count for count in self.counts[item])
         one = self.sides[0].cells(target) if target >= 0 else None
         other = self.sides[1].cells(golden) if golden >= 0 else None
-        outcome = Outcome(self.outcome[item])
+        outcome = _OUTCOMES[self.outcome[item]]
         diff, rel = self._changes(item, outcome, one, other)
         score = self.score[item]
         side, place = (self.sides[0], target) if target >= 0 else (self.sides[1], golden)
@@ -196,9 +198,9 @@ class _Source:
             "rank": self.unit.rank,
             "node": self.unit.target.nodes.names[target] if target >= 0 else None,
             "golden_node": self.unit.golden.nodes.names[golden] if golden >= 0 else None,
-            "match": METHOD_WORDS[Method(self.method[pair])],
+            "match": METHOD_WORDS[self.method[pair]],
             "confidence": self.confidence[pair],
-            "cls": CLASS_WORDS[Class(self.cls[pair])],
+            "cls": CLASS_WORDS[self.cls[pair]],
         }
 
     def _stack(self, pair: int) -> tuple[str, ...] | None:
@@ -233,7 +235,7 @@ class _SideSource:
         grad = self.grad[item]
         return side_cells(
             name=item_name(self.dump, item),
-            kind=Kind(self.kind[item]),
+            kind=_KINDS[self.kind[item]],
             type_name=type_name,
             dtype=dtype,
             shape=_at(items.shapes, self.shape[item]),
@@ -256,4 +258,4 @@ def _at(table: Sequence[_T], code: int) -> _T | None:
 
 
 def _unpack(value: float, state: int) -> float | None:
-    return value if state == State.FINITE else UNUSUAL[state]
+    return value if state == FINITE else UNUSUAL[state]

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions
 from dumpscope.domain.records import STATISTICS, State
 from dumpscope.verdict.rules import RULES
+
+_FINITE: Final = int(State.FINITE)
+_UNUSUAL: Final[dict[int, float | None]] = {
+    int(State.ABSENT): None, int(State.NAN): math.nan, int(State.POS_INF): math.inf, int(State.NEG_INF): -math.inf,
+}  # fmt: skip
 
 Metrics = dict[str, float | int | str | None]
 
@@ -16,9 +22,8 @@ _STATISTIC_NAMES = ("max", "min", "mean", "norm")
 
 def number(value: float, state: int) -> float | None:
     """A stored number as a float (nan and inf stay), None where absent."""
-    if state == State.ABSENT:
-        return None
-    return {State.NAN: math.nan, State.POS_INF: math.inf, State.NEG_INF: -math.inf}.get(State(state), float(value))
+    code = int(state)
+    return float(value) if code == _FINITE else _UNUSUAL[code]
 
 
 def item_metrics(facts: Facts, row: int) -> Metrics:
