@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from dumpscope.cli.app import FINE
 from dumpscope.cli.printing import line
-from dumpscope.errors import UsageError
+from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.settings import Settings
 
 
@@ -47,13 +48,18 @@ def serve(chosen: Settings, page: str = "/") -> None:
     import uvicorn  # noqa: PLC0415
 
     from dumpscope.api.app import create_app  # noqa: PLC0415
+    from dumpscope.index.database import Database  # noqa: PLC0415
 
+    Database.open(chosen.database).close()  # what is wrong with it is told in one line here, in a log later
     with closing(_listen(chosen.host, chosen.port)) as listener:
         app = create_app(chosen)
         line(f"dumpscope serves at {address(chosen, listener)}{page}")
         line("Ctrl-C ends it")
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+        sys.stdout.flush()
         server.run(sockets=[listener])
+    if not server.started:
+        raise DumpscopeError("the server did not start", hint="the lines above say why")
 
 
 def address(chosen: Settings, listener: socket.socket) -> str:
