@@ -205,3 +205,14 @@ def test_long_names_keep_both_ends() -> None:
     assert len(cut) == 40
     assert cut.startswith("Module.module")
     assert cut.endswith("forward.0")
+
+
+def test_the_zero_tick_stands_where_zeros_are_drawn() -> None:
+    values = np.asarray([0.0, 1e-3, 10.0, np.inf])
+    scale = lanes(values)
+    ticks = {label: float(scale.height(np.asarray([place]))[0]) for place, label in scale.ticks()}
+    drawn = scale.fraction(values)
+    assert ticks["0"] == pytest.approx(drawn[0])
+    assert ticks["1e-3"] == pytest.approx(drawn[1])
+    assert ticks["inf"] == pytest.approx(drawn[3])
+    assert len(set(ticks.values())) == len(ticks)

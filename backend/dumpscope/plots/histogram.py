@@ -64,7 +64,7 @@ def pair_histogram_data(
         both = np.isfinite(one) & np.isfinite(other)
         ends.see(one[np.isfinite(one)])
         ends.see(other[np.isfinite(other)])
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             change.see((one - other)[both])
     edges = ends.edges(bins)
     change_edges = change.symmetric(bins)
@@ -75,7 +75,7 @@ def pair_histogram_data(
         sides[1].add(other)
         both = np.isfinite(one) & np.isfinite(other)
         skipped += int(both.size - np.count_nonzero(both))
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             gap = one[both] - other[both]
         equal += int(np.count_nonzero(gap == 0))
         sides[2].add(gap)

@@ -38,8 +38,12 @@ class Lanes:
 
     def fraction(self, values: Float64) -> Float64:
         """Place on the axis as a share of its length, 0 at the bottom; nan stays nan."""
+        return self.height(self.place(values))
+
+    def height(self, places: Float64) -> Float64:
+        """The same for values that are drawn places already."""
         bottom, top = self.range
-        return (np.log10(self.place(values)) - bottom) / (top - bottom)
+        return (np.log10(places) - bottom) / (top - bottom)
 
     @property
     def range(self) -> tuple[float, float]:

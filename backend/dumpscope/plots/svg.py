@@ -5,6 +5,7 @@ Classes take their colours from the page (`currentColor` and CSS variables), so 
 
 from __future__ import annotations
 
+import math
 from html import escape
 
 import numpy as np
@@ -22,9 +23,9 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 12, 14, 34
 def error_order_svg(data: ErrorOrder) -> str:
     """Error of every node in call order; hovering a point tells its node."""
     frame = _Frame(data.lanes, max(data.last, 1), LEFT)
-    parts = [frame.scale(data.measure), frame.across(data.last), frame.floor(data.floor)]
+    parts = [frame.scale(data.measure), frame.across(data.last), frame.floor(data.floor), frame.legend()]
     if data.backward is not None:
-        parts.append(frame.upright(data.backward, "backward", "edge"))
+        parts.append(frame.upright(data.backward, "backward", "edge", HEIGHT - BOTTOM - 6))
     parts += [
         frame.line(data.inputs.order, data.inputs.error, TARGET),
         frame.line(data.outputs.order, data.outputs.error, OUTPUT),
@@ -60,12 +61,16 @@ class _Frame:
         return self.left + np.asarray(order) / self.last * (WIDTH - RIGHT - self.left)
 
     def y(self, error: Float64) -> Float64:
-        return HEIGHT - BOTTOM - self.lanes.fraction(np.asarray(error)) * (HEIGHT - BOTTOM - TOP)
+        return self.down(self.lanes.fraction(np.asarray(error)))
+
+    def down(self, share: Float64) -> Float64:
+        return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
 
     def scale(self, measure: str) -> str:
         places = self.lanes.ticks()
+        heights = self.down(self.lanes.height(np.asarray([place for place, _ in places])))
         parts = []
-        for height, (_, label) in zip(self.y(np.asarray([place for place, _ in places])), places, strict=True):
+        for height, (_, label) in zip(heights, places, strict=True):
             parts.append(
                 f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{height:.1f}" y2="{height:.1f}"/>'
                 f'<text x="{LEFT - 6}" y="{height + 4:.1f}" text-anchor="end">{escape(label)}</text>'
@@ -75,7 +80,8 @@ class _Frame:
         return "".join([*parts, title])
 
     def across(self, last: int) -> str:
-        ticks = np.unique(np.linspace(0, last, 6).astype(np.int64))
+        step = 10 ** max(0, math.floor(math.log10(max(last, 1) / 2)))
+        ticks = np.arange(0, last + 1, step * max(1, round(last / step / 6)))
         marks = (
             f'<text x="{place:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{tick}</text>'
             for place, tick in zip(self.x(ticks), ticks.tolist(), strict=True)
@@ -111,12 +117,20 @@ class _Frame:
             f"<title>{escape(mark.name)}: {number(mark.output_error)}</title></path>"
         )
 
-    def upright(self, order: int, label: str, kind: str) -> str:
+    def legend(self) -> str:
+        named = (("input", TARGET, 0), ("output", OUTPUT, 70))
+        return "".join(
+            f'<circle cx="{WIDTH - 140 + shift}" cy="{HEIGHT - 8}" r="4" fill="{colour}"/>'
+            f'<text x="{WIDTH - 132 + shift}" y="{HEIGHT - 4}">{word}</text>'
+            for word, colour, shift in named
+        )
+
+    def upright(self, order: int, label: str, kind: str, height: float = TOP + 10) -> str:
         x = float(self.x(np.asarray([order]))[0])
         anchor, shift = ("end", -4) if 2 * order > self.last else ("start", 4)
         return (
             f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
-            f'<text x="{x + shift:.1f}" y="{TOP + 10}" text-anchor="{anchor}">{escape(label)}</text>'
+            f'<text x="{x + shift:.1f}" y="{height}" text-anchor="{anchor}">{escape(label)}</text>'
         )
 
     def box(self, quartiles: tuple[float, float, float, float, float]) -> str:
