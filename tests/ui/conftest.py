@@ -1,0 +1,101 @@
+"""A real server process and a real Chromium."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+class Server:
+    """`dumpscope serve` on a free port; `restart` keeps the address and the data."""
+
+    def __init__(self, data: Path, root: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.data, self.root = data, root
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "dumpscope", "serve", "--port", str(self.port), "--data-dir", str(self.data)]
+        log = (self.data.parent / f"serve-{self.port}.log").open("ab")
+        self.process = subprocess.Popen(
+            [*command, "--root", str(self.root)],
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "DUMPSCOPE_EXECUTOR": "processes:1"},
+        )
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                with urllib.request.urlopen(f"{self.url}/api/health", timeout=2):
+                    return
+            except OSError:
+                assert self.process.poll() is None, "the server ended at start"
+                time.sleep(0.1)
+        raise AssertionError("the server did not answer within a minute")
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(timeout=30)
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("ui") / "data", dumps)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = next(
+        (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+    )
+    if path is None:
+        pytest.fail("no Chromium on PATH (Debian: apt-get install chromium)")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    fresh = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US")
+    yield fresh
+    fresh.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A page whose script errors and console errors fail the test."""
+    fresh = context.new_page()
+    errors: list[str] = []
+    fresh.on("pageerror", lambda error: errors.append(str(error)))
+    fresh.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    yield fresh
+    assert errors == []

@@ -1,0 +1,153 @@
+"""From two dumps to the named cause in a real browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from ui.conftest import Server
+
+CAUSE = "Functional.softmax.1.forward"
+
+
+def register(page: Page, folder: Path) -> None:
+    page.get_by_test_id("server-path").fill(str(folder))
+    page.get_by_test_id("register").click()
+    expect(page.get_by_role("link", name=folder.name, exact=True).first).to_be_visible(timeout=30_000)
+
+
+def pick(page: Page, folder: Path, side: str) -> None:
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name=folder.name, exact=True)).first
+    row.get_by_role("button", name=f"Use {folder.name} as {side}", exact=True).click()
+
+
+def compare(page: Page, server: Server, target: Path, golden: Path) -> str:
+    """Register two dumps, compare them, wait for the verdict; the address of the result."""
+    page.goto(server.url)
+    register(page, target)
+    register(page, golden)
+    pick(page, target, "target")
+    pick(page, golden, "golden")
+    page.get_by_test_id("compare").click()
+    expect(page.get_by_test_id("banner")).to_be_visible(timeout=60_000)
+    return page.url
+
+
+@pytest.fixture(scope="module")
+def address(server: Server, browser: object, dumps: Path) -> str:
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US")  # type: ignore[attr-defined]
+    try:
+        return compare(context.new_page(), server, dumps / "target_fault", dumps / "golden").split("?")[0]
+    finally:
+        context.close()
+
+
+def test_the_true_cause_is_named_with_stack_and_plot_without_a_click(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.get_by_test_id("origin")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("origin-kind")).to_contain_text("computation")
+    expect(page.get_by_test_id("reason")).to_contain_text("inputs are equal")
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
+    expect(page.get_by_test_id("stack-target")).to_contain_text("F.softmax(a, dim=-1)")
+    expect(page.locator(".js-plotly-plot, .main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("tree").get_by_text("Functional.softmax.1", exact=False).first).to_be_visible()
+    expect(page.get_by_test_id("calls").get_by_text(CAUSE, exact=True)).to_be_visible()
+
+
+def test_a_click_in_the_list_selects_everywhere_and_stands_in_the_address(page: Page, address: str) -> None:
+    page.goto(address)
+    other = "Torch.matmul.3.forward"
+    page.get_by_test_id("calls").get_by_text(other, exact=True).click()
+    expect(page.get_by_test_id("selected-name")).to_contain_text(other)
+    expect(page).to_have_url(re.compile(r"[?&]n=Torch\.matmul\.3\.forward"))
+    page.reload()
+    expect(page.get_by_test_id("selected-name")).to_contain_text(other, timeout=30_000)
+
+
+def test_a_click_in_the_tree_selects_the_node(page: Page, address: str) -> None:
+    page.goto(address)
+    tree = page.get_by_test_id("tree")
+    tree.get_by_text("Tensor.masked_fill.1", exact=False).first.click(timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Tensor.masked_fill.1.forward")
+
+
+@pytest.mark.parametrize("tab", ["api", "order", "hist", "error"])
+def test_every_plot_draws_and_has_words(page: Page, address: str, tab: str) -> None:
+    page.goto(address)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    page.get_by_test_id(f"plot-{tab}").click()
+    expect(page.locator(".main-svg").first).to_be_visible(timeout=30_000)
+    assert page.locator(".main-svg").first.bounding_box()["height"] > 100  # type: ignore[index]
+
+
+def test_a_pasted_address_shows_the_same_screen_after_a_restart(page: Page, server: Server, address: str) -> None:
+    page.goto(f"{address}?s=0&r=0&n=Functional.gelu.1.forward&tab=order")
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.gelu.1.forward", timeout=30_000)
+    shared = page.url
+    server.restart()
+    page.goto(shared)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.gelu.1.forward", timeout=30_000)
+    expect(page.get_by_test_id("banner")).to_contain_text(CAUSE)
+
+
+def test_another_policy_judges_again_and_keeps_the_origin(page: Page, server: Server, dumps: Path) -> None:
+    compare(page, server, dumps / "target_fault_bwd", dumps / "target_renamed")
+    expect(page.get_by_test_id("banner")).to_contain_text("Functional.layer_norm.3.backward", timeout=30_000)
+    policy = page.get_by_test_id("policy")
+    policy.click()
+    page.get_by_role("option", name="ptdbg").click()
+    expect(page.get_by_test_id("banner")).to_contain_text("Functional.layer_norm.3.backward", timeout=60_000)
+    page.reload()
+    expect(page.get_by_test_id("policy")).to_have_value("ptdbg", timeout=30_000)
+
+
+def test_no_key_acts_while_a_field_has_the_focus(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    page.get_by_test_id("search").first.click()
+    page.keyboard.type("jjj")
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
+    page.keyboard.press("Escape")
+
+
+def test_keys_walk_the_calls(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    page.locator("body").press("j")
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.dropout.1.forward")
+    page.locator("body").press("k")
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
+    page.locator("body").press("?")
+    expect(page.get_by_test_id("help")).to_be_visible()
+
+
+def test_agreement_is_said_with_its_coverage(page: Page, server: Server, dumps: Path) -> None:
+    compare(page, server, dumps / "stat_golden", dumps / "md5_golden")
+    expect(page.get_by_test_id("no-origin")).to_be_visible(timeout=30_000)
+
+
+def test_an_unknown_comparison_shows_an_error_and_a_way_back(context: object, server: Server) -> None:
+    page = context.new_page()  # type: ignore[attr-defined]  # the 404 is logged by the browser, so not the strict page
+    page.goto(f"{server.url}/comparisons/nothing")
+    expect(page.get_by_test_id("failure")).to_be_visible(timeout=30_000)
+
+
+def test_a_wrong_path_is_refused_with_a_hint(context: object, server: Server) -> None:
+    page = context.new_page()  # type: ignore[attr-defined]
+    page.goto(server.url)
+    page.get_by_test_id("server-path").fill("/etc")
+    page.get_by_test_id("register").click()
+    expect(page.get_by_test_id("failure").or_(page.get_by_test_id("notice")).first).to_contain_text(
+        "root", timeout=15_000
+    )
+
+
+def test_an_uploaded_archive_opens(page: Page, server: Server, dumps: Path, tmp_path: Path) -> None:
+    archive = shutil.make_archive(str(tmp_path / "sent"), "zip", dumps / "stat_nan")
+    page.goto(server.url)
+    page.get_by_test_id("file-input").set_input_files(archive)
+    expect(page.get_by_role("link", name=re.compile("sent"))).to_be_visible(timeout=60_000)
