@@ -115,7 +115,7 @@ def ensure_bundle(root: Path) -> None:
 def run(npm: str, *arguments: str, folder: Path) -> None:
     """Run npm in `folder`, its own node first on PATH; output goes to stderr, where build front-ends look for it."""
     path = os.pathsep.join([str(Path(npm).parent), os.environ.get("PATH", "")])
-    environment = {**os.environ, "PATH": path}
+    environment = {**os.environ, "PATH": path, "npm_config_update_notifier": "false"}
     done = subprocess.run([npm, *arguments], cwd=folder, env=environment, stdout=sys.stderr, check=False)
     if done.returncode:
         raise BundleError(f"`npm {' '.join(arguments)}` failed with status {done.returncode} in {folder}")
