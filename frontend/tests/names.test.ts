@@ -43,8 +43,8 @@ test("every pixel of the strip belongs to the bucket drawn there", () => {
 
 test("a place in call order finds its bucket, a gap finds none", () => {
   const buckets = [
-    { first: 0, last: 9, cls: "exact", severity: 0 },
-    { first: 12, last: 20, cls: "exact", severity: 0 },
+    { first: 0, last: 9, cls: "exact" },
+    { first: 12, last: 20, cls: "exact" },
   ];
   expect([0, 9, 10, 12, 20, 21].map((order) => bucketOf(order, buckets))).toEqual([0, 0, -1, 1, 1, -1]);
 });

@@ -1,5 +1,11 @@
-/** One way to ask the server: typed answers, one error, every path part encoded. */
+/** One way to ask the server: paths, parameters and answers are checked against its OpenAPI document, and there is one error. */
+import createClient, { type Client } from "openapi-fetch";
 import { mountPrefix } from "../base/location";
+import type { paths } from "./schema";
+
+/** Codes of errors the server did not write; screens say them in the reader's language. */
+export const UNREACHABLE = "unreachable";
+export const NO_BODY = "no_body";
 
 export class ApiError extends Error {
   constructor(
@@ -13,54 +19,55 @@ export class ApiError extends Error {
   }
 }
 
-export type QueryValue = string | number | boolean | null | undefined | readonly (string | number)[];
+let client: Client<paths> | null = null;
 
-/** Address below `/api`; parts are encoded, empty query values left out. */
-export function apiUrl(parts: readonly (string | number)[], query: Record<string, QueryValue> = {}): string {
-  const params = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) {
-    if (value === null || value === undefined || value === "") continue;
-    if (Array.isArray(value)) for (const one of value) params.append(key, String(one));
-    else params.set(key, String(value));
-  }
-  const path = parts.map((part) => encodeURIComponent(part)).join("/");
-  const text = params.toString();
-  return `${mountPrefix()}api/${path}${text ? `?${text}` : ""}`;
+/** Made at the first call: the mount point is known only after the page has started. */
+export function api(): Client<paths> {
+  client ??= createClient<paths>({ baseUrl: mountPrefix().replace(/\/$/, ""), credentials: "same-origin" });
+  return client;
 }
 
-interface Ask {
-  method?: "GET" | "POST" | "PATCH" | "DELETE";
-  body?: unknown;
-  signal?: AbortSignal;
+interface Reply<T> {
+  data?: T;
+  error?: unknown;
+  response: Response;
 }
 
-export async function ask<T>(url: string, { method = "GET", body, signal }: Ask = {}): Promise<T> {
-  const init: RequestInit = { method, headers: { Accept: "application/json" }, credentials: "same-origin" };
-  if (signal) init.signal = signal;
-  if (body !== undefined) {
-    init.body = JSON.stringify(body);
-    init.headers = { ...init.headers, "Content-Type": "application/json" };
-  }
-  let reply: Response;
+/** The answer's data, or an ApiError that says what went wrong. */
+export async function take<T>(asked: Promise<Reply<T>>): Promise<T> {
+  let reply: Reply<T>;
   try {
-    reply = await fetch(url, init);
+    reply = await asked;
   } catch (problem) {
     if (problem instanceof DOMException && problem.name === "AbortError") throw problem;
-    throw new ApiError(0, "unreachable", "The server does not answer.", "Check that dumpscope serve is still running.");
+    throw new ApiError(0, UNREACHABLE, "The server does not answer.", null);
   }
-  if (reply.status === 204) return undefined as T;
-  const text = await reply.text();
-  if (!reply.ok) throw toError(reply.status, text);
-  return JSON.parse(text) as T;
+  if (!reply.response.ok) throw toError(reply.response.status, reply.error);
+  return reply.data as T;
 }
 
 /** The one error body of docs/rest.md; anything else (a proxy's page) still gives a readable error. */
-export function toError(status: number, text: string): ApiError {
-  try {
-    const body = JSON.parse(text) as { error?: string; detail?: unknown; hint?: string | null };
-    const detail = typeof body.detail === "string" ? body.detail : JSON.stringify(body.detail ?? body);
-    return new ApiError(status, body.error ?? "error", detail, body.hint ?? null);
-  } catch {
-    return new ApiError(status, "error", `The server answered with status ${status}.`, null);
+export function toError(status: number, body: unknown): ApiError {
+  const parsed = typeof body === "string" ? parse(body) : body;
+  if (typeof parsed === "object" && parsed !== null && "detail" in parsed) {
+    const { error, detail, hint } = parsed as { error?: unknown; detail: unknown; hint?: unknown };
+    const text = typeof detail === "string" ? detail : JSON.stringify(detail);
+    return new ApiError(status, String(error ?? "error"), text, typeof hint === "string" ? hint : null);
   }
+  return status === 0
+    ? new ApiError(0, UNREACHABLE, "The server does not answer.", null)
+    : new ApiError(status, NO_BODY, `The server answered with status ${status}.`, null);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Address of something that is not fetched as JSON: a download, an event stream, a script. */
+export function apiUrl(...parts: readonly string[]): string {
+  return `${mountPrefix()}api/${parts.map(encodeURIComponent).join("/")}`;
 }

@@ -1,7 +1,7 @@
 /** A job as it goes: server-sent events, and polling wherever a proxy swallows them. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { apiUrl, ask } from "./client";
+import { api, apiUrl, take } from "./client";
 import type { Job } from "./types";
 
 const OVER = new Set<Job["status"]>(["done", "failed", "cancelled"]);
@@ -16,7 +16,7 @@ export function useJob(id: string | null, onOver: (job: Job) => void): Job | und
   const client = useQueryClient();
   const { data } = useQuery({
     queryKey: ["jobs", id],
-    queryFn: ({ signal }) => ask<Job>(apiUrl(["jobs", id as string]), { signal }),
+    queryFn: ({ signal }) => take(api().GET("/api/jobs/{job_id}", { params: { path: { job_id: id ?? "" } }, signal })),
     enabled: id !== null,
     refetchInterval: ({ state }) => (isOver(state.data) ? false : POLL_MS),
   });
@@ -25,7 +25,7 @@ export function useJob(id: string | null, onOver: (job: Job) => void): Job | und
 
   useEffect(() => {
     if (id === null || over || typeof EventSource === "undefined") return;
-    const source = new EventSource(apiUrl(["jobs", id, "events"]), { withCredentials: true });
+    const source = new EventSource(apiUrl("jobs", id, "events"), { withCredentials: true });
     const take = (event: MessageEvent<string>) => {
       client.setQueryData(["jobs", id], JSON.parse(event.data) as Job);
     };

@@ -1,5 +1,5 @@
 /** plotly.js as the server's own plotly package ships it, loaded when the first figure is drawn. */
-import { mountPrefix } from "../base/location";
+import { apiUrl } from "./client";
 
 export interface Plotly {
   react(
@@ -24,7 +24,7 @@ export function loadPlotly(): Promise<Plotly> {
   if (window.Plotly) return Promise.resolve(window.Plotly);
   loading ??= new Promise<Plotly>((resolve, reject) => {
     const script = document.createElement("script");
-    script.src = `${mountPrefix()}api/plotly.min.js`;
+    script.src = apiUrl("plotly.min.js");
     script.async = true;
     script.onload = () => (window.Plotly ? resolve(window.Plotly) : reject(new Error("plotly.js did not start")));
     script.onerror = () => {

@@ -8,30 +8,17 @@ import {
   useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
-import type { Filter } from "../base/address";
-import { ApiError, apiUrl, ask } from "./client";
-import type {
-  Accepted,
-  Comparison,
-  Dump,
-  DumpNode,
-  DumpNodeRow,
-  FigureReply,
-  Health,
-  NodeDetail,
-  NodeRow,
-  Origin,
-  Page,
-  Pair,
-  PairDetail,
-  Strip,
-  Summary,
-  TreeRow,
-} from "./types";
+import type { Filter, Sort } from "../base/address";
+import { ApiError, api, apiUrl, take } from "./client";
+import type { CompareRequest, Comparison, Dump, NodeRow, Page, TreeRow } from "./types";
 
 export const PAGE_ROWS = 200;
 /** Pages kept in memory: far ones are dropped and fetched again on the way back. */
 export const MAX_PAGES = 8;
+/** Most buckets the server cuts a run into. */
+export const MOST_BUCKETS = 1500;
+
+const LIST_ROWS = 50;
 
 export type Noun = "dumps" | "comparisons";
 
@@ -50,43 +37,54 @@ export function retryQuery(failures: number, problem: Error): boolean {
 export function useHealth() {
   return useQuery({
     queryKey: ["health"],
-    queryFn: ({ signal }) => ask<Health>(apiUrl(["health"]), { signal }),
+    queryFn: ({ signal }) => take(api().GET("/api/health", { signal })),
     staleTime: Number.POSITIVE_INFINITY,
   });
 }
 
-function usePages<T>(noun: Noun, query: string, busy: (row: T) => boolean) {
-  return useInfiniteQuery({
+function pageOptions<T>(noun: Noun, query: string, busy: (row: T) => boolean, fetchPage: FetchPage<T>) {
+  return {
     queryKey: [noun, "list", query],
-    queryFn: ({ pageParam, signal }) =>
-      ask<Page<T>>(apiUrl([noun], { q: query, cursor: pageParam, limit: 50 }), { signal }),
+    queryFn: ({ pageParam, signal }: { pageParam: string | null; signal: AbortSignal }) => fetchPage(pageParam, signal),
     initialPageParam: null as string | null,
-    getNextPageParam: (last) => last.next,
+    getNextPageParam: (last: Page<T>) => last.next,
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => (state.data?.pages.some((page) => page.items.some(busy)) ? 1500 : false),
-  });
+    refetchInterval: ({ state }: { state: { data?: InfiniteData<Page<T>> } }) =>
+      state.data?.pages.some((page) => page.items.some(busy)) ? 1500 : (false as const),
+  };
 }
 
-export function useDumps(query: string) {
-  return usePages<Dump>("dumps", query, (row) => row.status === "pending");
+type FetchPage<T> = (cursor: string | null, signal: AbortSignal) => Promise<Page<T>>;
+
+export function useDumps(q: string) {
+  const fetchPage: FetchPage<Dump> = (cursor, signal) =>
+    take(api().GET("/api/dumps", { params: { query: { q, cursor, limit: LIST_ROWS } }, signal }));
+  return useInfiniteQuery(pageOptions("dumps", q, (row) => row.status === "pending", fetchPage));
 }
 
-export function useComparisons(query: string) {
-  return usePages<Comparison>("comparisons", query, (row) => BUSY.has(row.status));
+export function useComparisons(q: string) {
+  const fetchPage: FetchPage<Comparison> = (cursor, signal) =>
+    take(api().GET("/api/comparisons", { params: { query: { q, cursor, limit: LIST_ROWS } }, signal }));
+  return useInfiniteQuery(pageOptions("comparisons", q, (row) => BUSY.has(row.status), fetchPage));
 }
 
 export function useDump(id: string) {
   return useQuery({
     queryKey: ["dumps", "one", id],
-    queryFn: ({ signal }) => ask<Dump>(apiUrl(["dumps", id]), { signal }),
+    queryFn: ({ signal }) => take(api().GET("/api/dumps/{dump_id}", { params: { path: { dump_id: id } }, signal })),
     refetchInterval: ({ state }) => (state.data?.status === "pending" ? 1000 : false),
   });
+}
+
+/** Path parameter of everything below one comparison. */
+function of(id: string) {
+  return { comparison_id: id };
 }
 
 export function useComparison(id: string) {
   return useQuery({
     queryKey: ["comparisons", "one", id],
-    queryFn: ({ signal }) => ask<Comparison>(apiUrl(["comparisons", id]), { signal }),
+    queryFn: ({ signal }) => take(api().GET("/api/comparisons/{comparison_id}", { params: { path: of(id) }, signal })),
     refetchInterval: ({ state }) => (state.data && BUSY.has(state.data.status) ? 2000 : false),
   });
 }
@@ -94,7 +92,8 @@ export function useComparison(id: string) {
 export function useSummary(id: string, enabled: boolean) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "summary"],
-    queryFn: ({ signal }) => ask<Summary>(apiUrl(["comparisons", id, "summary"]), { signal }),
+    queryFn: ({ signal }) =>
+      take(api().GET("/api/comparisons/{comparison_id}/summary", { params: { path: of(id) }, signal })),
     enabled,
   });
 }
@@ -102,7 +101,8 @@ export function useSummary(id: string, enabled: boolean) {
 export function useOrigins(id: string, enabled: boolean) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "origins"],
-    queryFn: ({ signal }) => ask<{ items: Origin[] }>(apiUrl(["comparisons", id, "origins"]), { signal }),
+    queryFn: ({ signal }) =>
+      take(api().GET("/api/comparisons/{comparison_id}/origins", { params: { path: of(id) }, signal })),
     enabled,
   });
 }
@@ -110,7 +110,13 @@ export function useOrigins(id: string, enabled: boolean) {
 export function useStrip(id: string, unit: Unit | null, buckets: number) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "strip", unit, buckets],
-    queryFn: ({ signal }) => ask<Strip>(apiUrl(["comparisons", id, "strip"], { ...unit, buckets }), { signal }),
+    queryFn: ({ signal }) =>
+      take(
+        api().GET("/api/comparisons/{comparison_id}/strip", {
+          params: { path: of(id), query: { ...unit, buckets: Math.min(buckets, MOST_BUCKETS) } },
+          signal,
+        }),
+      ),
     enabled: unit !== null && buckets > 0,
     placeholderData: keepPreviousData,
   });
@@ -119,20 +125,18 @@ export function useStrip(id: string, unit: Unit | null, buckets: number) {
 export interface NodeListQuery {
   filter: Filter;
   query: string;
-  sort: string;
+  sort: Sort;
 }
 
-function listParams(unit: Unit, { filter, query, sort }: NodeListQuery) {
+function listParams(unit: Unit | null, { filter, query, sort }: NodeListQuery) {
   return {
-    step: unit.step,
-    rank: unit.rank,
+    ...unit,
     class: filter.classes,
     verdict: filter.verdicts,
-    api: filter.api,
-    from: filter.range?.[0],
-    to: filter.range?.[1],
-    q: query,
-    sort: sort === "order" ? null : sort,
+    sort,
+    ...(filter.api === null ? {} : { api: filter.api }),
+    ...(filter.range === null ? {} : { from: filter.range[0], to: filter.range[1] }),
+    ...(query === "" ? {} : { q: query }),
   };
 }
 
@@ -143,9 +147,11 @@ export function useNodes(id: string, unit: Unit | null, list: NodeListQuery, anc
   return useInfiniteQuery<Page<NodeRow>, Error, InfiniteData<Page<NodeRow>, Cursor>, unknown[], Cursor>({
     queryKey: ["comparisons", "data", id, "nodes", unit, list, anchor],
     queryFn: ({ pageParam, signal }) =>
-      ask<Page<NodeRow>>(
-        apiUrl(["comparisons", id, "nodes"], { ...listParams(unit as Unit, list), ...pageParam, limit: PAGE_ROWS }),
-        { signal },
+      take(
+        api().GET("/api/comparisons/{comparison_id}/nodes", {
+          params: { path: of(id), query: { ...listParams(unit, list), ...pageParam, limit: PAGE_ROWS } },
+          signal,
+        }),
       ),
     initialPageParam: { cursor: null, around: anchor },
     getNextPageParam: (last) => (last.next ? { cursor: last.next, around: null } : undefined),
@@ -157,26 +163,42 @@ export function useNodes(id: string, unit: Unit | null, list: NodeListQuery, anc
 }
 
 /** A few rows of the list around a node, outside the cache of the list. */
-export function fetchNodes(id: string, unit: Unit, list: NodeListQuery, around: string | null, limit: number) {
-  return ask<Page<NodeRow>>(apiUrl(["comparisons", id, "nodes"], { ...listParams(unit, list), around, limit }));
+export function fetchNodes(
+  id: string,
+  unit: Unit,
+  list: NodeListQuery,
+  around: string | null,
+  limit: number,
+): Promise<Page<NodeRow>> {
+  const query = { ...listParams(unit, list), around, limit };
+  return take(api().GET("/api/comparisons/{comparison_id}/nodes", { params: { path: of(id), query } }));
 }
 
 export function useNode(id: string, unit: Unit | null, name: string | null) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "node", unit, name],
     queryFn: ({ signal }) =>
-      ask<NodeDetail>(apiUrl(["comparisons", id, "nodes", name as string], { ...unit }), { signal }),
+      take(
+        api().GET("/api/comparisons/{comparison_id}/nodes/{name}", {
+          params: { path: { ...of(id), name: name ?? "" }, query: { ...unit } },
+          signal,
+        }),
+      ),
     enabled: unit !== null && name !== null,
     placeholderData: keepPreviousData,
   });
 }
 
-export function usePair(id: string, pair: number | null) {
+export function usePair(id: string, pair: number) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "pair", pair],
     queryFn: ({ signal }) =>
-      ask<Pair & { detail: PairDetail | null }>(apiUrl(["comparisons", id, "pairs", pair as number]), { signal }),
-    enabled: pair !== null,
+      take(
+        api().GET("/api/comparisons/{comparison_id}/pairs/{pair_id}", {
+          params: { path: { ...of(id), pair_id: pair } },
+          signal,
+        }),
+      ),
   });
 }
 
@@ -191,45 +213,70 @@ export function useFigure(id: string, unit: Unit | null, { name, node, pair, log
   return useQuery({
     queryKey: ["comparisons", "data", id, "figure", name, unit, node, pair, log],
     queryFn: ({ signal }) =>
-      ask<FigureReply>(
-        apiUrl(["comparisons", id, "figures", name], { ...unit, node, pair, log: log ? "true" : null }),
-        { signal },
+      take(
+        api().GET("/api/comparisons/{comparison_id}/figures/{name}", {
+          params: { path: { ...of(id), name }, query: { ...unit, node, pair, log } },
+          signal,
+        }),
       ),
     enabled: unit !== null,
     placeholderData: keepPreviousData,
   });
 }
 
-export function fetchTree(noun: Noun, id: string, unit: Unit, parent: number | null, cursor: string | null) {
-  return ask<Page<TreeRow>>(apiUrl([noun, id, "tree"], { ...unit, parent, cursor, limit: PAGE_ROWS }));
+/** Children of one row of a tree, a page of them. */
+export async function fetchTree(
+  noun: Noun,
+  id: string,
+  unit: Unit,
+  parent: number | null,
+  cursor: string | null,
+): Promise<Page<TreeRow>> {
+  const query = { ...unit, parent, cursor, limit: PAGE_ROWS };
+  const reply =
+    noun === "dumps"
+      ? await take(api().GET("/api/dumps/{dump_id}/tree", { params: { path: { dump_id: id }, query } }))
+      : await take(api().GET("/api/comparisons/{comparison_id}/tree", { params: { path: of(id), query } }));
+  return "items" in reply ? reply : { items: [], next: null, total: 0 };
 }
 
-export function fetchReveal(noun: Noun, id: string, unit: Unit, name: string) {
-  return ask<{ path: number[] }>(apiUrl([noun, id, "tree"], { ...unit, reveal: name }));
+/** Entries from the top of a tree down to a node. */
+export async function fetchReveal(noun: Noun, id: string, unit: Unit, name: string): Promise<number[]> {
+  const query = { ...unit, reveal: name };
+  const reply =
+    noun === "dumps"
+      ? await take(api().GET("/api/dumps/{dump_id}/tree", { params: { path: { dump_id: id }, query } }))
+      : await take(api().GET("/api/comparisons/{comparison_id}/tree", { params: { path: of(id), query } }));
+  return "path" in reply ? reply.path : [];
 }
 
-export function useDumpNodes(id: string, unit: Unit | null, query: string) {
+export function useDumpNodes(id: string, unit: Unit, q: string) {
   return useInfiniteQuery({
-    queryKey: ["dumps", "data", id, "nodes", unit, query],
+    queryKey: ["dumps", "data", id, "nodes", unit, q],
     queryFn: ({ pageParam, signal }) =>
-      ask<Page<DumpNodeRow>>(
-        apiUrl(["dumps", id, "nodes"], { ...unit, q: query, cursor: pageParam, limit: PAGE_ROWS }),
-        {
+      take(
+        api().GET("/api/dumps/{dump_id}/nodes", {
+          params: { path: { dump_id: id }, query: { ...unit, q, cursor: pageParam, limit: PAGE_ROWS } },
           signal,
-        },
+        }),
       ),
     initialPageParam: null as string | null,
     getNextPageParam: (last) => last.next,
-    enabled: unit !== null,
     placeholderData: keepPreviousData,
   });
 }
 
-export function useDumpNode(id: string, unit: Unit | null, name: string | null) {
+export function useDumpNode(id: string, unit: Unit, name: string | null) {
   return useQuery({
     queryKey: ["dumps", "data", id, "node", unit, name],
-    queryFn: ({ signal }) => ask<DumpNode>(apiUrl(["dumps", id, "nodes", name as string], { ...unit }), { signal }),
-    enabled: unit !== null && name !== null,
+    queryFn: ({ signal }) =>
+      take(
+        api().GET("/api/dumps/{dump_id}/nodes/{name}", {
+          params: { path: { dump_id: id, name: name ?? "" }, query: { ...unit } },
+          signal,
+        }),
+      ),
+    enabled: name !== null,
     placeholderData: keepPreviousData,
   });
 }
@@ -241,47 +288,42 @@ function useChange<In, Out>(noun: Noun, change: (input: In) => Promise<Out>) {
 }
 
 export function useRegisterDump() {
-  return useChange("dumps", (body: { path: string; name?: string }) =>
-    ask<Accepted>(apiUrl(["dumps"]), { method: "POST", body }),
-  );
+  return useChange("dumps", (path: string) => take(api().POST("/api/dumps", { body: { path } })));
 }
 
 export function useRename(noun: Noun) {
-  return useChange(noun, ({ id, name }: { id: string; name: string }) =>
-    ask<unknown>(apiUrl([noun, id]), { method: "PATCH", body: { name } }),
-  );
+  return useChange(noun, async ({ id, name }: { id: string; name: string }) => {
+    const body = { name };
+    if (noun === "dumps") await take(api().PATCH("/api/dumps/{dump_id}", { params: { path: { dump_id: id } }, body }));
+    else await take(api().PATCH("/api/comparisons/{comparison_id}", { params: { path: of(id) }, body }));
+  });
 }
 
 export function useDelete(noun: Noun) {
-  return useChange(noun, (id: string) => ask<void>(apiUrl([noun, id]), { method: "DELETE" }));
-}
-
-export interface CompareRequest {
-  target: string;
-  golden: string;
-  options?: Record<string, unknown>;
+  return useChange(noun, async (id: string) => {
+    if (noun === "dumps") await take(api().DELETE("/api/dumps/{dump_id}", { params: { path: { dump_id: id } } }));
+    else await take(api().DELETE("/api/comparisons/{comparison_id}", { params: { path: of(id) } }));
+  });
 }
 
 export function useCompare() {
-  return useChange("comparisons", (body: CompareRequest) =>
-    ask<Accepted>(apiUrl(["comparisons"]), { method: "POST", body }),
-  );
+  return useChange("comparisons", (body: CompareRequest) => take(api().POST("/api/comparisons", { body })));
 }
 
 export function useSetPolicy(id: string) {
   return useChange("comparisons", (policy: string) =>
-    ask<Comparison>(apiUrl(["comparisons", id]), { method: "PATCH", body: { policy } }),
+    take(api().PATCH("/api/comparisons/{comparison_id}", { params: { path: of(id) }, body: { policy } })),
   );
 }
 
 export function useCancel() {
   return useChange("comparisons", (id: string) =>
-    ask<Comparison>(apiUrl(["comparisons", id, "cancel"]), { method: "POST" }),
+    take(api().POST("/api/comparisons/{comparison_id}/cancel", { params: { path: of(id) } })),
   );
 }
 
 export function exportUrl(id: string, format: string): string {
-  return apiUrl(["comparisons", id, `export.${format}`]);
+  return apiUrl("comparisons", id, `export.${format}`);
 }
 
 /** Everything about one comparison may have changed: a job finished, a policy was set. */

@@ -1,6 +1,6 @@
 /** Uploads report progress, which fetch cannot, so they use XMLHttpRequest. */
 import type { PickedFile } from "../base/drop";
-import { type ApiError, apiUrl, toError } from "./client";
+import { ApiError, apiUrl, toError } from "./client";
 import type { Accepted } from "./types";
 
 export interface Upload {
@@ -14,7 +14,7 @@ export function upload(files: readonly PickedFile[], onProgress: (share: number)
   const done = new Promise<Accepted>((resolve, reject: (problem: ApiError) => void) => {
     const form = new FormData();
     for (const { file, path } of files) form.append("files", file, path);
-    request.open("POST", apiUrl(["uploads"]));
+    request.open("POST", apiUrl("uploads"));
     request.upload.onprogress = (event) => {
       if (event.lengthComputable) onProgress(event.loaded / event.total);
     };
@@ -23,7 +23,7 @@ export function upload(files: readonly PickedFile[], onProgress: (share: number)
       else reject(toError(request.status, request.responseText));
     };
     request.onerror = () => reject(toError(0, ""));
-    request.onabort = () => reject(toError(0, JSON.stringify({ error: "cancelled", detail: "Upload cancelled." })));
+    request.onabort = () => reject(new ApiError(0, "cancelled", "", null));
     request.send(form);
   });
   return { done, abort: () => request.abort() };

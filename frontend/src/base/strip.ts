@@ -4,7 +4,6 @@ export interface Bucket {
   first: number;
   last: number;
   cls: string;
-  severity: number;
 }
 
 export function bucketLeft(index: number, count: number, width: number): number {

@@ -17,7 +17,8 @@ const CONFIG = {
 interface FigureProps {
   reply: FigureReply;
   label: string;
-  onPick?: (node: string) => void;
+  /** A clicked point that carries the place in call order of a node. */
+  onPick?: (order: number) => void;
 }
 
 export function Figure({ reply, label, onPick }: FigureProps) {
@@ -51,9 +52,10 @@ function Plot({ figure, label, onPick }: PlotProps) {
     loadPlotly()
       .then(async (plotly) => {
         if (gone || !element) return;
-        await plotly.react(element, figure.data, themed(figure.layout ?? {}), CONFIG);
+        const { data, layout } = figure as { data?: unknown[]; layout?: Record<string, unknown> };
+        await plotly.react(element, data ?? [], themed(layout ?? {}), CONFIG);
         setProblem(null);
-        listen(element, (node) => pick.current?.(node));
+        listen(element, (order) => pick.current?.(order));
       })
       .catch((reason: unknown) => {
         if (!gone) setProblem(reason);
@@ -83,13 +85,11 @@ interface PlotlyElement extends HTMLDivElement {
   removeAllListeners?: (event: string) => void;
 }
 
-/** Points that carry a node's name (as text or first of a list) select it when clicked. */
-function listen(element: PlotlyElement, choose: (node: string) => void): void {
+function listen(element: PlotlyElement, choose: (order: number) => void): void {
   element.removeAllListeners?.("plotly_click");
   element.on?.("plotly_click", ({ points }) => {
-    const data = points?.[0]?.customdata;
-    const name = Array.isArray(data) ? data[0] : data;
-    if (typeof name === "string" && name) choose(name);
+    const order = points?.[0]?.customdata;
+    if (typeof order === "number") choose(order);
   });
 }
 
@@ -106,7 +106,7 @@ function themed(layout: Record<string, unknown>): Record<string, unknown> {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { ...(layout.font as object), color: ink, size: 11 },
-    margin: { l: 54, r: 12, t: 10, b: 40, ...(layout.margin as object) },
+    margin: { ...(layout.margin as object), t: 24, b: 34, r: 8 },
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", ...(layout.legend as object) },
     hoverlabel: { font: { size: 11 } },
   };

@@ -21,7 +21,8 @@ export function Notes({ label, warn = true, children }: { label: string; warn?: 
 
 const SHOWN = 200;
 
-export function ProblemList({ problems }: { problems: readonly Problem[] }) {
+export function ProblemList({ problems, total }: { problems: readonly Problem[]; total?: number }) {
+  const rest = (total ?? problems.length) - Math.min(SHOWN, problems.length);
   return (
     <ul className={classes.problems} data-testid="problems">
       {problems.slice(0, SHOWN).map((problem, index) => (
@@ -31,7 +32,7 @@ export function ProblemList({ problems }: { problems: readonly Problem[] }) {
           {problem.loc && <div className={`${classes.loc} mono`}>{problem.loc}</div>}
         </li>
       ))}
-      {problems.length > SHOWN && <li className="dim">… {problems.length - SHOWN}</li>}
+      {rest > 0 && <li className="dim">… +{rest}</li>}
     </ul>
   );
 }

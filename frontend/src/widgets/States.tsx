@@ -1,8 +1,9 @@
 /** What stands where data would be: loading, failed, empty. */
 import { Button, Loader } from "@mantine/core";
+import i18next from "i18next";
 import { Component, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
-import { ApiError } from "../api/client";
+import { ApiError, NO_BODY, UNREACHABLE } from "../api/client";
 import { Icon } from "./Icon";
 import classes from "./States.module.css";
 
@@ -22,7 +23,12 @@ export function Empty({ children }: { children: ReactNode }) {
 
 /** Any thrown value as text and hint; job errors travel in the server's error body. */
 export function describeProblem(problem: unknown): { detail: string; hint: string | null } {
-  if (problem instanceof ApiError) return { detail: problem.detail, hint: problem.hint };
+  if (problem instanceof ApiError) {
+    if (problem.code === UNREACHABLE)
+      return { detail: i18next.t("app.unreachable"), hint: i18next.t("app.unreachableHint") };
+    if (problem.code === NO_BODY) return { detail: i18next.t("app.answered", { status: problem.status }), hint: null };
+    return { detail: problem.detail, hint: problem.hint };
+  }
   if (problem instanceof Error) return { detail: problem.message, hint: null };
   if (typeof problem === "object" && problem !== null && "detail" in problem) {
     const body = problem as { detail: unknown; hint?: unknown };

@@ -10,6 +10,8 @@ export function useKeys(handlers: Partial<Record<Action, () => void>>): void {
       if (event.defaultPrevented) return;
       const target = event.target instanceof HTMLElement ? event.target : null;
       if (event.key === "Escape" && target && isTyping(target)) {
+        // A search field would empty itself; leaving it must not change the filter.
+        event.preventDefault();
         target.blur();
         return;
       }

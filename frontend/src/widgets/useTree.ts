@@ -119,7 +119,7 @@ export function useTree(
     let gone = false;
     pages.current = 0;
     fetchReveal(noun, id, unit, selected)
-      .then(({ path }) => !gone && dispatch({ type: "reveal", path }))
+      .then((path) => !gone && dispatch({ type: "reveal", path }))
       .catch(() => !gone && dispatch({ type: "reveal", path: [] }));
     return () => {
       gone = true;

@@ -28,7 +28,7 @@ export function Banner({ triage, comparison }: BannerProps) {
       </section>
     );
   }
-  const origin = origins[Math.max(0, originIndex)];
+  const origin = origins[originIndex];
   const bad = origin ? "origin" : summary.counts.no > 0 ? "propagated" : "exact";
   return (
     <section
@@ -50,7 +50,6 @@ export function Banner({ triage, comparison }: BannerProps) {
 function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Triage; summary: Summary }) {
   const { t, i18n } = useTranslation();
   const { origins, originIndex } = triage;
-  const index = Math.max(0, originIndex);
   const confidence =
     origin.confidence_word ?? (origin.confidence >= 0.8 ? "high" : origin.confidence >= 0.5 ? "medium" : "low");
   const kind = i18n.exists(`comparison.kinds.${origin.kind}`)
@@ -63,9 +62,9 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
           ✖
         </span>
         <h2 className={classes.title}>
-          {index === 0
+          {originIndex === 0
             ? t("comparison.firstOrigin")
-            : t("comparison.originOf", { index: index + 1, total: origins.length })}
+            : t("comparison.originOf", { index: originIndex + 1, total: origins.length })}
         </h2>
         <button
           type="button"
@@ -95,7 +94,7 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
               </ActionIcon>
             </Tooltip>
             <span className="num dim">
-              {index + 1} / {origins.length}
+              {originIndex + 1} / {origins.length}
             </span>
             <Tooltip label={`${t("comparison.nextOrigin")} (n)`}>
               <ActionIcon size="sm" aria-label={t("comparison.nextOrigin")} onClick={() => triage.moveOrigin(1)}>
@@ -183,6 +182,11 @@ function Numbers({ summary, triage }: { summary: Summary; triage: Triage }) {
           </button>
         );
       })}
+      {summary.units.length > 1 && (
+        <span className="dim">
+          {t("comparison.overUnits", { steps: triage.steps.length, ranks: triage.ranks.length })}
+        </span>
+      )}
     </div>
   );
 }
@@ -220,8 +224,8 @@ function Remarks({ summary, triage }: { summary: Summary; triage: Triage }) {
         </Notes>
       )}
       {summary.problems.length > 0 && (
-        <Notes label={t("comparison.problemsCount", { count: summary.problems.length })}>
-          <ProblemList problems={summary.problems} />
+        <Notes label={t("comparison.problemsCount", { count: summary.problem_count })}>
+          <ProblemList problems={summary.problems} total={summary.problem_count} />
         </Notes>
       )}
     </div>

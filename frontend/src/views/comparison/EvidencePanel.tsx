@@ -29,9 +29,12 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
       {node && (
         <section id="section-io" className={classes.section} tabIndex={-1} aria-label={t("evidence.io")}>
           <h3 className={classes.title}>
-            {t("evidence.io")} <span className="dim">{node.items.length}</span>
+            {t("evidence.io")} <span className="dim">{node.item_count}</span>
           </h3>
           <IoTable comparison={comparison.id} items={node.items} />
+          {node.item_count > node.items.length && (
+            <p className="dim">{t("evidence.truncated", { shown: node.items.length, total: node.item_count })}</p>
+          )}
         </section>
       )}
       {node && <Stacks node={node} />}

@@ -80,7 +80,7 @@ export function PlotPanel({ comparison, triage }: { comparison: Comparison; tria
       {!figure.data && !figure.error && <Loading />}
       {figure.data && !figure.error && (
         <div className={figure.isPlaceholderData ? classes.busy : undefined}>
-          <Figure reply={figure.data} label={label} onPick={(name) => triage.select(name)} />
+          <Figure reply={figure.data} label={label} onPick={(order) => void triage.pickOrder(order)} />
         </div>
       )}
     </>

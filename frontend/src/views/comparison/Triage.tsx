@@ -53,7 +53,7 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
             strip={strip.data}
             selected={order}
             range={address.filter.range}
-            onPick={(bucket) => void triage.pickBucket(bucket)}
+            onPick={(bucket) => void triage.pickOrder(bucket.seq)}
             onRange={(range) => update({ filter: { ...address.filter, range } })}
           />
         </section>

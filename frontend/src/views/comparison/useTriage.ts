@@ -2,10 +2,10 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { fetchNodes, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
-import type { NodeDetail, NodeRow, Origin, StripBucket, Summary } from "../../api/types";
-import { type Address, isFiltered, NO_FILTER, PLOTS, type PlotTab } from "../../base/address";
+import type { NodeDetail, NodeRow, Origin, Summary } from "../../api/types";
+import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, type PlotTab } from "../../base/address";
 import { copyText } from "../../base/clipboard";
-import { asClass, BAD_CLASSES, isBad } from "../../base/verdicts";
+import { BAD_CLASSES, isBad } from "../../base/verdicts";
 import { type UpdateAddress, useAddress } from "../../widgets/place";
 import { type CallRows, useCallRows } from "../../widgets/useCallRows";
 import { useKeys } from "../../widgets/useKeys";
@@ -30,7 +30,7 @@ export interface Triage {
   moveOrigin: (delta: 1 | -1) => void;
   move: (delta: 1 | -1) => void;
   moveBad: (delta: 1 | -1) => Promise<void>;
-  pickBucket: (bucket: StripBucket) => Promise<void>;
+  pickOrder: (order: number) => Promise<void>;
   setStep: (step: number) => void;
   setRank: (rank: number) => void;
   copyLink: () => void;
@@ -85,14 +85,19 @@ export function useTriage(id: string): Triage {
     (origin: Origin) => update({ step: origin.step, rank: origin.rank, node: origin.node }),
     [update],
   );
-  const originIndex = origins.findIndex(
+  // The origin last looked at stays in the banner while its neighbours are explored.
+  const [visited, setVisited] = useState(0);
+  const here = origins.findIndex(
     (origin) => origin.node === selected && origin.step === unit?.step && origin.rank === unit?.rank,
   );
+  useEffect(() => {
+    if (here >= 0) setVisited(here);
+  }, [here]);
+  const originIndex = here >= 0 ? here : Math.min(visited, Math.max(0, origins.length - 1));
 
   const moveOrigin = (delta: 1 | -1) => {
     if (origins.length === 0) return setNotice(t("list.noMore"));
-    const from = originIndex < 0 && delta < 0 ? 0 : originIndex;
-    const next = origins[(from + delta + origins.length) % origins.length];
+    const next = origins[(originIndex + delta + origins.length) % origins.length];
     if (next) showOrigin(next);
   };
 
@@ -121,14 +126,11 @@ export function useTriage(id: string): Triage {
     setNotice(t("list.noMore"));
   };
 
-  const pickBucket = async (bucket: StripBucket) => {
-    if (bucket.name) return select(bucket.name);
+  const pickOrder = async (order: number) => {
+    const here = calls.rows.find((row) => row.order === order);
+    if (here) return select(here.name);
     if (!unit) return;
-    const filter = {
-      ...NO_FILTER,
-      classes: [asClass(bucket.cls)],
-      range: [bucket.first, bucket.last] as [number, number],
-    };
+    const filter: Filter = { ...NO_FILTER, range: [order, order] };
     const page = await fetchNodes(id, unit, { filter, query: "", sort: "order" }, null, 1);
     const row = page.items[0];
     if (row) select(row.name);
@@ -195,7 +197,7 @@ export function useTriage(id: string): Triage {
     moveOrigin,
     move,
     moveBad,
-    pickBucket,
+    pickOrder,
     setStep,
     setRank,
     copyLink: () => void copyLink(),

@@ -38,8 +38,12 @@ export function NodePanel({ id, unit, name, onSelect }: NodePanelProps) {
       </div>
       <h3>{t("evidence.io")}</h3>
       <LeafTable items={data.items} />
-      <h3>{t("evidence.stack")}</h3>
-      <Stack label={t("evidence.stack")} frames={data.stack} missing={t("evidence.stackNone")} />
+      {data.item_count > data.items.length && (
+        <p className="dim">{t("evidence.truncated", { shown: data.items.length, total: data.item_count })}</p>
+      )}
+      <div className={classes.stack}>
+        <Stack label={t("evidence.stack")} frames={data.stack} missing={t("evidence.stackNone")} />
+      </div>
     </div>
   );
 }

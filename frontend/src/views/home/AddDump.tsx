@@ -20,7 +20,7 @@ export function AddDump({ uploads, over }: { uploads: Uploads; over: boolean }) 
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (path.trim() === "") return;
-    register.mutate({ path: path.trim() }, { onSuccess: () => setPath("") });
+    register.mutate(path.trim(), { onSuccess: () => setPath("") });
   };
 
   const take = (input: HTMLInputElement) => {

@@ -2,6 +2,7 @@ import { ActionIcon, Button, Checkbox, FileInput, Select, TextInput, Tooltip } f
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useCompare, useDumps } from "../../api/queries";
+import type { ComparisonOptions } from "../../api/types";
 import { navigate } from "../../base/location";
 import { parseNumbers } from "../../base/moments";
 import { Icon } from "../../widgets/Icon";
@@ -164,8 +165,8 @@ function OptionFields({ options, onChange }: { options: Options; onChange: (opti
   );
 }
 
-async function toWire(options: Options): Promise<Record<string, unknown>> {
-  const wire: Record<string, unknown> = {
+async function toWire(options: Options): Promise<ComparisonOptions> {
+  const wire: ComparisonOptions = {
     policy: options.policy,
     fuzzy: options.fuzzy,
     tensors: !options.statisticsOnly,

@@ -1,5 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useMemo, useRef, useState } from "react";
+import { ApiError } from "../../api/client";
 import { type Upload, upload } from "../../api/upload";
 import { type Bundle, bundle, type PickedFile } from "../../base/drop";
 
@@ -45,7 +46,11 @@ export function useUploads(): Uploads {
             change(key, { state: "sent", share: 1 });
             void client.invalidateQueries({ queryKey: ["dumps"] });
           })
-          .catch((problem: unknown) => change(key, { state: "failed", problem }))
+          .catch((problem: unknown) => {
+            if (problem instanceof ApiError && problem.code === "cancelled") {
+              setLines((all) => all.filter((line) => line.key !== key));
+            } else change(key, { state: "failed", problem });
+          })
           .finally(() => running.current.delete(key));
       }
     },
