@@ -1,0 +1,259 @@
+"""Jobs are durable: cancelled, failed, interrupted and restarted ones end in the state a person expects."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from index.databases import KINDS, open_empty
+
+from dumpscope.domain.job import Job
+from dumpscope.errors import CancelledError, UnreadableError
+from dumpscope.index.database import Database
+from dumpscope.index.jobs import JobTable
+from dumpscope.jobs.runner import Cancelled, Kind, Progress, Runner
+from dumpscope.pipeline.spread import Work, spread
+
+
+@pytest.fixture(params=KINDS)
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[JobTable]:
+    database = open_empty(request.param, tmp_path)
+    yield JobTable(database)
+    database.close()
+
+
+def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.02)
+
+
+def over(table: JobTable, job: Job) -> Job:
+    until(lambda: table.get(job.id).over)
+    return table.get(job.id)
+
+
+class Steps:
+    """A job kind that goes on until it is told to end or to stop."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Semaphore(0)
+        self.leave = threading.Event()
+
+    def __call__(self, _job: Job, progress: Progress, cancelled: Cancelled) -> None:
+        self.begun.release()
+        done = 0.0
+        while not self.leave.wait(0.02):
+            done = min(done + 0.01, 0.9)
+            progress(done, "walking")
+            if cancelled():
+                raise CancelledError("cancelled")
+
+
+def run(table: JobTable, kinds: dict[str, Kind], slots: int = 2) -> tuple[Runner, list[Job]]:
+    ended: list[Job] = []
+    runner = Runner(table, kinds, slots=slots, ended=ended.append)
+    runner.start()
+    return runner, ended
+
+
+def test_a_job_runs_reports_and_ends(table: JobTable) -> None:
+    def work(job: Job, progress: Progress, _cancelled: Cancelled) -> None:
+        assert job.payload == {"path": "/p"}
+        progress(0.5, "half way")
+
+    runner, ended = run(table, {"ingest": work})
+    job = over(table, runner.submit("ingest", "dump", {"path": "/p"}))
+    runner.stop()
+    assert (job.status, job.progress, job.error) == ("done", 1.0, None)
+    assert job.started is not None
+    assert job.finished is not None
+    assert [one.id for one in ended] == [job.id]
+
+
+def test_several_jobs_run_at_once_and_the_rest_wait(table: JobTable) -> None:
+    steps = Steps()
+    runner, _ended = run(table, {"compare": steps}, slots=2)
+    jobs = [runner.submit("compare", f"c{number}") for number in range(3)]
+    assert steps.begun.acquire(timeout=20)
+    assert steps.begun.acquire(timeout=20)
+    assert not steps.begun.acquire(timeout=0.2)
+    assert table.get(jobs[2].id).status == "queued"
+    steps.leave.set()
+    assert {over(table, job).status for job in jobs} == {"done"}
+    runner.stop()
+
+
+def test_progress_grows_and_an_estimate_appears(table: JobTable) -> None:
+    steps = Steps()
+    runner, _ended = run(table, {"compare": steps})
+    job = runner.submit("compare", "c")
+    until(lambda: table.get(job.id).progress > 0.05)
+    seen = table.get(job.id)
+    assert seen.message == "walking"
+    until(lambda: table.get(job.id).eta is not None)
+    assert table.get(job.id).version > seen.version
+    steps.leave.set()
+    over(table, job)
+    runner.stop()
+
+
+def test_a_running_job_can_be_cancelled(table: JobTable) -> None:
+    steps = Steps()
+    runner, ended = run(table, {"compare": steps})
+    job = runner.submit("compare", "c")
+    assert steps.begun.acquire(timeout=20)
+    runner.cancel(job.id)
+    assert over(table, job).status == "cancelled"
+    until(lambda: len(ended) == 1)
+    runner.stop()
+
+
+def test_a_queued_job_can_be_cancelled_and_never_starts(table: JobTable) -> None:
+    steps = Steps()
+    runner, ended = run(table, {"compare": steps}, slots=1)
+    first, second = runner.submit("compare", "c"), runner.submit("compare", "d")
+    assert steps.begun.acquire(timeout=20)
+    assert runner.cancel(second.id).status == "cancelled"
+    assert [job.id for job in ended] == [second.id]
+    steps.leave.set()
+    over(table, first)
+    runner.stop()
+    assert not steps.begun.acquire(blocking=False)
+
+
+def test_a_failure_becomes_the_jobs_error_with_its_advice(table: JobTable) -> None:
+    def work(_job: Job, _progress: Progress, _cancelled: Cancelled) -> None:
+        raise UnreadableError("is no dump", where="/p", hint="name a dump root")
+
+    runner, _ended = run(table, {"ingest": work})
+    job = over(table, runner.submit("ingest", "dump"))
+    runner.stop()
+    assert job.status == "failed"
+    assert job.error == {"error": "unreadable", "detail": "/p: is no dump", "hint": "name a dump root", "status": 422}
+
+
+def test_a_bug_in_a_job_fails_that_job_and_the_next_one_runs(table: JobTable) -> None:
+    def work(job: Job, _progress: Progress, _cancelled: Cancelled) -> None:
+        if job.subject == "bad":
+            raise ZeroDivisionError("by zero")
+
+    runner, _ended = run(table, {"ingest": work}, slots=1)
+    bad, good = runner.submit("ingest", "bad"), runner.submit("ingest", "good")
+    assert over(table, bad).status == "failed"
+    assert "ZeroDivisionError" in str(table.get(bad.id).error)
+    assert over(table, good).status == "done"
+    runner.stop()
+
+
+def test_stopping_the_server_puts_running_jobs_back_and_the_next_start_finishes_them(table: JobTable) -> None:
+    steps = Steps()
+    runner, ended = run(table, {"compare": steps})
+    job = runner.submit("compare", "c")
+    assert steps.begun.acquire(timeout=20)
+    runner.stop()
+    assert table.get(job.id).status == "queued"
+    assert ended == []
+    steps.leave.set()
+    again, _ended = run(table, {"compare": steps})
+    assert over(table, job).status == "done"
+    again.stop()
+
+
+def test_jobs_that_a_crash_left_running_start_again(table: JobTable) -> None:
+    crashed, unwanted = table.create("ingest", "a", {}), table.create("ingest", "b", {})
+    table.claim()
+    table.claim()
+    table.cancel(unwanted.id)
+    done: list[str] = []
+
+    def work(job: Job, _progress: Progress, _cancelled: Cancelled) -> None:
+        done.append(job.subject)
+
+    runner, ended = run(table, {"ingest": work})
+    assert over(table, crashed).status == "done"
+    runner.stop()
+    assert done == ["a"]
+    assert table.get(unwanted.id).status == "cancelled"
+    assert unwanted.id in [job.id for job in ended]
+
+
+def count(database: Database, share: int, *, progress: Progress, cancelled: Cancelled) -> int:
+    """A task that may travel to a worker."""
+    for step in range(share):
+        progress(step / share, f"step {step}")
+        if cancelled():
+            raise CancelledError("cancelled")
+        time.sleep(0.01)
+    assert database.url
+    return share
+
+
+def fail_or_wait(_database: Database, fails: bool, *, progress: Progress, cancelled: Cancelled) -> None:
+    if fails:
+        raise UnreadableError("this task fails")
+    deadline = time.monotonic() + 20
+    while not cancelled():
+        assert time.monotonic() < deadline, "nobody told the other task to stop"
+        progress(0.1, "waiting")
+        time.sleep(0.02)
+    raise CancelledError("cancelled")
+
+
+def database_of(table: JobTable) -> Database:
+    return table._database
+
+
+def test_tasks_are_spread_and_their_results_keep_their_order(table: JobTable) -> None:
+    said: list[float] = []
+    with ThreadPoolExecutor(3) as pool:
+        work = Work(database=database_of(table), executor=pool, job=table.create("compare", "c", {}).id)
+        results = spread(
+            work, count, [(3,), (90,), (5,)], progress=lambda done, _text: said.append(done), cancelled=lambda: False
+        )
+    assert results == [3, 90, 5]
+    assert said == sorted(said), "progress never goes back"
+    alone = spread(
+        Work(database=database_of(table)),
+        count,
+        [(3,), (4,)],
+        progress=lambda _done, _text: None,
+        cancelled=lambda: False,
+    )
+    assert alone == [3, 4]
+
+
+def test_one_failing_task_stops_the_others_and_its_error_is_the_jobs(table: JobTable) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        work = Work(database=database_of(table), executor=pool, job=table.create("compare", "c", {}).id)
+        with pytest.raises(UnreadableError, match="this task fails"):
+            spread(
+                work,
+                fail_or_wait,
+                [(False,), (True,)],
+                progress=lambda _done, _text: None,
+                cancelled=lambda: False,
+            )
+
+
+def test_cancelling_reaches_tasks_in_their_workers(table: JobTable) -> None:
+    job = table.create("compare", "c", {})
+    table.claim()
+    with ThreadPoolExecutor(2) as pool:
+        work = Work(database=database_of(table), executor=pool, job=job.id)
+        threading.Timer(0.3, table.cancel, (job.id,)).start()
+        began = time.monotonic()
+        with pytest.raises(CancelledError):
+            spread(
+                work,
+                count,
+                [(3000,)] * 4,
+                progress=lambda _done, _text: None,
+                cancelled=lambda: table.stop_asked(job.id) != 0,
+            )
+    assert time.monotonic() - began < 10
