@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import importlib
 import math
 import mmap
+import subprocess
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import ml_dtypes
@@ -209,6 +213,42 @@ def test_a_sampled_median_of_ulps_is_near_the_median_of_all(
     sampled = compare_tensors(large[0], large[1]).median_ulp
     assert every is not None
     assert sampled == pytest.approx(every, rel=0.05)
+
+
+def load_again(module: ModuleType | None) -> compiled.FusedKernel | None:
+    """What a fresh process gets whose compiled module is this one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "LOAD_AT", 0)
+        patch.setattr(compiled, "_loader", compiled._Loader())
+        patch.setitem(sys.modules, "dumpscope.metrics.fused", module)
+        return compiled.kernel_for(np.ones(9999, np.float32), np.ones(9999, np.float32))
+
+
+def test_a_compiled_kernel_is_trusted_only_if_it_reproduces_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused = importlib.import_module("dumpscope.metrics.fused")
+    assert load_again(fused) is not None
+    true_compare = fused.compare
+
+    def wrong(*arguments: Any) -> None:
+        true_compare(*arguments)
+        arguments[-2][5] += 1
+
+    monkeypatch.setattr(fused, "compare", wrong)
+    assert load_again(fused) is None
+
+
+def test_without_numba_the_numpy_kernel_does_the_work() -> None:
+    assert load_again(None) is None  # None in sys.modules makes the import fail
+
+
+def test_numba_is_not_imported_before_there_is_much_to_compare() -> None:
+    code = (
+        "import sys, numpy as np\n"
+        "from dumpscope.metrics import compare_tensors\n"
+        "compare_tensors(np.ones(100_000, np.float32), np.ones(100_000, np.float32))\n"
+        "sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def views() -> Iterator[Any]:

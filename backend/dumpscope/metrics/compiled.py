@@ -14,6 +14,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from dumpscope.metrics import kernels
 from dumpscope.metrics.histogram import EDGES, SAMPLE
 from dumpscope.metrics.partial import Partial
 from dumpscope.metrics.ulps import Raw
@@ -52,18 +53,45 @@ class _Loader:
         self._module: ModuleType | None = None
 
     def module(self, more: int) -> ModuleType | None:
-        """The kernel's module if it pays; more: bytes of the pair at hand."""
-        if self._tried:
+        """The kernel's module if it pays; more: bytes of the pair at hand. While one thread loads it, others do without."""
+        if self._tried or not self._lock.acquire(blocking=False):
             return self._module
-        with self._lock:
+        try:
             self._met += more
             if self._met >= LOAD_AT and not self._tried:
-                try:
-                    self._module = importlib.import_module("dumpscope.metrics.fused")
-                except ImportError:  # no numba here
-                    self._module = None
+                self._module = _load()
                 self._tried = True
+        finally:
+            self._lock.release()
         return self._module
+
+
+def _load() -> ModuleType | None:
+    """The compiled kernel, if numba is here and it reproduces the numpy kernel: old machine code may lie in a cache folder."""
+    try:
+        module = importlib.import_module("dumpscope.metrics.fused")
+        return module if _agrees(module) else None
+    except (
+        Exception
+    ):  # whatever keeps a compiler from working (no numba, no disk, no such processor), numpy does the work
+        return None
+
+
+def _agrees(module: ModuleType) -> bool:
+    values = np.linspace(-3, 5, 2500, dtype=np.float32)
+    values[7] = np.nan
+    noisy = values * np.geomspace(1 - 1e-6, 1.9, values.size, dtype=np.float32)
+    for dtype, form in _FORMS.items():
+        target, golden = values.astype(dtype), noisy.astype(dtype)
+        plan = kernels.plan(target.dtype, golden.dtype)
+        for sampled in (False, True):
+            ours = FusedKernel(module, form, form, form)(target, golden, plan.eps, 0, detail=True, sampled=sampled)
+            theirs = Partial()
+            with np.errstate(all="ignore"):
+                kernels.measure(target, golden, plan, 0, theirs, detail=True, sampled=sampled)
+            if not ours.matches(theirs):
+                return False
+    return True
 
 
 _loader: Final = _Loader()

@@ -28,8 +28,8 @@ own, larger ones share a bin with those at most 1/32 away. 2**64 is the last bin
 SAMPLED_FROM: Final = 1 << 20
 """Elements from which the ULP histogram counts one position of every eight; the largest distance is always that of all."""
 
-SAMPLE: Final = np.array([8 * group + (group * group * 5 + group * 3) // 4 % 8 for group in range(64)])
-"""Sampled positions of 512 in a row: one of each eight, at a place that varies so that no stride of the data is favoured."""
+SAMPLE: Final = np.array([8 * group + (group * group * 5 + group * 3) // 4 % 8 for group in range(128)])
+"""Sampled positions of 1024 in a row: one of each eight, at a place that varies so that no stride of the data is favoured."""
 
 
 def count_decades(errors: Float64, counts: Int64) -> None:

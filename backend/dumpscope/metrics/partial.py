@@ -50,7 +50,19 @@ class Partial:
     abs_decades: Int64 = field(default_factory=_decades)
     rel_decades: Int64 = field(default_factory=_decades)
 
+    def matches(self, other: Partial) -> bool:
+        """Whether all counts and extremes are the same and the sums agree but for rounding."""
+        exact = all(getattr(self, name) == getattr(other, name) for name in (*_COUNTS, *_EXTREMES))
+        counted = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _TABLES)
+        return (
+            exact
+            and counted
+            and all(math.isclose(getattr(self, name), getattr(other, name), rel_tol=1e-12) for name in _SUMS)
+        )
 
+
+_EXTREMES = ("max_abs", "max_at", "max_rel", "max_ulp")
+_TABLES = ("ulps", "abs_decades", "rel_decades")
 _COUNTS = (
     "elements", "excluded", "unequal", "nonfinite_target", "nonfinite_golden", "disagree", "below_1e3", "below_5e3",
 )  # fmt: skip
