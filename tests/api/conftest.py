@@ -1,0 +1,80 @@
+"""Running servers over real dumps. Threads as workers: the suite stays fast, the path of the work is the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from index.databases import KINDS, empty_url
+
+from dumpscope.api.app import create_app
+from dumpscope.settings import Settings
+
+BASE = "http://127.0.0.1:8000"
+
+Client = TestClient
+Make = Callable[..., Settings]
+
+
+@pytest.fixture
+def make_settings(tmp_path: Path, dumps: Path) -> Make:
+    """Settings over an empty data folder and the real dumps; keywords win."""
+
+    def make(**given: Any) -> Settings:
+        return Settings(**{"data_dir": tmp_path / "data", "roots": [dumps], "executor": "threads:2", **given})
+
+    return make
+
+
+@pytest.fixture
+def client(make_settings: Make) -> Iterator[Client]:
+    """A fresh server."""
+    with TestClient(create_app(make_settings()), base_url=BASE) as running:
+        yield running
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[Client]:
+    """One server for all tests that only read, with `fault` compared; see `fault`."""
+    folder = tmp_path_factory.mktemp("served")
+    settings = Settings(
+        data_dir=folder, roots=[dumps], executor="threads:2", database_url=empty_url(request.param, folder)
+    )
+    with TestClient(create_app(settings), base_url=BASE) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def fault(served: Client, dumps: Path) -> str:
+    """Id of the comparison of target_fault with golden (two steps, tensors)."""
+    return compare(served, dumps / "target_fault", dumps / "golden")
+
+
+def register(client: Client, path: Path) -> str:
+    reply = client.post("/api/dumps", json={"path": str(path)})
+    assert reply.status_code == 202, reply.text
+    return str(reply.json()["id"])
+
+
+def compare(client: Client, target: Path, golden: Path, **options: Any) -> str:
+    """Register both, compare, wait; returns the comparison's id."""
+    ids = [register(client, path) for path in (target, golden)]
+    reply = client.post("/api/comparisons", json={"target": ids[0], "golden": ids[1], "options": options})
+    assert reply.status_code == 202, reply.text
+    settled(client, f"/api/comparisons/{reply.json()['id']}")
+    return str(reply.json()["id"])
+
+
+def settled(client: Client, address: str, seconds: float = 60.0) -> dict[str, Any]:
+    """The dump, comparison or job once its work is over."""
+    deadline = time.monotonic() + seconds
+    while True:
+        body: dict[str, Any] = client.get(address).json()
+        if body["status"] not in ("pending", "running", "queued"):
+            return body
+        assert time.monotonic() < deadline, body
+        time.sleep(0.03)
