@@ -142,3 +142,11 @@ def test_the_origin_does_not_depend_on_the_policy(dumps: Path, policy: str) -> N
     answer, _ = compare(dumps / "target_fault", dumps / "golden", Options(policy=policy))
     assert [origin.node for origin in answer.origins] == ["Functional.softmax.1.forward"]
     assert answer.policy == policy
+
+
+@pytest.mark.parametrize(("target", "golden"), [("crash_stat", "stat_golden"), ("stat_golden", "crash_stat")])
+def test_a_side_without_nodes_leaves_the_other_unmatched(dumps: Path, target: str, golden: str) -> None:
+    answer, _ = compare(dumps / target, dumps / golden)
+    assert answer.counts.nodes == 163
+    assert answer.counts.unmatched_target + answer.counts.unmatched_golden == 503
+    assert any("ended before stop" in problem.message for problem in answer.problems)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome, Verdict
-from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int64, Kind, NodeKind, RankDump, Role
+from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, RankDump, Role
 from dumpscope.domain.result import ResultTree
 
 QUIET: Final = 0.02
@@ -186,7 +186,7 @@ def _with_saved_values(
     out_score: Float64,
 ) -> Float64:
     """A backward computes with values that its forward saved: their error is part of what came in."""
-    index = np.where(pairs.target >= 0, target.nodes.index[pairs.target], golden.nodes.index[pairs.golden])
+    index = np.where(pairs.target >= 0, _taken(target.nodes.index, pairs.target), _taken(golden.nodes.index, pairs.golden))
     combined = np.fmax(own_in, out_score)
     backward = direction == Direction.BACKWARD
     module = kind == NodeKind.MODULE
@@ -202,6 +202,12 @@ def _with_saved_values(
     saved = np.where(gradient, np.fmax(saved, np.where(np.isnan(arriving), np.inf, arriving)), saved)
     in_score: Float64 = np.where(backward, np.fmax(own_in, saved), own_in)
     return in_score
+
+
+def _taken(column: Int32, index: Int32) -> Int32:
+    """column[index]; -1 throughout where the side has no node at all."""
+    taken: Int32 = column[index] if len(column) else np.full(len(index), -1, np.int32)
+    return taken
 
 
 def _codes(labels: list[str]) -> Int64:

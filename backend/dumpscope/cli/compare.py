@@ -74,16 +74,14 @@ def run(request: Request) -> int:
 
 
 def status(answer: Answer, fail_on: str, *, incomplete: bool) -> int:
-    """Exit status of a comparison. What could not be read goes first: a verdict over part of the input is provisional."""
-    if incomplete:
-        return INCOMPLETE
-    if fail_on == "never":
-        return FINE
+    """Exit status of a comparison. A divergence goes first: what could not be read does not undo it."""
     counts = answer.counts
     diverged = bool(answer.origins) or counts.no > 0
     if fail_on == "warning":
         diverged = diverged or counts.warning + counts.unmatched_target + counts.unmatched_golden > 0
-    return DIVERGED if diverged else FINE
+    if diverged and fail_on != "never":
+        return DIVERGED
+    return INCOMPLETE if incomplete else FINE
 
 
 def _options(request: Request) -> Options:

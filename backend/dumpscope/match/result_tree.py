@@ -117,7 +117,8 @@ def _merge_order(t_order: Int32, g_order: Int32, back: Int64, extra: Int64, pare
         return keys
     in_time = np.argsort(g_order, kind="stable")
     matched = back[in_time] >= 0
-    seen = np.where(matched, t_order[back[in_time]], -1).astype(np.int64)
+    seen = np.full(len(in_time), -1, np.int64)
+    seen[matched] = t_order[back[in_time[matched]]]
     last = np.maximum.accumulate(np.where(matched, np.arange(len(in_time)), -1))
     before = np.where(last >= 0, seen[last], -1)
     at = np.empty(len(in_time), np.int64)
