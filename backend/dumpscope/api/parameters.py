@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Path, Query
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from dumpscope.index.tables import NUMBER_MASK
+
+
+class _Anything(StringConvertor):
+    """A node name: any text at all, slashes and line ends included."""
+
+    regex = r"(?s:.+)"
+
+
+register_url_convertor("anything", _Anything())
 
 INT32 = 2**31 - 1
 

@@ -172,7 +172,7 @@ def nodes(
     )
 
 
-@router.get("/dumps/{dump_id}/nodes/{name:path}", response_model=schemas.DumpNode)
+@router.get("/dumps/{dump_id}/nodes/{name:anything}", response_model=schemas.DumpNode)
 def node(dump_id: str, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
     """One node: its records, call stack, relatives and place in the module tree."""
     stored = find_rank(state.database, dump_id, step, rank)

@@ -103,7 +103,7 @@ def nodes(
     return page_reply(page, wire.node_row, walkable=True)
 
 
-@router.get("/nodes/{name:path}", response_model=schemas.NodeDetail)
+@router.get("/nodes/{name:anything}", response_model=schemas.NodeDetail)
 def node(comparison_id: str, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
     """One node pair: why it got its verdict, its item pairs, both call stacks, relatives and place in the tree."""
     unit = find_unit(state.database, comparison_id, step, rank)
