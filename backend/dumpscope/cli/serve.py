@@ -55,7 +55,7 @@ def serve(chosen: Settings, page: str = "/") -> None:
         app = create_app(chosen)
         line(f"dumpscope serves at {address(chosen, listener)}{page}")
         line("Ctrl-C ends it")
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3))
         sys.stdout.flush()
         server.run(sockets=[listener])
     if not server.started:

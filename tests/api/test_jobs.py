@@ -1,0 +1,212 @@
+"""Jobs over HTTP: watched live or late, cancelled, and finished by the next server after a crash."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from fastapi.testclient import TestClient
+from pydantic import TypeAdapter
+
+from api.conftest import BASE, Client, Make, compare, register, settled
+from dumpscope.api import schemas
+from dumpscope.api.app import create_app
+from dumpscope.domain.job import Job
+from dumpscope.errors import CancelledError
+from dumpscope.jobs.runner import Cancelled, Progress
+from dumpscope.pipeline import work
+
+
+def events_of(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """(event, job) of a finished event stream; comments and settings left out."""
+    found = []
+    for block in text.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line and not line.startswith(":"))
+        if "event" in fields:
+            found.append((fields["event"], json.loads(fields["data"])))
+    return found
+
+
+class Gate:
+    """Holds every comparison until it is opened."""
+
+    def __init__(self) -> None:
+        self.open = threading.Event()
+        self.reached = threading.Event()
+
+    def wrap(self, compare: Any) -> Any:
+        def gated(job: Job, progress: Progress, cancelled: Cancelled) -> None:
+            self.reached.set()
+            while not self.open.wait(0.02):
+                progress(0.25, "held")
+                if cancelled():
+                    raise CancelledError("cancelled")
+            compare(job, progress, cancelled)
+
+        return gated
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    held = Gate()
+    genuine = work.job_kinds
+
+    def kinds(*args: Any) -> Any:
+        found = genuine(*args)
+        return {**found, "compare": held.wrap(found["compare"])}
+
+    monkeypatch.setattr("dumpscope.api.app.job_kinds", kinds)
+    yield held
+    held.open.set()
+
+
+def start(client: Client, dumps: Path) -> dict[str, Any]:
+    ids = [register(client, dumps / name) for name in ("stat_fault", "stat_golden")]
+    body: dict[str, Any] = client.post("/api/comparisons", json={"target": ids[0], "golden": ids[1]}).json()
+    return body
+
+
+def test_a_late_listener_learns_the_end(client: Client, dumps: Path) -> None:
+    comparison = compare(client, dumps / "stat_fault", dumps / "stat_golden")
+    job = client.get(f"/api/comparisons/{comparison}").json()["job"]
+    reply = client.get(f"/api/jobs/{job}/events")
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    ((name, data),) = events_of(reply.text)
+    TypeAdapter(schemas.Job).validate_python(data)
+    assert (name, data["status"], data["progress"]) == ("done", "done", 1.0)
+
+
+def test_a_failed_job_ends_its_stream_with_the_reason(client: Client, dumps: Path) -> None:
+    dump = register(client, dumps / "README.md")
+    settled(client, f"/api/dumps/{dump}")
+    job = client.get(f"/api/dumps/{dump}").json()["job"]
+    name, data = events_of(client.get(f"/api/jobs/{job}/events").text)[-1]
+    assert name == "failed"
+    assert data["error"]["status"] == 422
+
+
+@pytest.fixture
+def live(make_settings: Make, gate: Gate) -> Iterator[str]:
+    """Address of a server on a real socket: streams and their ends are only true there."""
+    settings = make_settings()
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(settings), port=0, log_level="error", timeout_graceful_shutdown=2)
+    )
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(20)
+    assert not thread.is_alive(), "an open stream does not keep the server from stopping"
+
+
+def test_progress_is_seen_as_it_happens(live: str, gate: Gate, dumps: Path) -> None:
+    with httpx.Client(base_url=live) as client:
+        started = start(client, dumps)  # type: ignore[arg-type]
+        seen: list[tuple[str, str]] = []
+        with client.stream("GET", f"/api/jobs/{started['job']}/events", timeout=30) as stream:
+            text = ""
+            for piece in stream.iter_text():
+                text += piece
+                seen = [(name, job["status"]) for name, job in events_of(text)]
+                if ("progress", "running") in seen:
+                    gate.open.set()
+        assert seen[-1] == ("done", "done")
+        assert [name for name, _status in seen].count("done") == 1
+        versions = [int(line[4:]) for line in text.splitlines() if line.startswith("id: ")]
+        assert versions == sorted(set(versions))
+
+
+def test_the_server_stops_while_somebody_listens(live: str, gate: Gate, dumps: Path) -> None:
+    with httpx.Client(base_url=live) as client:
+        started = start(client, dumps)  # type: ignore[arg-type]
+        assert gate.reached.wait(20)
+
+        def listen() -> None:
+            with suppress(httpx.HTTPError), httpx.Client(base_url=live) as other:
+                other.get(f"/api/jobs/{started['job']}/events", timeout=30)
+
+        threading.Thread(target=listen, daemon=True).start()
+        time.sleep(0.5)
+
+
+def test_a_running_comparison_is_cancelled_and_can_be_deleted(make_settings: Make, gate: Gate, dumps: Path) -> None:
+    with TestClient(create_app(make_settings()), base_url=BASE) as client:
+        started = start(client, dumps)
+        assert gate.reached.wait(20)
+        running = client.get(f"/api/jobs/{started['job']}").json()
+        assert running["status"] == "running"
+        client.post(f"/api/comparisons/{started['id']}/cancel")
+        row = settled(client, f"/api/comparisons/{started['id']}")
+        assert (row["status"], row["counts"]) == ("cancelled", None)
+        assert client.get(f"/api/jobs/{started['job']}").json()["status"] == "cancelled"
+        assert events_of(client.get(f"/api/jobs/{started['job']}/events").text)[-1][0] == "failed"
+        again = client.post(f"/api/comparisons/{started['id']}/cancel")
+        assert again.json()["status"] == "cancelled"
+        assert client.delete(f"/api/comparisons/{started['id']}").status_code == 204
+
+
+def test_deleting_a_running_comparison_stops_its_work_first(make_settings: Make, gate: Gate, dumps: Path) -> None:
+    with TestClient(create_app(make_settings()), base_url=BASE) as client:
+        started = start(client, dumps)
+        assert gate.reached.wait(20)
+        assert client.delete(f"/api/comparisons/{started['id']}").status_code == 204
+        assert client.get(f"/api/jobs/{started['job']}").json()["status"] == "cancelled"
+        gate.open.set()
+        assert client.get("/api/comparisons").json()["total"] == 0
+
+
+def test_the_next_server_finishes_what_the_last_one_left(make_settings: Make, gate: Gate, dumps: Path) -> None:
+    settings = make_settings()
+    with TestClient(create_app(settings), base_url=BASE) as client:
+        started = start(client, dumps)
+        assert gate.reached.wait(20)
+    gate.open.set()
+    with TestClient(create_app(settings), base_url=BASE) as client:
+        row = settled(client, f"/api/comparisons/{started['id']}")
+        assert row["status"] == "done"
+        assert row["origin"]["node"] == "Functional.softmax.1.forward"
+
+
+def test_a_crashed_comparison_starts_over_without_leftovers(make_settings: Make, dumps: Path) -> None:
+    settings = make_settings()
+    with TestClient(create_app(settings), base_url=BASE) as client:
+        comparison = compare(client, dumps / "target_fault", dumps / "golden")
+        job = client.get(f"/api/comparisons/{comparison}").json()["job"]
+        before = client.get(f"/api/comparisons/{comparison}/summary").json()
+        table = client.app.state.shared.jobs  # type: ignore[attr-defined]
+        table.change(job, status="running", finished=None)  # as a crash leaves it
+    with TestClient(create_app(settings), base_url=BASE) as client:
+        settled(client, f"/api/jobs/{job}")
+        assert client.get(f"/api/comparisons/{comparison}/summary").json() == before
+        with client.app.state.shared.database.read() as connection:  # type: ignore[attr-defined]
+            owners = connection.exec_driver_sql("SELECT DISTINCT id >> 28 FROM item_pair").scalars().all()
+            units = connection.exec_driver_sql("SELECT id FROM unit").scalars().all()
+        assert sorted(owners) == sorted(units)
+
+
+def test_jobs_are_listed_newest_first(client: Client, dumps: Path) -> None:
+    compare(client, dumps / "stat_fault", dumps / "stat_golden")
+    page = client.get("/api/jobs?limit=2").json()
+    assert page["total"] == 3
+    assert page["items"][0]["kind"] == "compare"
+    rest = client.get(f"/api/jobs?limit=2&cursor={page['next']}").json()
+    assert [job["kind"] for job in rest["items"]] == ["ingest"]
+
+
+def test_worker_processes_give_the_same_answer_as_threads(make_settings: Make, dumps: Path) -> None:
+    with TestClient(create_app(make_settings(executor="processes:2")), base_url=BASE) as client:
+        comparison = compare(client, dumps / "dist2_tensor_fault", dumps / "dist2_tensor_golden")
+        row = client.get(f"/api/comparisons/{comparison}").json()
+        assert row["origin"] == {"node": "Tensor.__add__.0.forward", "kind": "structure", "step": 0, "rank": 1}

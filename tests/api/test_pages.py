@@ -1,0 +1,131 @@
+"""The UI's page under all its addresses and prefixes, plotly.js from the package, and the readable reference."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from api.conftest import Client
+from dumpscope.api import pages
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A built UI in small, in the place of the real one."""
+    folder = tmp_path / "static"
+    (folder / "assets").mkdir(parents=True)
+    (folder / "index.html").write_text(
+        '<!doctype html><html><head lang="en"><script>x()</script></head><body></body></html>'
+    )
+    (folder / "assets" / "main-123.js").write_text("1")
+    (folder / "logo.svg").write_text("<svg/>")
+    monkeypatch.setattr(pages, "STATIC", folder)
+    return folder
+
+
+def test_every_address_of_the_ui_opens_its_page(bundle: Path, client: Client) -> None:
+    for address in ("/", "/dumps/abc", "/comparisons/abc?n=Functional.softmax.1.forward&tab=hist"):
+        reply = client.get(address)
+        assert reply.status_code == 200
+        assert '<head lang="en"><base href="/"><script>' in reply.text
+        assert reply.headers["cache-control"] == "no-cache"
+    assert client.get("/logo.svg").text == "<svg/>"
+    for nothing in ("/dumps", "/dumps/a/b", "/other", "/index.html", "/..%2fsecret.txt"):
+        assert client.get(nothing).status_code == 404, nothing
+
+
+@pytest.mark.parametrize(
+    ("prefix", "base"),
+    [
+        ("/dumpscope", "/dumpscope/"),
+        ("/a/b/", "/a/b/"),
+        ("", "/"),
+        ("//evil.example", "/"),
+        ('/"><script>', "/"),
+        ("javascript:x", "/"),
+        ("/user/ünï", "/"),
+    ],
+)
+def test_the_page_follows_a_proxys_prefix_and_no_trick(bundle: Path, client: Client, prefix: str, base: str) -> None:
+    reply = client.get("/comparisons/abc", headers={"X-Forwarded-Prefix": prefix.encode()})
+    assert f'<base href="{base}">' in reply.text
+
+
+def test_the_page_runs_its_own_scripts_only(bundle: Path, client: Client) -> None:
+    policy = client.get("/").headers["content-security-policy"]
+    assert "script-src 'self' 'sha256-" in policy
+    assert "unsafe-eval" not in policy
+    assert "http" not in policy
+
+
+def test_assets_are_kept_for_good(client: Client) -> None:
+    folder = pages.STATIC / "assets"
+    files = sorted(folder.glob("*.js")) if folder.is_dir() else []
+    if not files:
+        pytest.skip("the UI is not built")
+    reply = client.get(f"/assets/{files[0].name}")
+    assert reply.status_code == 200
+    assert "immutable" in reply.headers["cache-control"]
+    assert client.get("/assets/../app.py").status_code == 404
+    assert client.get("/assets/%2e%2e/%2e%2e/errors.py").status_code == 404
+
+
+def test_without_a_bundle_the_page_says_how_to_get_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: Client
+) -> None:
+    monkeypatch.setattr(pages, "STATIC", tmp_path)
+    reply = client.get("/")
+    assert reply.status_code == 503
+    assert "npm run build" in reply.text
+    assert 'href="api/docs"' in reply.text
+
+
+def test_plotly_comes_from_the_python_package_and_is_kept(client: Client) -> None:
+    reply = client.get("/api/plotly.min.js")
+    assert reply.status_code == 200
+    assert b"plotly.js v" in reply.content[:500]
+    again = client.get("/api/plotly.min.js", headers={"If-None-Match": reply.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_reference_needs_no_script_and_no_other_server(client: Client) -> None:
+    text = client.get("/api/docs").text
+    assert "<script" not in text
+    assert "http://" not in text
+    assert "https://" not in text
+    for path in client.get("/api/openapi.json").json()["paths"]:
+        assert path in text
+
+
+def test_large_answers_travel_compressed(client: Client) -> None:
+    reply = client.get("/api/openapi.json", headers={"Accept-Encoding": "gzip"})
+    assert reply.headers["content-encoding"] == "gzip"
+    small = client.get("/api/health", headers={"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in small.headers
+
+
+def test_openapi_is_printed_without_a_server_and_equals_the_served_one(client: Client) -> None:
+    printed = subprocess.run([sys.executable, "-m", "dumpscope.api.schema"], capture_output=True, text=True, check=True)
+    assert printed.stderr == ""
+    assert json.loads(printed.stdout) == client.get("/api/openapi.json").json()
+
+
+def test_an_unexpected_failure_gives_an_id_and_no_detail(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def explode(*_args: object) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr("dumpscope.api.routes.dumps.get_dump", explode)
+    client._transport.raise_server_exceptions = False  # type: ignore[attr-defined]
+    reply = client.get("/api/dumps/abc")
+    assert reply.status_code == 500
+    body = reply.json()
+    assert body["error"] == "internal"
+    assert "secret" not in reply.text
+    number = body["detail"].split("id ")[1].rstrip(")")
+    assert any(number in record.getMessage() for record in caplog.records)
