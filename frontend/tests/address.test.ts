@@ -44,7 +44,7 @@ describe("the address", () => {
 
   test("survives nonsense", () => {
     const address = parseAddress("s=-1&r=x&tab=nope&sort=evil&f=class:wat,verdict:,api:%25E0%25A4%25A,order:5-,:,,&n=");
-    expect(address).toMatchObject({ step: null, rank: null, node: null, tab: "hist", sort: "order" });
+    expect(address).toMatchObject({ step: null, rank: null, node: null, tab: null, sort: "order" });
     expect(address.filter).toEqual({ ...NO_FILTER, api: "%E0%A4%A" });
   });
 

@@ -19,7 +19,8 @@ export interface Address {
   step: number | null;
   rank: number | null;
   node: string | null;
-  tab: PlotTab;
+  /** null: whichever plot suits what was compared. */
+  tab: PlotTab | null;
   log: boolean;
   filter: Filter;
   query: string;
@@ -36,7 +37,7 @@ export function parseAddress(search: string): Address {
     step: whole(params.get("s")),
     rank: whole(params.get("r")),
     node: params.get("n") || null,
-    tab: PLOTS.find((plot) => plot === tab) ?? "hist",
+    tab: PLOTS.find((plot) => plot === tab) ?? null,
     log: params.get("log") === "1",
     filter: parseFilter(params.get("f") ?? ""),
     query: params.get("q") ?? "",
@@ -50,7 +51,7 @@ export function formatAddress(address: Address): string {
   if (address.step !== null) params.set("s", String(address.step));
   if (address.rank !== null) params.set("r", String(address.rank));
   if (address.node !== null) params.set("n", address.node);
-  if (address.tab !== "hist") params.set("tab", address.tab);
+  if (address.tab !== null) params.set("tab", address.tab);
   if (address.log) params.set("log", "1");
   const filter = formatFilter(address.filter);
   if (filter) params.set("f", filter);

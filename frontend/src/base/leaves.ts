@@ -16,11 +16,11 @@ export interface LeafValues {
   value: unknown;
 }
 
-/** "float32 [2, 6, 8]"; "int" where there is no dtype. */
+/** "float32 [2,6,8]"; "int" where there is no dtype. */
 export function describeType(leaf: LeafValues | null): string {
   if (!leaf) return "";
   const type = (leaf.dtype ?? leaf.type ?? "").replace(/^torch\./, "");
-  return leaf.shape ? `${type} [${leaf.shape.join(", ")}]` : type;
+  return leaf.shape ? `${type} [${leaf.shape.join(",")}]` : type;
 }
 
 export function hasStatistics(leaf: LeafValues | null): boolean {

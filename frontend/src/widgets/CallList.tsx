@@ -1,8 +1,8 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef } from "react";
+import { type CSSProperties, type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import type { NodeRow } from "../api/types";
-import { barLength, exactReal, formatShare, isFiniteReal, type Real } from "../base/numbers";
+import { barLength, exactReal, formatReal, formatShare, isFiniteReal, type Real } from "../base/numbers";
 import { asClass } from "../base/verdicts";
 import classes from "./CallList.module.css";
 import { ClassMark, MatchChip, VerdictMark } from "./Mark";
@@ -67,6 +67,7 @@ export function CallList({ calls, selected, onSelect, onMove }: CallListProps) {
     // biome-ignore lint/a11y/useSemanticElements: a table element cannot hold rows that come and go while scrolling
     <div
       className={classes.table}
+      style={{ "--order": `${String(calls.last).length * 7 + 8}px` } as CSSProperties}
       role="grid"
       tabIndex={0}
       aria-label={t("list.title")}
@@ -149,7 +150,7 @@ function Row({ id, row, top, selected, onSelect }: RowProps) {
       data-module={row.kind === "module" || undefined}
       onClick={onSelect}
     >
-      <Cell className="num dim">{row.order}</Cell>
+      <Cell className={`num ${classes.order}`}>{row.order}</Cell>
       <Cell>
         <ClassMark cls={cls} />
       </Cell>
@@ -193,7 +194,7 @@ function title(row: NodeRow): string {
 function ErrorBar({ score, error, cls, label }: { score: Real; error: Real; cls: string; label: string }) {
   const { t } = useTranslation();
   const above = !isFiniteReal(score) || Number(score) > 1;
-  const text = formatShare(error);
+  const text = error === null && score !== null ? `${formatReal(score, 2)}×` : formatShare(error);
   return (
     <span
       className={classes.bar}

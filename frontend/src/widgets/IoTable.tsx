@@ -19,7 +19,7 @@ export function IoTable({ comparison, items }: IoTableProps) {
   const { t } = useTranslation();
   const [all, setAll] = useState(false);
   const [open, setOpen] = useState<number | null>(null);
-  const shown = all ? items : items.slice(0, FIRST_ROWS);
+  const shown = all ? items : weightiest(items, FIRST_ROWS);
   return (
     <div className={classes.scroll}>
       <table className={classes.table} data-testid="io">
@@ -55,6 +55,19 @@ export function IoTable({ comparison, items }: IoTableProps) {
   );
 }
 
+const WEIGHTS: Record<string, number> = { no: 6, warning: 4, yes: 0, "n/a": 0 };
+
+/** The items worth seeing first (what differs, then outputs), in their own order. */
+function weightiest(items: readonly Pair[], count: number): readonly Pair[] {
+  if (items.length <= count) return items;
+  const weight = (pair: Pair) => {
+    const tensor = (pair.target_leaf ?? pair.golden_leaf)?.shape != null ? 1 : 0;
+    return (WEIGHTS[pair.verdict] ?? 0) + (pair.role === "output" ? 2 : 0) + tensor;
+  };
+  const chosen = new Set([...items].sort((a, b) => weight(b) - weight(a)).slice(0, count));
+  return items.filter((pair) => chosen.has(pair));
+}
+
 interface PairRowsProps {
   comparison: string;
   pair: Pair;
@@ -70,6 +83,7 @@ function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
   const differs = differing(target, golden);
   const types = [describeType(target), describeType(golden)];
   const typesDiffer = target !== null && golden !== null && types[0] !== types[1];
+  const hashes = target?.md5 && golden?.md5 ? target.md5 === golden.md5 : null;
   const full = pair.target ?? pair.golden ?? leaf?.name ?? name;
   return (
     <tbody className={classes.pair} data-verdict={pair.verdict} data-name={full}>
@@ -90,6 +104,11 @@ function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
             <span className={classes.type} data-differs={typesDiffer || undefined}>
               {typesDiffer ? `${types[0]} ≠ ${types[1]}` : types[0] || types[1]}
             </span>
+            {hashes !== null && (
+              <span className={classes.type} data-differs={!hashes || undefined}>
+                {t(hashes ? "evidence.hashSame" : "evidence.hashDiffers")}
+              </span>
+            )}
           </button>
         </th>
         <SideCells side={t("comparison.target")} leaf={target} other={golden} differs={differs} />
@@ -188,6 +207,11 @@ function Metrics({ comparison, pair }: { comparison: string; pair: Pair }) {
             target: formatReal(detail.worst_target),
             golden: formatReal(detail.worst_golden),
           })}
+        </p>
+      )}
+      {(pair.target_leaf?.md5 || pair.golden_leaf?.md5) && (
+        <p className={`${classes.message} mono`}>
+          {t("evidence.md5")}: {pair.target_leaf?.md5 ?? ABSENT} / {pair.golden_leaf?.md5 ?? ABSENT}
         </p>
       )}
       <dl className={classes.metrics}>

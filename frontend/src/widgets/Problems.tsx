@@ -7,7 +7,7 @@ import classes from "./Problems.module.css";
 /** A count that opens to the list it counts. */
 export function Notes({ label, warn = true, children }: { label: string; warn?: boolean; children: ReactNode }) {
   return (
-    <Popover position="bottom-start" shadow="md" width={520} withinPortal trapFocus={false}>
+    <Popover position="bottom-start" shadow="md" width="max-content" withinPortal trapFocus={false}>
       <Popover.Target>
         <button type="button" className={`plain ${classes.button}`} data-warn={warn || undefined}>
           {warn && <Icon name="warning" size={12} />}

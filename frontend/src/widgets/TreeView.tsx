@@ -38,7 +38,10 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
   useEffect(() => {
     if (revealed < 0) return;
     setCursor(revealed);
-    virtual.scrollToIndex(revealed, { align: "auto" });
+    const element = box.current;
+    const top = revealed * ROW;
+    const visible = element && top >= element.scrollTop && top + 2 * ROW <= element.scrollTop + element.clientHeight;
+    if (!visible) virtual.scrollToIndex(revealed, { align: "center" });
   }, [revealed, virtual]);
 
   const shown = virtual.getVirtualItems();

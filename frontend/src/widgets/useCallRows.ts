@@ -6,6 +6,8 @@ import type { NodeRow } from "../api/types";
 export interface CallRows {
   rows: NodeRow[];
   total: number;
+  /** Highest place in call order among the rows, for the width of its column. */
+  last: number;
   problem: Error | null;
   loading: boolean;
   hasNext: boolean;
@@ -55,6 +57,7 @@ export function useCallRows(id: string, unit: Unit | null, list: NodeListQuery, 
   return {
     rows,
     total: data?.pages[0]?.total ?? 0,
+    last: Math.max(99, rows[0]?.order ?? 0, rows.at(-1)?.order ?? 0),
     problem: query.error,
     loading: query.isPending || isPlaceholderData,
     hasNext: query.hasNextPage,

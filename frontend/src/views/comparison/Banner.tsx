@@ -10,6 +10,7 @@ import { MiddleName } from "../../widgets/MiddleName";
 import { Notes, ProblemList } from "../../widgets/Problems";
 import { Loading } from "../../widgets/States";
 import classes from "./Banner.module.css";
+import { UnitMatrix } from "./UnitMatrix";
 import type { Triage } from "./useTriage";
 
 interface BannerProps {
@@ -29,7 +30,8 @@ export function Banner({ triage, comparison }: BannerProps) {
     );
   }
   const origin = origins[originIndex];
-  const bad = origin ? "origin" : summary.counts.no > 0 ? "propagated" : "exact";
+  const differs = summary.counts.no + summary.counts.warning > 0;
+  const bad = origin ? "origin" : differs ? "propagated" : "exact";
   return (
     <section
       className={`panel ${classes.banner}`}
@@ -120,7 +122,7 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
 function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: string; triage: Triage }) {
   const { t } = useTranslation();
   const { counts } = summary;
-  const clean = counts.no === 0;
+  const clean = counts.no + counts.warning === 0;
   return (
     <>
       <div className={classes.first}>
@@ -133,7 +135,9 @@ function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: strin
         <span className="dim">
           {clean
             ? t("comparison.noOriginAll", { total: formatCount(counts.yes) })
-            : t("comparison.noOriginSome", { no: formatCount(counts.no) })}
+            : counts.no > 0
+              ? t("comparison.noOriginSome", { no: formatCount(counts.no) })
+              : t("comparison.noOriginWarning", { warning: formatCount(counts.warning) })}
         </span>
         <Remarks summary={summary} triage={triage} />
       </div>
@@ -182,11 +186,7 @@ function Numbers({ summary, triage }: { summary: Summary; triage: Triage }) {
           </button>
         );
       })}
-      {summary.units.length > 1 && (
-        <span className="dim">
-          {t("comparison.overUnits", { steps: triage.steps.length, ranks: triage.ranks.length })}
-        </span>
-      )}
+      <UnitMatrix summary={summary} triage={triage} />
     </div>
   );
 }

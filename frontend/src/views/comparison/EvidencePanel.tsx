@@ -19,6 +19,13 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
   if (!selected) return <Empty>{t("evidence.none")}</Empty>;
   return (
     <div className={classes.panel} data-testid="evidence">
+      <div className={classes.name}>
+        {node && <ClassMark cls={node.cls} />}
+        <h2 data-testid="selected-name">
+          <MiddleName name={selected} tail={30} />
+        </h2>
+        <CopyButton text={selected} label={t("evidence.copyName")} />
+      </div>
       {nodeProblem && !node ? (
         <Failure problem={nodeProblem} />
       ) : node ? (
@@ -52,13 +59,6 @@ function Why({ node, triage }: { node: NodeDetail; triage: Triage }) {
   const api = node.api || apiOf(node.name);
   return (
     <header className={classes.why}>
-      <div className={classes.name}>
-        <ClassMark cls={node.cls} />
-        <h2 data-testid="selected-name">
-          <MiddleName name={node.name} tail={30} />
-        </h2>
-        <CopyButton text={node.name} label={t("evidence.copyName")} />
-      </div>
       <div className={classes.facts}>
         <ClassLabel cls={node.cls} />
         <span title={t("evidence.reached")}>

@@ -21,7 +21,9 @@ const FIGURES: Record<PlotTab, string> = {
 export function PlotPanel({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
   const { t } = useTranslation();
   const { address, update, selected, unit, node } = triage;
-  const { tab, log } = address;
+  const { log } = address;
+  // Histograms need tensors; without them the errors over the run say most.
+  const tab = address.tab ?? (comparison.mode === "tensor" ? "hist" : "order");
   const tensors = useMemo(() => tensorPairs(node), [node]);
   const [chosen, setChosen] = useState<number | null>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another node has other tensors
