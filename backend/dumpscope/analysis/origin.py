@@ -7,17 +7,16 @@ data is never one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis.case import Case
+from dumpscope.analysis.flow import Fingerprint, fingerprint, untainted
 from dumpscope.analysis.story import Story, differing_arguments
 from dumpscope.analysis.weights import WeightFinding, find_weights
-from dumpscope.domain.context import Context
-from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs
-from dumpscope.domain.records import Direction, Int64, Kind, NodeKind, RankDump, Role
-from dumpscope.domain.result import ResultTree
+from dumpscope.domain.records import Direction, Int64, NodeKind
 from dumpscope.verdict.score import is_exact_kind, nonfinite_differs
 
 RANDOM: Final = frozenset(
@@ -46,37 +45,6 @@ class Finding:
     weight: str = ""
     random: bool = False
     hidden: bool = False  # what is at fault was not dumped; this is where it is first seen
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """Everything the rules look at."""
-
-    target: RankDump
-    golden: RankDump
-    pairs: NodePairs
-    tree: ResultTree
-    context: Context
-    facts: Facts
-    opinions: ItemOpinions
-    story: Story
-    first_item: Int64 = field(repr=False)
-
-    def items_of(self, pair: int) -> Int64:
-        return np.arange(self.first_item[pair], self.first_item[pair + 1])
-
-    def inputs_of(self, pair: int) -> Int64:
-        items = self.items_of(pair)
-        return items[np.isin(self.context.role[items], (Role.INPUT, Role.KWARG, Role.PARAMETER))]
-
-    def outputs_of(self, pair: int) -> Int64:
-        items = self.items_of(pair)
-        return items[~np.isin(self.context.role[items], (Role.INPUT, Role.KWARG, Role.PARAMETER))]
-
-    def dirty_items(self, items: Int64) -> Int64:
-        tensor = self.context.kind[items] == Kind.TENSOR
-        dirty: Int64 = items[tensor & (self.opinions.score[items] > self.story.threshold)]
-        return dirty
 
 
 def find_origins(case: Case, *, first_step: bool) -> list[Finding]:
@@ -118,19 +86,27 @@ def _computations(case: Case) -> list[Finding]:
 
 
 def _independent(case: Case, suspects: Int64) -> list[int]:
-    """The first suspect, and those after it whose inputs are as clean as everything was before it: statistics can hide
-    an error in one call and show it again in the next."""
+    """The first suspect, and those after it that owe nothing to it.
+
+    Statistics can hide an error in one call and show it again in the next, and a difference too small for a score can grow. So
+    after the first difference a suspect must be as clean as everything was before it (bit-equal in a quiet pair), and
+    nothing that it received may come from a call that was wrong.
+    """
     story = case.story
+    suspects = suspects[~(story.excused[suspects] > 0)]
     if not len(suspects):
         return []
     with np.errstate(invalid="ignore"):
-        first = np.flatnonzero((story.out_score > story.threshold) | (story.own_in > story.threshold) | story.argument)[
-            0
-        ]
+        wrong = (story.out_score > story.threshold) | (story.own_in > story.threshold) | story.argument
+        first = int(np.flatnonzero(wrong)[0])
         before = np.fmax(story.out_score, story.own_in)[:first]
         noise = float(np.nanmax(before)) if len(before) and not np.isnan(before).all() else 0.0
         clean = np.isnan(story.in_score) | (story.in_score <= 2 * noise)
-    return [pair for pair in suspects.tolist() if pair <= first or clean[pair]]
+        if story.quiet:
+            clean &= ~(story.inexact > 0)
+    early = [pair for pair in suspects.tolist() if pair <= first]
+    late = [pair for pair in suspects.tolist() if pair > first and clean[pair]]
+    return early + (untainted(case, first, late) if late else [])
 
 
 def _kind(case: Case, pair: int, broken: bool) -> str:
@@ -193,15 +169,16 @@ def _sources(case: Case, weights: set[int]) -> list[Finding]:
     story = case.story
     leaf = story.leaf & ~story.alone
     with np.errstate(invalid="ignore"):
-        firsts = np.flatnonzero(leaf & (story.out_score > story.threshold))
+        # A parameter gradient fires before the backward of its module is recorded, so it is never the first place.
+        firsts = np.flatnonzero(leaf & (story.kind != NodeKind.GRADIENT) & (story.out_score > story.threshold))
         candidates = np.flatnonzero(leaf & (story.own_in > story.threshold))
     last = int(firsts[0]) if len(firsts) else len(story) - 1
     findings: list[Finding] = []
-    seen: set[tuple[float, ...]] = set()
+    seen: set[Fingerprint] = set()
     for pair in candidates[candidates <= last].tolist():
         items = [i for i in case.dirty_items(case.inputs_of(pair)).tolist() if case.context.target[i] not in weights]
-        fresh = [i for i in items if _fingerprint(case, i) not in seen]
-        seen.update(_fingerprint(case, i) for i in items)
+        fresh = [i for i in items if fingerprint(case, i) not in seen]
+        seen.update(fingerprint(case, i) for i in items)
         if not fresh:
             continue
         alone = _unmatched_before(case, pair)
@@ -247,11 +224,6 @@ def _leaves_out(case: Case, entry: int, pair: int) -> bool:
     below = np.flatnonzero(tree.parent == own)
     limit = next((int(tree.order[e]) for e in range(len(tree)) if tree.names[e] == case.story.names[pair]), -1)
     return any(tree.names[e] not in names and tree.order[e] < limit for e in below.tolist())
-
-
-def _fingerprint(case: Case, row: int) -> tuple[float, ...]:
-    stats, state = case.context.t_stats[row], case.context.t_state[row]
-    return (*np.where(state == 1, stats, -state.astype(float)).tolist(), float(case.context.elements[row]))
 
 
 def _unmatched_before(case: Case, pair: int) -> list[int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dumpscope.analysis.origin import Case, Finding
+from dumpscope.analysis.case import Case
+from dumpscope.analysis.origin import Finding
 from dumpscope.domain.records import Direction
 
 

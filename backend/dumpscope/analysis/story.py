@@ -11,11 +11,12 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, RankDump, Role
 from dumpscope.domain.result import ResultTree
+from dumpscope.verdict.score import is_exact_kind
 
 QUIET: Final = 0.02
 """Threshold, in floors, where the runs are bit-equal up to the first difference: there any visible error is a finding."""
-QUIET_NODES: Final = 4
-"""Compared nodes that must be bit-equal before the first difference for a pair of runs to count as quiet."""
+QUIET_ITEMS: Final = 6
+"""Floating-point tensors that must be equal before the first difference for a pair of runs to count as quiet."""
 MOVES: Final = frozenset(
     {
         "arange", "as_strided", "broadcast_to", "cat", "chunk", "clone", "concat", "contiguous", "detach", "empty",
@@ -36,6 +37,8 @@ class Story:
 
     in_score: worst score of tensor inputs and parameters; for a backward node also of its forward call (saved values)
     out_score: worst score of outputs (or parameter gradients); nan where nothing was compared
+    inexact: 1 where a bit of what in_score covers differs, whatever its score; excused: 1 where such a difference is so
+        small that its score is 0. Neither proves that an input is clean
     argument: a non-tensor argument differs
     leaf: no other node with a partner stands below it; alone: without a partner
     extra: made by one side only, as far as the dumps can tell (alone, not merely left out of the other dump)
@@ -47,6 +50,8 @@ class Story:
     in_score: Float64
     out_score: Float64
     own_in: Float64
+    inexact: Float64
+    excused: Float64
     argument: Bool
     leaf: Bool
     alone: Bool
@@ -88,14 +93,18 @@ def tell(
     entry = np.full(len(pairs), -1, np.int64)
     has = tree.pair >= 0
     entry[tree.pair[has]] = np.flatnonzero(has)
-    in_score = _with_saved_values(pairs, kind, direction, labels, target, golden, own_in, out_score)
-    threshold, quiet = _threshold(context, facts, own_in, out_score)
+    saved = _SavedValues(pairs, kind, direction, labels, target, golden, tree, entry)
+    differs = (facts.equal == 0).astype(np.float64)
+    excuse = ((facts.equal == 0) & (opinions.score == 0)).astype(np.float64)
+    threshold, quiet = _threshold(context, facts, opinions, own_in, out_score)
     return Story(
         kind=kind,
         direction=direction,
-        in_score=in_score,
+        in_score=saved.added(own_in, out_score),
         out_score=out_score,
         own_in=own_in,
+        inexact=saved.added(_worst(context, differs, ~output & tensor), _worst(context, differs, output)),
+        excused=saved.added(_worst(context, excuse, ~output & tensor), _worst(context, excuse, output)),
         argument=argument,
         leaf=_leaves(tree, entry, alone),
         alone=alone,
@@ -175,33 +184,61 @@ def _moves_data(labels: list[str]) -> Bool:
     return np.array([label.rpartition(".")[2] in MOVES for label in labels], bool)
 
 
-def _with_saved_values(
-    pairs: NodePairs,
-    kind: Int8,
-    direction: Int8,
-    labels: list[str],
-    target: RankDump,
-    golden: RankDump,
-    own_in: Float64,
-    out_score: Float64,
-) -> Float64:
-    """A backward computes with values that its forward saved: their error is part of what came in."""
-    index = np.where(pairs.target >= 0, _taken(target.nodes.index, pairs.target), _taken(golden.nodes.index, pairs.golden))
-    combined = np.fmax(own_in, out_score)
-    backward = direction == Direction.BACKWARD
-    module = kind == NodeKind.MODULE
-    label = _codes(labels)
-    call = label * (int(index.max(initial=0)) + 2) + index
-    saved = np.where(
-        kind == NodeKind.API,
-        _looked_up(call, combined, direction == Direction.FORWARD),
-        _looked_up(label, combined, (direction == Direction.FORWARD) & module),
-    )
-    arriving = _looked_up(label, own_in, backward & module)
-    gradient = kind == NodeKind.GRADIENT
-    saved = np.where(gradient, np.fmax(saved, np.where(np.isnan(arriving), np.inf, arriving)), saved)
-    in_score: Float64 = np.where(backward, np.fmax(own_in, saved), own_in)
-    return in_score
+class _SavedValues:
+    """A backward computes with values that its forward saved: their error is part of what came in.
+
+    A parameter gradient comes out of the backward calls inside its module, so their errors count as well.
+    """
+
+    def __init__(
+        self,
+        pairs: NodePairs,
+        kind: Int8,
+        direction: Int8,
+        labels: list[str],
+        target: RankDump,
+        golden: RankDump,
+        tree: ResultTree,
+        entry: Int64,
+    ) -> None:
+        index = np.where(
+            pairs.target >= 0, _taken(target.nodes.index, pairs.target), _taken(golden.nodes.index, pairs.golden)
+        )
+        self.label = _codes(labels)
+        self.call = self.label * (int(index.max(initial=0)) + 2) + index
+        self.forward = direction == Direction.FORWARD
+        self.backward = direction == Direction.BACKWARD
+        self.api = kind == NodeKind.API
+        self.module = kind == NodeKind.MODULE
+        self.gradient = kind == NodeKind.GRADIENT
+        self.home = self._homes(tree, entry)
+
+    def _homes(self, tree: ResultTree, entry: Int64) -> Int64:
+        """Label of the module around each API call, of the forward call for a backward one; -1 where there is none."""
+        n = len(entry)
+        parent = np.where(entry >= 0, tree.parent[entry], -1) if len(tree) else np.full(n, -1)
+        pair = np.where(parent >= 0, tree.pair[parent], -1) if len(tree) else np.full(n, -1)
+        home = np.where((pair >= 0) & self.api & self.forward, self.label[pair], -1) if n else np.zeros(0, np.int64)
+        found = _looked_up(self.call, home.astype(np.float64), self.api & self.forward)
+        homes: Int64 = np.where(self.api & ~np.isnan(found), np.nan_to_num(found, nan=-1), -1).astype(np.int64)
+        return homes
+
+    def added(self, own_in: Float64, out_score: Float64) -> Float64:
+        """own_in with what a backward node takes from elsewhere; nan where nothing is known."""
+        combined = np.fmax(own_in, out_score)
+        saved = np.where(
+            self.api,
+            _looked_up(self.call, combined, self.forward),
+            _looked_up(self.label, combined, self.forward & self.module),
+        )
+        arriving = _looked_up(self.label, own_in, self.backward & self.module)
+        arriving = np.where(np.isnan(arriving), np.inf, arriving)
+        inside = self.backward & self.api & (self.home >= 0)
+        keys = np.where(inside, self.home, self.label)
+        within = np.where(self.gradient, _looked_up(keys, combined, inside), np.nan)
+        saved = np.where(self.gradient, np.fmax(np.fmax(saved, arriving), within), saved)
+        in_score: Float64 = np.where(self.backward, np.fmax(own_in, saved), own_in)
+        return in_score
 
 
 def _taken(column: Int32, index: Int32) -> Int32:
@@ -224,15 +261,17 @@ def _looked_up(key: Int64, value: Float64, where: Bool) -> Float64:
     return found
 
 
-def _threshold(context: Context, facts: Facts, own_in: Float64, out_score: Float64) -> tuple[float, bool]:
+def _threshold(
+    context: Context, facts: Facts, opinions: ItemOpinions, own_in: Float64, out_score: Float64
+) -> tuple[float, bool]:
     tensors = facts.outcome == Outcome.COMPARED
     if tensors.any() and (facts.dtype_differs[tensors] == 1).mean() > 0.25:
         return LOUD, False
     worst = np.fmax(own_in, out_score)
-    known = np.flatnonzero(~np.isnan(worst))
-    first = known[worst[known] > 0]
-    before = int(np.searchsorted(known, first[0])) if len(first) else len(known)
-    quiet = before >= QUIET_NODES
+    first = np.flatnonzero(worst > 0)
+    before = context.pair < (first[0] if len(first) else context.nodes)
+    numbers = tensors & before & ~is_exact_kind(context)
+    quiet = bool((facts.equal[numbers] == 1).sum() >= QUIET_ITEMS)
     return (QUIET if quiet else 1.0), quiet
 
 

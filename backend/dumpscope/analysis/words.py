@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from dumpscope.analysis.advice import ADVICE
-from dumpscope.analysis.origin import Case, Finding, value_of
+from dumpscope.analysis.case import Case
+from dumpscope.analysis.origin import Finding, value_of
 from dumpscope.analysis.story import frames
 from dumpscope.domain.facts import TENSOR_METRICS, Origin
 from dumpscope.domain.records import STATISTICS, Direction, Role, State, item_name

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from dumpscope.analysis.case import Case
 from dumpscope.analysis.classes import classify, exactness
-from dumpscope.analysis.origin import Case, Finding, find_origins
+from dumpscope.analysis.origin import Finding, find_origins
 from dumpscope.analysis.ranks import RankFindings, causal_order, drop_received
 from dumpscope.analysis.settings import describe
 from dumpscope.analysis.story import frames, node_verdicts, tell

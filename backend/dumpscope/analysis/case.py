@@ -1,0 +1,44 @@
+"""One unit as the rules look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dumpscope.analysis.story import Story
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs
+from dumpscope.domain.records import Int64, Kind, RankDump, Role
+from dumpscope.domain.result import ResultTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Everything the rules look at."""
+
+    target: RankDump
+    golden: RankDump
+    pairs: NodePairs
+    tree: ResultTree
+    context: Context
+    facts: Facts
+    opinions: ItemOpinions
+    story: Story
+    first_item: Int64 = field(repr=False)
+
+    def items_of(self, pair: int) -> Int64:
+        return np.arange(self.first_item[pair], self.first_item[pair + 1])
+
+    def inputs_of(self, pair: int) -> Int64:
+        items = self.items_of(pair)
+        return items[np.isin(self.context.role[items], (Role.INPUT, Role.KWARG, Role.PARAMETER))]
+
+    def outputs_of(self, pair: int) -> Int64:
+        items = self.items_of(pair)
+        return items[~np.isin(self.context.role[items], (Role.INPUT, Role.KWARG, Role.PARAMETER))]
+
+    def dirty_items(self, items: Int64) -> Int64:
+        tensor = self.context.kind[items] == Kind.TENSOR
+        dirty: Int64 = items[tensor & (self.opinions.score[items] > self.story.threshold)]
+        return dirty
