@@ -2,10 +2,11 @@
 
     python bench/compare_tensors.py --peer /path/to/msprobe [--mib 1024] [--files 4096] [--repeat 3] [--dir FOLDER]
 
-Cases: one tensor of --mib MiB a side (float32 with noise of 1e-3, the same but equal, bfloat16 with noise) and --files tensors of
-256 KiB a side. Rows: `library` is dumpscope's reader and metrics in one process, start-up excluded; `command` is the whole
-`dumpscope compare`; `peer` is the whole `msprobe compare`. "x peer" divides by the peer's wall time less its own start-up.
-Throughput counts the bytes of both sides. Peak memory is the largest resident set, mapped file pages included.
+Cases: --mib MiB a side in 64 tensors (float32 with noise of 1e-3, the same but equal, bfloat16 with noise) and in a single one,
+and --files tensors of 256 KiB a side. Rows: `library` is dumpscope's reader and metrics in one process, start-up excluded;
+`command` is the whole `dumpscope compare`; `peer` is the whole `msprobe compare`. The last columns divide the peer's wall and
+processor time, less those of its start-up, by ours; on a shared machine the second is the steadier. Throughput counts the bytes
+of both sides. Peak memory is the largest resident set, mapped file pages included.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ SMALL_ELEMENTS = 65536  # 256 KiB of float32
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     seconds: float
+    cpu: float
     peak_mib: float
     output: str
     status: int
@@ -51,7 +53,13 @@ def run(command: list[str]) -> Run:
         text = output.read()
         if process.returncode not in (0, 1):
             print(f"{' '.join(command)}: exit {process.returncode}\n{errors.read()[-800:]}", file=sys.stderr)
-        return Run(seconds=seconds, peak_mib=usage.ru_maxrss / 1024, output=text, status=process.returncode)
+        return Run(
+            seconds=seconds,
+            cpu=usage.ru_utime + usage.ru_stime,
+            peak_mib=usage.ru_maxrss / 1024,
+            output=text,
+            status=process.returncode,
+        )
 
 
 def best(command: list[str], repeat: int) -> Run:
@@ -74,16 +82,17 @@ def measure_library(target: Path, golden: Path, threads: int) -> None:
 
     ones = np.ones(1 << 24, np.float32)
     compare_tensors(ones, ones)  # loads the compiled kernel
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
+    times = []
+    for _ in range(5):
+        start, cpu = time.perf_counter(), time.process_time()
         if large:
             unequal = [one(name) for name in names]
         else:
             with ThreadPoolExecutor(threads) as pool:
                 unequal = list(pool.map(one, names))
-        seconds.append(time.perf_counter() - start)
-    print(json.dumps({"seconds": min(seconds), "unequal": sum(unequal)}))
+        times.append((time.perf_counter() - start, time.process_time() - cpu))
+    best_wall, best_cpu = (min(column) for column in zip(*times, strict=True))
+    print(json.dumps({"seconds": best_wall, "cpu": best_cpu, "unequal": sum(unequal)}))
 
 
 def measure_dot() -> None:
@@ -110,9 +119,10 @@ def noisy(values: np.ndarray[Any, Any], random: np.random.Generator) -> np.ndarr
 def cases(mib: int, files: int) -> list[tuple[str, str, int, int, bool]]:
     """(name, dtype, tensors, elements each, equal)"""
     return [
-        ("float32, noise", "float32", 1, mib << 18, False),
-        ("float32, equal", "float32", 1, mib << 18, True),
-        ("bfloat16, noise", "bfloat16", 1, mib << 19, False),
+        ("float32, noise", "float32", 64, mib << 12, False),
+        ("float32, equal", "float32", 64, mib << 12, True),
+        ("bfloat16, noise", "bfloat16", 64, mib << 13, False),
+        ("one float32", "float32", 1, mib << 18, False),
         (f"{files} files", "float32", files, SMALL_ELEMENTS, False),
     ]
 
@@ -133,7 +143,7 @@ def write_case(folder: Path, dtype: str, tensors: int, elements: int, equal: boo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer", help="the msprobe command; left out, only our own rows are printed")
-    parser.add_argument("--mib", type=int, default=1024, help="size of the large tensors")
+    parser.add_argument("--mib", type=int, default=1024, help="size of a side in the cases of large tensors")
     parser.add_argument("--files", type=int, default=4096, help="number of 256 KiB tensors")
     parser.add_argument("--repeat", type=int, default=3, help="runs of our command; the best counts")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
@@ -152,10 +162,12 @@ def main() -> None:
     single, every = dot_rate(1), dot_rate(options.threads)
     print(f"numpy.dot reads two arrays at {single:.1f} GB/s on one thread, {every:.1f} GB/s on {options.threads}")
     command = shutil.which("dumpscope", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-    start_up = best([options.peer, "--help"], 2).seconds if options.peer else 0.0
-    ours_start = best([command, "--help"], 3).seconds if command else 0.0
-    print(f"start-up: peer {start_up:.2f} s, dumpscope {ours_start:.2f} s")
-    print(f"{'case':17} {'row':8} {'wall s':>8} {'GB/s':>6} {'% of dot(1)':>12} {'x peer':>7} {'peak MiB':>9}")
+    start = best([options.peer, "--help"], 2) if options.peer else None
+    ours = best([command, "--help"], 3).seconds if command else 0.0
+    print(f"start-up: peer {start.seconds if start else 0:.2f} s, dumpscope {ours:.2f} s")
+    print(
+        f"{'case':17} {'row':8} {'wall s':>8} {'cpu s':>7} {'GB/s':>6} {'of dot':>6} {'peak MiB':>9} {'x wall':>7} {'x cpu':>7}"
+    )
     for name, dtype, tensors, elements, equal in cases(options.mib, options.files):
         with tempfile.TemporaryDirectory(dir=options.dir) as place:
             folder = Path(place)
@@ -165,32 +177,31 @@ def main() -> None:
             size = 2 * tensors * elements * (2 if dtype == "bfloat16" else 4)
 
             def row(
-                label: str, seconds: float, peak: float, peer: float | None, case: str = name, size: int = size
+                label: str, wall: float, cpu: float, peak: float, peer: Run | None, case: str = name, size: int = size
             ) -> None:
-                rate = size / seconds / 1e9
-                times = f"{peer / seconds:7.0f}" if peer else f"{'':7}"
-                print(
-                    f"{case:17} {label:8} {seconds:8.2f} {rate:6.2f} {100 * rate / single:11.0f}% {times} {peak:9.0f}",
-                    flush=True,
-                )
+                rate = size / wall / 1e9
+                line = f"{case:17} {label:8} {wall:8.2f} {cpu:7.2f} {rate:6.2f} {100 * rate / single:5.0f}% {peak:9.0f}"
+                if peer and start:
+                    line += f" {(peer.seconds - start.seconds) / wall:7.0f} {(peer.cpu - start.cpu) / cpu:7.0f}"
+                print(line, flush=True)
 
             peer = None
             if options.peer:
                 arguments = ["compare", "-tp", str(target), "-gp", str(golden), "-o", str(folder / "peer")]
-                done = run([options.peer, *arguments])
+                peer = run([options.peer, *arguments])
                 if not any((folder / "peer").glob("compare_result*")):
-                    sys.exit(f"the peer wrote no result:\n{done.output[-2000:]}")
-                peer = done.seconds - start_up
-                row("peer", done.seconds, done.peak_mib, None)
+                    sys.exit(f"the peer wrote no result:\n{peer.output[-2000:]}")
+                row("peer", peer.seconds, peer.cpu, peer.peak_mib, None)
             data = [str(side.parent / "dump_tensor_data") for side in (target, golden)]
             child = run([sys.executable, __file__, "--threads", str(options.threads), "--child-library", *data])
-            row("library", json.loads(child.output)["seconds"], child.peak_mib, peer)
+            found = json.loads(child.output)
+            row("library", found["seconds"], found["cpu"], child.peak_mib, peer)
             if command:
                 whole = best(
                     [command, "compare", str(target), str(golden), "--json", "--fail-on", "never"], options.repeat
                 )
                 if whole.status == 0:
-                    row("command", whole.seconds, whole.peak_mib, peer)
+                    row("command", whole.seconds, whole.cpu, whole.peak_mib, peer)
     return None
 
 
