@@ -1,12 +1,13 @@
-"""Empty databases for tests: SQLite always, PostgreSQL where DUMPSCOPE_TEST_POSTGRES_URL names one that may be emptied."""
+"""Empty databases for tests: SQLite always, PostgreSQL where DUMPSCOPE_TEST_POSTGRES_URL names a cluster."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, make_url, text
 
 from dumpscope.index.database import Database, sqlite_url
 
@@ -19,12 +20,13 @@ def empty_url(kind: str, folder: Path) -> str:
     """URL of a database without a table."""
     if kind == "sqlite":
         return sqlite_url(folder / "index.db")
-    engine = create_engine(POSTGRES.replace("postgresql://", "postgresql+psycopg://", 1))
-    with engine.begin() as connection:
-        connection.execute(text("DROP SCHEMA public CASCADE"))
-        connection.execute(text("CREATE SCHEMA public"))
+    url = make_url(POSTGRES.replace("postgresql://", "postgresql+psycopg://", 1))
+    name = f"dumpscope_{uuid4().hex[:12]}"  # one each: a server that a session fixture keeps may still be at work in another
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f'CREATE DATABASE "{name}"'))
     engine.dispose()
-    return POSTGRES
+    return url.set(database=name).render_as_string(hide_password=False)
 
 
 def open_empty(kind: str, folder: Path) -> Database:
