@@ -22,8 +22,8 @@ from dumpscope.metrics.ulps import Raw
 LOAD_AT: Final = 32 << 20
 """Bytes of suitable pairs (both sides) this process has to meet before the kernel is loaded."""
 
-SMALLEST: Final = 2048
-"""Elements below which a call costs more than the numpy kernel."""
+SMALLEST: Final = 64
+"""Elements below which the numpy kernel does it: bits of tensors should not count towards loading the compiled one."""
 
 _FLOAT32, _BFLOAT16, _FLOAT16 = 0, 1, 2
 _FORMS: Final = {
