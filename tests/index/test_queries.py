@@ -13,6 +13,7 @@ import pytest
 from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS, Class, Verdict
 from dumpscope.domain.result import Unit
 from dumpscope.errors import NotFoundError, UsageError
+from dumpscope.index.columns import node_columns
 from dumpscope.index.comparisons import StoredUnit, find_unit
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import StoredRank, find_rank, list_dumps
@@ -267,7 +268,7 @@ def test_a_node_without_a_stack_of_its_own_shows_its_forward_calls(
 @pytest.mark.parametrize("buckets", [1, 7, 230, 1000])
 def test_the_strip_shows_the_worst_of_each_bucket(stored: tuple[Database, StoredUnit, Unit], buckets: int) -> None:
     database, place, unit = stored
-    found = strip(database, place, buckets=buckets)
+    found = strip(node_columns(database, place), buckets=buckets)
     assert found[0].first == 0
     assert found[-1].last == 229
     for left, right in pairwise(found):

@@ -47,7 +47,8 @@ class ComparisonRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredUnit:
-    """A unit as stored: `id` names its rows; target and golden are rank_dump ids; counts as in `results.unit_counts`."""
+    """A unit as stored: `id` names its rows; target and golden are rank_dump ids; counts as in `results.unit_counts`
+    stamp: changes with every judgement, None while one is at work"""
 
     id: int
     step: int
@@ -61,6 +62,7 @@ class StoredUnit:
     backward: int | None
     verdict: str
     counts: dict[str, Any]
+    stamp: str | None
 
 
 def create_comparison(database: Database, *, name: str, target: str, golden: str, options: Options) -> str:
@@ -149,7 +151,7 @@ def clear_comparison(database: Database, comparison_id: str) -> None:
 def stored_units(database: Database, comparison_id: str) -> list[StoredUnit]:
     """Units of a comparison by step and rank."""
     statement = (
-        select(tables.unit)
+        select(tables.unit, tables.comparison.c.job, tables.comparison.c.status)
         .join(tables.comparison, tables.comparison.c.serial == tables.unit.c.comparison)
         .where(tables.comparison.c.id == comparison_id)
         .order_by(tables.unit.c.step, tables.unit.c.rank)
@@ -169,6 +171,7 @@ def stored_units(database: Database, comparison_id: str) -> list[StoredUnit]:
                 backward=row.backward,
                 verdict=VERDICT_WORDS[row.verdict],
                 counts=json.loads(row.counts),
+                stamp=f"{comparison_id}:{row.job}" if row.status == "done" else None,
             )
             for row in connection.execute(statement)
         ]

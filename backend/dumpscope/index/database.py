@@ -8,6 +8,7 @@ ever told "database is locked".
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
 import threading
@@ -30,6 +31,9 @@ BUSY_SECONDS: Final = 120.0
 """How long SQLite itself waits for a writer that does not share the lock file (a backup tool, an older process)."""
 
 ADVISORY_LOCK: Final = 0x64756D70  # any fixed number: the writer's turn on PostgreSQL
+
+FETCH_ROWS: Final = 1000
+"""Rows taken from the driver at a time: few enough to stay in the cache."""
 
 Kind = Literal["sqlite", "postgresql"]
 
@@ -164,15 +168,30 @@ def update(
             cursor.executemany(statement, rows)
 
 
-def fetch_columns(connection: Connection, statement: str) -> list[tuple[Any, ...]]:
-    """Run a SELECT without parameters and return its columns (empty list where it has no rows)."""
+def fetch_columns(connection: Connection, statement: str) -> list[list[Any]]:
+    """Run a SELECT without parameters and return its columns (empty list where it has no rows).
+
+    The garbage collector rests meanwhile: it would walk half a million young tuples again and again.
+    """
     driver: Any = connection.connection.driver_connection
     cursor = driver.cursor()
+    collecting = gc.isenabled()
+    gc.disable()
     try:
         cursor.execute(statement)
-        return list(zip(*cursor.fetchall(), strict=True))
+        columns: list[list[Any]] = []
+        while rows := cursor.fetchmany(FETCH_ROWS):
+            parts = zip(*rows, strict=True)
+            if columns:
+                for column, part in zip(columns, parts, strict=True):
+                    column.extend(part)
+            else:
+                columns = [list(part) for part in parts]
+        return columns
     finally:
         cursor.close()
+        if collecting:
+            gc.enable()
 
 
 def _with_driver(url: str) -> str:

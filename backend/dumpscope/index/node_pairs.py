@@ -13,7 +13,7 @@ from dumpscope.index import tables
 from dumpscope.index.codec import number, score
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
-from dumpscope.index.dumps import like
+from dumpscope.index.dumps import contains
 from dumpscope.index.page import Page, Seek
 from dumpscope.index.texts import texts_by_id
 from dumpscope.index.trees import direction_word, find_pair, kind_word
@@ -118,8 +118,9 @@ def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) ->
     if filters.api:
         where.append(_PAIR.label.in_(api_labels(connection, unit, filters.api)))
     if filters.q:
-        pattern = like(filters.q)
-        where.append(or_(_PAIR.name.ilike(pattern, escape="\\"), _PAIR.golden_name.ilike(pattern, escape="\\")))
+        where.append(
+            or_(contains(connection, _PAIR.name, filters.q), contains(connection, _PAIR.golden_name, filters.q))
+        )
     return where
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from dumpscope.domain.records import NodeKind
 from dumpscope.errors import NotFoundError
 from dumpscope.index import tables
 from dumpscope.index.codec import storable
 from dumpscope.index.database import Database
-from dumpscope.index.dumps import StoredRank, like
+from dumpscope.index.dumps import StoredRank, contains
 from dumpscope.index.leaves import Leaf, leaves
 from dumpscope.index.page import Page
 from dumpscope.index.texts import stacks_by_id
@@ -51,13 +51,13 @@ def list_nodes(
     """Nodes in file order behind number `after` whose name contains `q` (ASCII letters of either case)."""
     entry = tables.entry.c
     first, _last = tables.key_range(rank.id)
-    there = [entry.id.between(first, first + rank.nodes - 1)]
-    if q:
-        there.append(entry.name.ilike(like(q), escape="\\"))
-    statement = select(tables.entry).where(*there).order_by(entry.id).limit(limit + 1)
-    if after is not None:
-        statement = statement.where(entry.id > first + after)
+    there: list[ColumnElement[bool]] = [entry.id.between(first, first + rank.nodes - 1)]
     with database.read() as connection:
+        if q:
+            there.append(contains(connection, entry.name, q))
+        statement = select(tables.entry).where(*there).order_by(entry.id).limit(limit + 1)
+        if after is not None:
+            statement = statement.where(entry.id > first + after)
         rows = connection.execute(statement).all()
         total = rank.nodes
         if q:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS
-from dumpscope.index import tables
-from dumpscope.index.codec import score
-from dumpscope.index.comparisons import StoredUnit
-from dumpscope.index.database import Database, fetch_columns
+import numpy as np
 
-CLASS_SHIFT = 2  # a verdict needs two bits
+from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS, Verdict
+from dumpscope.index.codec import score, severities
+from dumpscope.index.columns import NodeColumns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,36 +24,29 @@ class Bucket:
     seq: int
 
 
-def strip(database: Database, unit: StoredUnit, *, buckets: int) -> list[Bucket]:
+def strip(columns: NodeColumns, *, buckets: int) -> list[Bucket]:
     """At most `buckets` buckets over all node pairs, none of them empty."""
-    total = unit.pairs
+    total = len(columns.names)
     if total == 0:
         return []
     wanted = min(buckets, total)
-    base, last = tables.key(unit.id), tables.key(unit.id, total - 1)
-    weight = f"((cls << {CLASS_SHIFT} | verdict) << {tables.KEY_BITS}) | ({tables.NUMBER_MASK} - (id - {base}))"
-    with database.read() as connection:
-        columns = fetch_columns(
-            connection,
-            f"SELECT (id - {base}) * {wanted} / {total} AS bucket, max({weight.replace('cls', _wide('cls', database.kind))}),"
-            f" max(severity) FROM node_pair WHERE id BETWEEN {base} AND {last} GROUP BY bucket ORDER BY bucket",
+    first = -(-np.arange(wanted) * total // wanted)
+    place = np.arange(total)
+    rank = columns.cls.astype(np.int64) * len(Verdict) + columns.verdict
+    worst = np.maximum.reduceat(rank * total + (total - 1 - place), first)  # of equals, the first one
+    seq = total - 1 - worst % total
+    severity = np.maximum.reduceat(severities(columns.out_score), first)
+    last = np.append(first[1:], total) - 1
+    return [
+        Bucket(
+            first=start,
+            last=end,
+            severity=score(largest),
+            cls=CLASS_WORDS[columns.cls[number]],
+            verdict=VERDICT_WORDS[columns.verdict[number]],
+            seq=number,
         )
-    found: list[Bucket] = []
-    for bucket, worst, severity in zip(*columns, strict=True):
-        word = worst >> tables.KEY_BITS
-        found.append(
-            Bucket(
-                first=-(-bucket * total // wanted),
-                last=-(-(bucket + 1) * total // wanted) - 1,
-                severity=score(severity),
-                cls=CLASS_WORDS[word >> CLASS_SHIFT],
-                verdict=VERDICT_WORDS[word & 3],
-                seq=tables.NUMBER_MASK - (worst & tables.NUMBER_MASK),
-            )
+        for start, end, largest, number in zip(
+            first.tolist(), last.tolist(), severity.tolist(), seq.tolist(), strict=True
         )
-    return found
-
-
-def _wide(column: str, kind: str) -> str:
-    """PostgreSQL shifts smallint within smallint."""
-    return f"{column}::bigint" if kind == "postgresql" else column
+    ]

@@ -17,6 +17,7 @@ from dumpscope.domain.result import Answer
 from dumpscope.errors import NotFoundError, TensorError, UsageError
 from dumpscope.index import tables
 from dumpscope.index.codec import scores
+from dumpscope.index.columns import NodeColumns, node_columns
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database, fetch_columns
 from dumpscope.index.item_pairs import ItemPairRow, get_item_pair, items_of_node
@@ -89,33 +90,28 @@ def _api_distribution(database: Database, unit: StoredUnit, _answer: Answer | No
 
 
 def _error_order(database: Database, unit: StoredUnit, answer: Answer | None, wanted: Wanted) -> Drawn:
-    first, last = tables.key_range(unit.id)
-    with database.read() as connection:
-        columns = fetch_columns(
-            connection,
-            f"SELECT in_score, severity, name, cls FROM node_pair WHERE id BETWEEN {first} AND {last} ORDER BY id",
-        )
-        selected = None
-        if wanted.node is not None:
+    columns = node_columns(database, unit)
+    selected = None
+    if wanted.node is not None:
+        with database.read() as connection:
             selected = one_node_pair(connection, unit, wanted.node).order
-    if not columns:
+    if not columns.names:
         return Drawn(figure=None, text="", missing="This step and rank has no nodes.")
-    inside, outside = (scores(np.array(column, dtype=np.float64)) for column in columns[:2])
     data = error_order_data(
-        np.arange(len(columns[2])),
-        inside,
-        outside,
-        columns[2],
+        np.arange(len(columns.names)),
+        columns.in_score,
+        columns.out_score,
+        columns.names,
         selected=selected,
-        origins=_origins(unit, answer, columns[3]),
+        origins=_origins(unit, answer, columns),
         backward=unit.backward,
     )
     return Drawn(figure=error_order_figure(data), text=error_order_text(data))
 
 
-def _origins(unit: StoredUnit, answer: Answer | None, classes: tuple[int, ...]) -> list[int]:
+def _origins(unit: StoredUnit, answer: Answer | None, columns: NodeColumns) -> list[int]:
     if answer is None:
-        return np.flatnonzero(np.array(classes) == Class.ORIGIN).tolist()
+        return np.flatnonzero(columns.cls == Class.ORIGIN).tolist()
     return [
         origin.pair
         for origin in answer.origins

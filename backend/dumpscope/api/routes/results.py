@@ -25,6 +25,7 @@ from dumpscope.api.state import Shared
 from dumpscope.domain.facts import VERDICT_WORDS
 from dumpscope.errors import NotFoundError
 from dumpscope.index import tables
+from dumpscope.index.columns import node_columns
 from dumpscope.index.comparisons import find_unit, stored_units
 from dumpscope.index.item_pairs import get_item_pair, items_of_node, list_item_pairs
 from dumpscope.index.node_details import node_context
@@ -71,7 +72,7 @@ def overview(
 ) -> Response:
     """All node pairs in equal buckets of execution order, the worst of each."""
     unit = find_unit(state.database, comparison_id, step, rank)
-    found = strip(state.database, unit, buckets=buckets)
+    found = strip(node_columns(state.database, unit), buckets=buckets)
     return reply(schemas.Strip(total=unit.pairs, buckets=[wire.bucket(row) for row in found], backward=unit.backward))
 
 
