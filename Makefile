@@ -57,7 +57,8 @@ bench: $(VENV)/.developer ui ## PEER_BIN=venv/bin adds the side-by-side; NODES=1
 	$(BIN)/python bench/compare_statistics.py --nodes $(NODES) $(if $(PEER_BIN),--peer-bin $(PEER_BIN))
 	$(BIN)/python bench/api_latency.py --nodes $(NODES)
 
-browser:
+browser: $(VENV)/.developer
+	@$(BIN)/python -m playwright --version >/dev/null 2>&1 || .ci/need "Playwright's Node links it" libatomic1
 	@.ci/need "The browser tests drive Chromium" chromium chromium chromium-browser google-chrome
 
 postgres:

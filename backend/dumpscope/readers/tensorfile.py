@@ -10,5 +10,5 @@ from dumpscope.readers.arrays import DEFAULT_BUDGET, LoadedTensor
 
 def load(path: Path | str, *, budget: int = DEFAULT_BUDGET, root: Path | str | None = None) -> LoadedTensor:
     """Tensor of a `.npy` file (ptdbg) or of a file of torch.save (any other name); see `torchfile.load` for the rest."""
-    reader = npyfile if str(path).endswith(".npy") else torchfile
-    return reader.load(path, budget=budget, root=root)
+    read = npyfile.load if str(path).endswith(".npy") else torchfile.load
+    return read(path, budget=budget, root=root)
