@@ -146,13 +146,23 @@ type Cursor = { cursor: string | null; around: string | null };
 export function useNodes(id: string, unit: Unit | null, list: NodeListQuery, anchor: string | null) {
   return useInfiniteQuery<Page<NodeRow>, Error, InfiniteData<Page<NodeRow>, Cursor>, unknown[], Cursor>({
     queryKey: ["comparisons", "data", id, "nodes", unit, list, anchor],
-    queryFn: ({ pageParam, signal }) =>
-      take(
-        api().GET("/api/comparisons/{comparison_id}/nodes", {
-          params: { path: of(id), query: { ...listParams(unit, list), ...pageParam, limit: PAGE_ROWS } },
-          signal,
-        }),
-      ),
+    queryFn: async ({ pageParam, signal }) => {
+      const fetchPage = (cursor: Cursor) =>
+        take(
+          api().GET("/api/comparisons/{comparison_id}/nodes", {
+            params: { path: of(id), query: { ...listParams(unit, list), ...cursor, limit: PAGE_ROWS } },
+            signal,
+          }),
+        );
+      try {
+        return await fetchPage(pageParam);
+      } catch (problem) {
+        // Another step or rank may not have the node: its list starts at the top then.
+        const missing = problem instanceof ApiError && problem.status === 404 && pageParam.around !== null;
+        if (!missing) throw problem;
+        return fetchPage({ cursor: null, around: null });
+      }
+    },
     initialPageParam: { cursor: null, around: anchor },
     getNextPageParam: (last) => (last.next ? { cursor: last.next, around: null } : undefined),
     getPreviousPageParam: (first) => (first.prev ? { cursor: first.prev, around: null } : undefined),

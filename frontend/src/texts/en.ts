@@ -46,6 +46,7 @@ export const en = {
       "No dump yet. Drop a dump folder or archive here, register a path on the server, or start the server with a folder to read from:",
     nothingFound: "Nothing matches “{{query}}”.",
     compare: "Compare",
+    compareBoth: "Compare {{target}} with {{golden}}",
     target: "Target",
     targetHint: "the run under suspicion",
     golden: "Golden",
@@ -263,6 +264,7 @@ export const en = {
   },
   evidence: {
     title: "Evidence",
+    notHere: "This step and rank has no such node.",
     none: "Pick a call to see its evidence.",
     why: "Why",
     rule: "rule {{rule}}",

@@ -47,6 +47,7 @@ export const zh: Texts = {
     noDumps: "还没有转储数据。把转储文件夹或压缩包拖到这里，登记服务器上的路径，或在启动服务时指定可读目录：",
     nothingFound: "没有与“{{query}}”匹配的内容。",
     compare: "开始比对",
+    compareBoth: "比对 {{target}} 与 {{golden}}",
     target: "Target（待查）",
     targetHint: "怀疑有问题的运行",
     golden: "Golden（标杆）",
@@ -257,6 +258,7 @@ export const zh: Texts = {
   },
   evidence: {
     title: "证据",
+    notHere: "此 step 与 rank 中没有该节点。",
     none: "选择一次调用以查看证据。",
     why: "原因",
     rule: "规则 {{rule}}",

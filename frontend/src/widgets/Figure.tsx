@@ -74,7 +74,8 @@ function Plot({ figure, label, onPick }: PlotProps) {
 
   return (
     <>
-      <div ref={box} className={classes.plot} hidden={problem !== null} role="img" aria-label={label} />
+      {/* biome-ignore lint/a11y/useSemanticElements: a figure that may hold the plot's own buttons, not a group of fields */}
+      <div ref={box} className={classes.plot} hidden={problem !== null} role="group" aria-label={label} />
       {problem !== null && <Failure title={t("evidence.plotFailed")} problem={problem} />}
     </>
   );

@@ -20,7 +20,7 @@ export const theme = createTheme({
     ],
   },
   primaryColor: "blue",
-  primaryShade: { light: 7, dark: 8 },
+  primaryShade: { light: 8, dark: 8 },
   defaultRadius: "sm",
   cursorType: "pointer",
   components: {

@@ -1,4 +1,5 @@
 import { useTranslation } from "react-i18next";
+import { ApiError } from "../../api/client";
 import type { Comparison, NodeDetail } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
 import { apiOf } from "../../base/names";
@@ -27,7 +28,7 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
         <CopyButton text={selected} label={t("evidence.copyName")} />
       </div>
       {nodeProblem && !node ? (
-        <Failure problem={nodeProblem} />
+        <Missing problem={nodeProblem} />
       ) : node ? (
         <Why node={node} triage={triage} />
       ) : (
@@ -45,13 +46,22 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
         </section>
       )}
       {node && <Stacks node={node} />}
-      <section id="section-plots" className={classes.section} tabIndex={-1} aria-label={t("evidence.plots")}>
-        <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${triage.address.tab}`}>
-          <PlotPanel comparison={comparison} triage={triage} />
-        </Boundary>
-      </section>
+      {node && (
+        <section id="section-plots" className={classes.section} tabIndex={-1} aria-label={t("evidence.plots")}>
+          <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${triage.address.tab}`}>
+            <PlotPanel comparison={comparison} triage={triage} />
+          </Boundary>
+        </section>
+      )}
     </div>
   );
+}
+
+/** A node that this step or rank does not have is no failure: the selection is kept while ranks are walked through. */
+function Missing({ problem }: { problem: Error }) {
+  const { t } = useTranslation();
+  if (problem instanceof ApiError && problem.status === 404) return <Empty>{t("evidence.notHere")}</Empty>;
+  return <Failure problem={problem} />;
 }
 
 function Why({ node, triage }: { node: NodeDetail; triage: Triage }) {

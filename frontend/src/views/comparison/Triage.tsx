@@ -22,6 +22,11 @@ import { useTriage } from "./useTriage";
 const PANELS = ["tree", "list", "evidence"] as const;
 type Panel = (typeof PANELS)[number];
 
+/** Part of the window's width, within bounds. */
+function share(part: number, least: number, most: number): number {
+  return Math.round(Math.min(most, Math.max(least, window.innerWidth * part)));
+}
+
 /** Banner, call-order strip, tree, list and evidence: one selection, nothing to click before the answer is there. */
 export function Triage({ comparison, judging }: { comparison: Comparison; judging: Job | undefined }) {
   const { t } = useTranslation();
@@ -31,8 +36,8 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
   const stripBox = useRef<HTMLDivElement>(null);
   const width = useWidth(stripBox);
   const strip = useStrip(comparison.id, triage.unit, Math.max(0, width));
-  const left = useSplit("tree", 244, 160, 620);
-  const right = useSplit("evidence", 460, 320, 1100);
+  const left = useSplit("tree", share(0.19, 244, 340), 160, 620);
+  const right = useSplit("evidence", share(0.36, 460, 760), 320, 1100);
   useKeys({ help: () => setHelp(true) });
 
   const { address, update, node, selected, calls } = triage;

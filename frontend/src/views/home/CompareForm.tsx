@@ -20,6 +20,9 @@ export interface Picked {
   golden: PickedDump | null;
 }
 
+/** Lets a button elsewhere on the page submit this form. */
+export const COMPARE_FORM = "compare-form";
+
 const MAPPINGS = ["layer_mapping", "cell_mapping", "data_mapping"] as const;
 const POLICIES = ["default", "ptdbg", "msprobe"] as const;
 
@@ -67,7 +70,7 @@ export function CompareForm({ picked, onPick }: CompareFormProps) {
       <h2 className={classes.title} id="compare-title">
         {t("home.compare")}
       </h2>
-      <form onSubmit={(event) => void submit(event)}>
+      <form id={COMPARE_FORM} onSubmit={(event) => void submit(event)}>
         <div className={classes.pickers}>
           <DumpSelect
             label={t("home.target")}

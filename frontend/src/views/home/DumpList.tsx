@@ -1,4 +1,4 @@
-import { Tooltip } from "@mantine/core";
+import { Button, Tooltip } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useDumps } from "../../api/queries";
@@ -8,7 +8,7 @@ import { formatBytes, formatCount, formatRuns } from "../../base/numbers";
 import { Link } from "../../widgets/place";
 import { describeProblem } from "../../widgets/States";
 import { useDebounced } from "../../widgets/useDebounced";
-import type { Picked } from "./CompareForm";
+import { COMPARE_FORM, type Picked } from "./CompareForm";
 import classes from "./HomeView.module.css";
 import { ListFrame } from "./ListFrame";
 import { RowActions } from "./RowActions";
@@ -33,6 +33,14 @@ export function DumpList({ picked, onPick }: DumpListProps) {
       shown={rows.length}
       total={query.data?.pages[0]?.total ?? 0}
       testId="dumps"
+      action={
+        picked.target &&
+        picked.golden && (
+          <Button type="submit" form={COMPARE_FORM} size="compact-xs">
+            {t("home.compareBoth", { target: picked.target.name, golden: picked.golden.name })}
+          </Button>
+        )
+      }
       empty={
         <>
           {t("home.noDumps")}

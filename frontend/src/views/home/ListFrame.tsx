@@ -24,6 +24,7 @@ interface ListFrameProps {
   empty: ReactNode;
   children: ReactNode;
   testId: string;
+  action?: ReactNode;
 }
 
 /** Title, search, table, paging and the states of one list of the start page. */
@@ -38,6 +39,7 @@ export function ListFrame({
   empty,
   children,
   testId,
+  action,
 }: ListFrameProps) {
   const { t } = useTranslation();
   const none = !query.isPending && !query.error && shown === 0;
@@ -45,6 +47,7 @@ export function ListFrame({
     <section className="panel" aria-label={title} data-testid={testId}>
       <div className={classes.listHead}>
         <h2>{title}</h2>
+        {action}
         <TextInput
           type="search"
           className={classes.search}
