@@ -25,6 +25,7 @@ class Case:
     facts: Facts
     opinions: ItemOpinions
     story: Story
+    floor: float  # bulk floor that most float tensors of this unit have
     first_item: Int64 = field(repr=False)
 
     def items_of(self, pair: int) -> Int64:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dumpscope.analysis.origin import Finding
+from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.story import Story
 from dumpscope.domain.facts import Class, ItemPairs, NodeOpinions
 from dumpscope.domain.records import Int8

@@ -6,7 +6,7 @@ import numpy as np
 
 from dumpscope.analysis.case import Case
 from dumpscope.domain.facts import Outcome
-from dumpscope.domain.records import Direction, Kind, Role, State
+from dumpscope.domain.records import Direction, Kind, State
 
 Fingerprint = tuple[float, ...]
 
@@ -48,10 +48,6 @@ def untainted(case: Case, first: int, suspects: list[int]) -> list[int]:
         if story.direction[pair] == Direction.FORWARD:
             by_call[story.labels[pair], name.removesuffix(".forward")] = tainted
         for row in case.outputs_of(pair).tolist():
-            if (
-                context.kind[row] == Kind.TENSOR
-                and facts.outcome[row] != Outcome.GOLDEN_ONLY
-                and context.role[row] != Role.GRADIENT
-            ):
+            if context.kind[row] == Kind.TENSOR and facts.outcome[row] != Outcome.GOLDEN_ONLY:
                 made[fingerprint(case, row)] = tainted
     return clean

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dumpscope.analysis.case import Case
-from dumpscope.analysis.origin import Finding
+from dumpscope.analysis.finding import Finding
 from dumpscope.domain.records import Direction
 
 
@@ -37,8 +37,8 @@ def drop_received(units: list[RankFindings]) -> list[RankFindings]:
 
 
 def causal_order(units: list[RankFindings]) -> list[tuple[RankFindings, Finding]]:
-    """All findings, causal first: by step, forward before backward, findings that change values before those that do
-    not, then by the share of the rank's run that had passed, and rank."""
+    """All findings, causal first: those that change values before those that do not, then by step, forward before
+    backward, the share of the rank's run that had passed, and rank."""
     flat = [(unit, finding) for unit in units for finding in unit.findings]
     return sorted(flat, key=_place)
 
@@ -47,9 +47,9 @@ def _place(entry: tuple[RankFindings, Finding]) -> tuple[int, int, int, float, i
     unit, finding = entry
     story = unit.case.story
     return (
+        int(finding.kind == "structure" and not finding.items),
         unit.step,
         int(story.direction[finding.pair] == Direction.BACKWARD),
-        int(finding.kind == "structure" and not finding.items),
         finding.pair / max(len(story), 1),
         unit.rank,
     )

@@ -100,13 +100,13 @@ def tell(
     return Story(
         kind=kind,
         direction=direction,
-        in_score=saved.added(own_in, out_score),
+        in_score=saved.added(own_in, out_score, unknown=np.inf),
         out_score=out_score,
         own_in=own_in,
-        inexact=saved.added(_worst(context, differs, ~output & tensor), _worst(context, differs, output)),
-        excused=saved.added(_worst(context, excuse, ~output & tensor), _worst(context, excuse, output)),
+        inexact=saved.added(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0),
+        excused=saved.added(_worst(context, excuse, ~output & tensor), _worst(context, excuse, output), unknown=np.nan),
         argument=argument,
-        leaf=_leaves(tree, entry, alone),
+        leaf=_leaves(tree, entry, alone | (kind == NodeKind.GRADIENT)),
         alone=alone,
         extra=alone & (pairs.confidence == 0) & _dumped_kind(target, golden, kind, pairs) & ~_moves_data(labels),
         entry=entry,
@@ -159,10 +159,11 @@ def _worst(context: Context, score: Float64, where: Bool) -> Float64:
     return out
 
 
-def _leaves(tree: ResultTree, entry: Int64, alone: Bool) -> Bool:
+def _leaves(tree: ResultTree, entry: Int64, passed_over: Bool) -> Bool:
+    """Nodes below which nothing stands but what is passed over: calls without a partner, parameter gradients."""
     inner = np.zeros(len(tree) + 1, bool)
     children = np.flatnonzero((tree.pair >= 0) & (tree.parent >= 0))
-    inner[tree.parent[children[~alone[tree.pair[children]]]]] = True
+    inner[tree.parent[children[~passed_over[tree.pair[children]]]]] = True
     for entry_number in np.argsort(
         -tree.order.astype(np.int64)
     ).tolist():  # a virtual entry passes on what stands below it
@@ -223,8 +224,11 @@ class _SavedValues:
         homes: Int64 = np.where(self.api & ~np.isnan(found), np.nan_to_num(found, nan=-1), -1).astype(np.int64)
         return homes
 
-    def added(self, own_in: Float64, out_score: Float64) -> Float64:
-        """own_in with what a backward node takes from elsewhere; nan where nothing is known."""
+    def added(self, own_in: Float64, out_score: Float64, *, unknown: float) -> Float64:
+        """own_in with what a backward node takes from elsewhere; nan where nothing is known.
+
+        unknown: stands for the gradient that arrives at a module whose backward was not dumped
+        """
         combined = np.fmax(own_in, out_score)
         saved = np.where(
             self.api,
@@ -232,7 +236,7 @@ class _SavedValues:
             _looked_up(self.label, combined, self.forward & self.module),
         )
         arriving = _looked_up(self.label, own_in, self.backward & self.module)
-        arriving = np.where(np.isnan(arriving), np.inf, arriving)
+        arriving = np.where(np.isnan(arriving), unknown, arriving)
         inside = self.backward & self.api & (self.home >= 0)
         keys = np.where(inside, self.home, self.label)
         within = np.where(self.gradient, _looked_up(keys, combined, inside), np.nan)

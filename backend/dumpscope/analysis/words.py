@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from dumpscope.analysis.advice import ADVICE
+from dumpscope.analysis.arguments import value_of
 from dumpscope.analysis.case import Case
-from dumpscope.analysis.origin import Finding, value_of
+from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.story import frames
 from dumpscope.domain.facts import TENSOR_METRICS, Origin
 from dumpscope.domain.records import STATISTICS, Direction, Role, State, item_name
@@ -45,7 +46,7 @@ def _confidence(case: Case, finding: Finding, mode: str) -> float:
         return 0.4
     if not story.alone[finding.pair]:
         confidence *= float(case.pairs.confidence[finding.pair])
-    if finding.hidden:
+    if finding.hidden or finding.faint:
         confidence *= 0.5
     if finding.rule == "O-4":
         confidence *= 0.9
@@ -68,7 +69,8 @@ def _evidence(case: Case, finding: Finding) -> str:
     if finding.kind == "weight":
         return f"The weight {finding.weight} differs before any operator used it. {shown}{more}"
     if finding.rule == "O-3":
-        return f"Called with another argument: {_arguments(case, finding)}, and its output differs.{more}"
+        effect = "what follows differs" if finding.faint else "its output differs"
+        return f"Called with another argument: {_arguments(case, finding)}, and {effect}.{more}"
     if finding.rule == "O-5":
         return _structure(case, finding, shown)
     if finding.rule == "O-4" and not finding.hidden:

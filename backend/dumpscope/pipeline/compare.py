@@ -9,7 +9,8 @@ import numpy as np
 
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.classes import classify, exactness
-from dumpscope.analysis.origin import Finding, find_origins
+from dumpscope.analysis.finding import Finding
+from dumpscope.analysis.origin import find_origins
 from dumpscope.analysis.ranks import RankFindings, causal_order, drop_received
 from dumpscope.analysis.settings import describe
 from dumpscope.analysis.story import frames, node_verdicts, tell
@@ -24,6 +25,7 @@ from dumpscope.match import match
 from dumpscope.pipeline.measure import Cancelled, Progress, measure, mode_of
 from dumpscope.verdict.judge import judge
 from dumpscope.verdict.policy import load_policy
+from dumpscope.verdict.score import common_floor
 from dumpscope.verdict.sentences import item_metrics, sentence
 
 
@@ -111,7 +113,7 @@ def conclude(
     found: list[RankFindings] = []
     dirty_steps: set[int] = set()
     for unit, context in sorted(zip(units, contexts, strict=True), key=lambda entry: (entry[0].step, entry[0].rank)):
-        case = _case(unit, context)
+        case = _case(unit, context, policy)
         first_step = not any(step < unit.step for step in dirty_steps)
         findings = find_origins(case, first_step=first_step)
         if not first_step:
@@ -154,7 +156,7 @@ def conclude(
     return answer, finished
 
 
-def _case(unit: Unit, context: Context) -> Case:
+def _case(unit: Unit, context: Context, policy: str) -> Case:
     story = tell(unit.target, unit.golden, unit.pairs, unit.tree, context, unit.facts, unit.item_opinions)
     return Case(
         target=unit.target,
@@ -165,6 +167,7 @@ def _case(unit: Unit, context: Context) -> Case:
         facts=unit.facts,
         opinions=unit.item_opinions,
         story=story,
+        floor=common_floor(context, load_policy(policy)),
         first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),
     )
 

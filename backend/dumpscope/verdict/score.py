@@ -46,6 +46,12 @@ def _common(both: Float64) -> Float64:
     return coarsest
 
 
+def common_floor(context: Context, policy: Policy) -> float:
+    """The bulk floor that rules this unit: that of the coarsest dtype in common use."""
+    bulk, _ = floors(context, policy, np.zeros(0))
+    return float(bulk.max(initial=0.0))
+
+
 def factors(names: list[str], policy: Policy) -> Float64:
     """Widening factor per node; nan means "never judged"."""
     out = np.ones(len(names))

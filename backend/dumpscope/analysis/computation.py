@@ -1,0 +1,125 @@
+"""O-1: a call whose inputs agree and whose output does not."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from dumpscope.analysis.case import Case
+from dumpscope.analysis.finding import Finding
+from dumpscope.analysis.flow import untainted
+from dumpscope.domain.records import Bool, Direction, Float64, Int64, NodeKind, Role, State
+from dumpscope.verdict.score import MAX, MIN, NORM, nonfinite_differs
+
+RANDOM: Final = frozenset(
+    {
+        "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "normal", "normal_",
+        "uniform_", "random_", "bernoulli", "bernoulli_", "multinomial", "exponential_", "dropout", "dropout_",
+        "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "feature_dropout",
+        "native_dropout", "poisson", "gumbel_softmax", "rrelu", "cauchy_", "geometric_", "log_normal_",
+    }
+)  # fmt: skip
+
+
+def find_computations(case: Case, *, first_step: bool) -> list[Finding]:
+    """Leaf calls at which something went wrong. first_step: no earlier step differs; after one that does, the weights
+    differ, so only bit-equal inputs are clean."""
+    story = case.story
+    broken = nonfinite_differs(case.context, case.facts)
+    new_nonfinite = _at(case, broken, outputs=True) & ~_at(case, broken, outputs=False)
+    with np.errstate(invalid="ignore"):
+        wrong = (story.out_score > story.threshold) | (story.own_in > story.threshold) | story.argument
+        first = int(np.flatnonzero(wrong)[0]) if wrong.any() else len(story)
+        noise = _noise(np.fmax(story.out_score, story.own_in), first)
+        clean = ~(story.in_score > np.maximum(0.5 * story.threshold, noise))
+        clean |= new_nonfinite & ~np.isinf(story.in_score)
+        jump = np.isnan(story.in_score) | (story.out_score > 4 * np.maximum(story.in_score, noise)) | new_nonfinite
+        suspects = story.leaf & clean & jump & (story.out_score > story.threshold) & ~story.argument
+    suspects &= ~(story.excused > 0)
+    if not first_step:
+        suspects &= ~(story.inexact > 0)
+    findings = []
+    for pair in _independent(case, np.flatnonzero(suspects), first, noise):
+        if story.kind[pair] == NodeKind.GRADIENT and _cancelled(case, pair):
+            continue
+        items = case.dirty_items(case.outputs_of(pair))
+        kind = _kind(case, pair, bool(broken[items].any()))
+        findings.append(
+            Finding(pair=pair, kind=kind, rule="O-1", items=tuple(items.tolist()), random=kind == "configuration")
+        )
+    return findings
+
+
+def _at(case: Case, rows: Bool, *, outputs: bool) -> Bool:
+    """Nodes that have one of `rows` among their outputs (or inputs)."""
+    side = np.isin(case.context.role, (Role.OUTPUT, Role.GRADIENT)) == outputs
+    out = np.zeros(len(case.story), bool)
+    out[case.context.pair[rows & side]] = True
+    return out
+
+
+def _noise(worst: Float64, first: int) -> float:
+    """Largest score before the first difference: what this pair of runs shows where nothing is wrong."""
+    before = worst[:first]
+    return float(np.nanmax(before)) if len(before) and not np.isnan(before).all() else 0.0
+
+
+def _independent(case: Case, suspects: Int64, first: int, noise: float) -> list[int]:
+    """The first suspect, and those after it that owe nothing to it.
+
+    Statistics can hide an error in one call and show it again in the next, and a difference too small for a score can grow. So
+    after the first difference a suspect must be as clean as everything was before it (bit-equal in a quiet pair), and
+    nothing that it received may come from a call that was wrong.
+    """
+    story = case.story
+    with np.errstate(invalid="ignore"):
+        clean = np.isnan(story.in_score) | (story.in_score <= 2 * noise)
+        if story.quiet:
+            clean &= ~(story.inexact > 0)
+    early = [pair for pair in suspects.tolist() if pair <= first]
+    late = [pair for pair in suspects.tolist() if pair > first and clean[pair]]
+    return early + (untainted(case, first, late) if late else [])
+
+
+def _cancelled(case: Case, pair: int) -> bool:
+    """A parameter gradient is a sum of many terms: where they cancel, what is left is rounding, however much it differs.
+
+    True where every difference is below the floor of the terms' own size: the norm of the gradient that arrives at the
+    module, times the largest input for a weight.
+    """
+    story, context = case.story, case.context
+    same = [
+        p for p, label in enumerate(story.labels) if label == story.labels[pair] and story.kind[p] == NodeKind.MODULE
+    ]
+    arriving = [row for p in same if story.direction[p] == Direction.BACKWARD for row in case.inputs_of(p).tolist()]
+    entering = [row for p in same if story.direction[p] == Direction.FORWARD for row in case.inputs_of(p).tolist()]
+    size = max((_stat(case, row, NORM) for row in arriving), default=0.0)
+    largest = max((max(_stat(case, row, MAX), _stat(case, row, MIN)) for row in entering), default=1.0)
+    if not size:
+        return False
+    for row in case.dirty_items(case.outputs_of(pair)).tolist():
+        shape = case.target.items.shape[context.target[row]]
+        weight = shape >= 0 and len(case.target.items.shapes[shape]) > 1
+        bound = case.floor * size * (largest if weight else 1.0)
+        if not abs(context.t_stats[row, NORM] - context.g_stats[row, NORM]) <= bound:
+            return False
+    return True
+
+
+def _stat(case: Case, row: int, column: int) -> float:
+    finite = case.context.t_state[row, column] == State.FINITE
+    return abs(float(case.context.t_stats[row, column])) if finite else 0.0
+
+
+def _kind(case: Case, pair: int, broken: bool) -> str:
+    story = case.story
+    if story.labels[pair].startswith("Distributed."):
+        return "communication"
+    if story.labels[pair].rpartition(".")[2] in RANDOM:
+        return "configuration"
+    if broken:
+        return "overflow"
+    if np.isnan(story.in_score[pair]) and story.direction[pair] == Direction.FORWARD:
+        return "input"
+    return "computation"

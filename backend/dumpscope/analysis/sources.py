@@ -1,0 +1,135 @@
+"""O-4 and O-5: data that differs before any dumped call made it, and calls that one side only made."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from dumpscope.analysis.case import Case
+from dumpscope.analysis.finding import Finding
+from dumpscope.analysis.flow import Fingerprint, fingerprint
+from dumpscope.domain.records import Direction, NodeKind
+from dumpscope.verdict.score import is_exact_kind
+
+LOOKBACK: Final = 40
+"""Leaf calls before a suspicious input in which an unmatched call can be its source."""
+
+
+def find_sources(case: Case, weights: set[int]) -> list[Finding]:
+    """O-4: data that differs before any dumped operator made it; O-5 where a call of one side only stands before it."""
+    story = case.story
+    leaf = story.leaf & ~story.alone
+    with np.errstate(invalid="ignore"):
+        # A parameter gradient fires before the backward of its module is recorded, so it is never the first place.
+        firsts = np.flatnonzero(leaf & (story.kind != NodeKind.GRADIENT) & (story.out_score > story.threshold))
+        candidates = np.flatnonzero(leaf & (story.own_in > story.threshold))
+    last = int(firsts[0]) if len(firsts) else len(story) - 1
+    findings: list[Finding] = []
+    # What a wrong parameter gradient holds has a source: the optimizer that takes it is none.
+    gradients = np.flatnonzero((story.kind == NodeKind.GRADIENT) & (story.out_score > story.threshold))
+    seen: set[Fingerprint] = {
+        fingerprint(case, row)
+        for pair in gradients.tolist()
+        for row in case.dirty_items(case.outputs_of(pair)).tolist()
+    }
+    for pair in candidates[candidates <= last].tolist():
+        items = [i for i in case.dirty_items(case.inputs_of(pair)).tolist() if case.context.target[i] not in weights]
+        fresh = [i for i in items if fingerprint(case, i) not in seen]
+        seen.update(fingerprint(case, i) for i in items)
+        if not fresh:
+            continue
+        alone = _unmatched_before(case, pair)
+        if alone:
+            group = tuple(alone[1:])
+            return [*findings, Finding(pair=alone[0], kind="structure", rule="O-5", items=tuple(fresh), group=group)]
+        if story.direction[pair] == Direction.BACKWARD:
+            return [*findings, Finding(pair=pair, kind="computation", rule="O-4", items=tuple(fresh), hidden=True)]
+        module = _hiding_module(case, pair, fresh)
+        if module is not None:
+            items = case.dirty_items(case.outputs_of(module)).tolist()
+            return [*findings, Finding(pair=module, kind="computation", rule="O-6", items=tuple(items), hidden=True)]
+        findings.append(Finding(pair=pair, kind="input", rule="O-4", items=tuple(fresh)))
+    return findings
+
+
+def _hiding_module(case: Case, pair: int, items: list[int]) -> int | None:
+    """Innermost module around `pair` whose inputs agree and whose output does not, if code in it may have gone unseen.
+
+    Floating-point data that differs inside such a module was computed there, by a call that the dump leaves out (its level
+    or risk level). Masks and indices are given, not computed.
+    """
+    story, tree = case.story, case.tree
+    exact = is_exact_kind(case.context)
+    if all(exact[item] for item in items):
+        return None
+    parent = int(tree.parent[story.entry[pair]])
+    while parent >= 0:
+        module = int(tree.pair[parent])
+        if module >= 0 and story.clean(module) and story.dirty(module) and _leaves_out(case, parent, pair):
+            return module
+        parent = int(tree.parent[parent])
+    return None
+
+
+def _leaves_out(case: Case, entry: int, pair: int) -> bool:
+    """The module made calls before `pair` that were not dumped: no API was (level L0), or its construct names more."""
+    if not (case.story.kind == NodeKind.API).any() or case.story.alone[case.story.kind == NodeKind.API].all():
+        return True
+    names = set(case.target.nodes.names)
+    tree = case.target.tree
+    own = next((e for e in range(len(tree)) if tree.names[e] == case.tree.names[entry]), -1)
+    below = np.flatnonzero(tree.parent == own)
+    limit = next((int(tree.order[e]) for e in range(len(tree)) if tree.names[e] == case.story.names[pair]), -1)
+    return any(tree.names[e] not in names and tree.order[e] < limit for e in below.tolist())
+
+
+def _unmatched_before(case: Case, pair: int) -> list[int]:
+    """The run of calls of one side only that stands closest before `pair`, in order; empty where there is none near."""
+    story = case.story
+    same_pass = story.direction[:pair] == story.direction[pair]
+    before = np.flatnonzero(story.leaf[:pair] & same_pass)[-LOOKBACK:][::-1].tolist()
+    run: list[int] = []
+    for candidate in before:
+        if story.extra[candidate]:
+            run.append(candidate)
+        elif run:
+            break
+    return run[::-1]
+
+
+def in_forward(case: Case, finding: Finding) -> Finding:
+    """An extra call is named by its forward, also where only its backward changes a value."""
+    story = case.story
+    if finding.kind != "structure" or story.direction[finding.pair] != Direction.BACKWARD:
+        return finding
+    calls = {story.names[pair].removesuffix(".backward") for pair in (finding.pair, *finding.group)}
+    forward = [
+        pair
+        for pair in np.flatnonzero(story.alone & (story.direction == Direction.FORWARD)).tolist()
+        if story.names[pair].removesuffix(".forward") in calls
+    ]
+    if not forward:
+        return finding
+    return Finding(pair=forward[0], kind="structure", rule=finding.rule, items=finding.items, group=tuple(forward[1:]))
+
+
+def find_structure(case: Case) -> list[Finding]:
+    """All values agree and one side made more calls: say where, in runs of neighbouring calls."""
+    story = case.story
+    forward = story.direction != Direction.BACKWARD
+    extra = story.extra & story.leaf
+    extra &= forward if (extra & forward).any() else ~forward
+    if not extra.any() or story.alone.mean() > 0.5:
+        return []
+    runs: list[list[int]] = []
+    previous = -2
+    order = np.flatnonzero(story.leaf)
+    for place, pair in enumerate(order.tolist()):
+        if not extra[pair]:
+            continue
+        if place - previous > 2 or not runs:
+            runs.append([])
+        runs[-1].append(pair)
+        previous = place
+    return [Finding(pair=run[0], kind="structure", rule="O-5", group=tuple(run[1:])) for run in runs[:20]]
