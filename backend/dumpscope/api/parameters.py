@@ -20,6 +20,7 @@ register_url_convertor("anything", _Anything())
 
 INT32 = 2**31 - 1
 
+Id = Annotated[str, Path(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
 Limit = Annotated[int, Query(ge=1, le=500, description="Rows of the page; it may end earlier to stay under 200 kB.")]
 Cursor = Annotated[str | None, Query(max_length=2000, description="`next` (or `prev`) of the page before.")]
 Search = Annotated[str, Query(max_length=500, description="Part of a name.")]

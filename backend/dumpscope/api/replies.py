@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from dumpscope.errors import UsageError
+from dumpscope.index.codec import storable
 from dumpscope.index.page import Page, Seek
 
 REPLY_BYTES: Final = 190_000
@@ -95,13 +96,14 @@ def decode_cursor(cursor: str | None) -> tuple[Seek | None, int | None]:
     try:
         raw = base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4))
         key, total, back = json.loads(raw)
-        sound = isinstance(key, list) and isinstance(total, int) and 1 <= len(key) <= 2
+        sound = isinstance(key, list) and type(total) is int and 1 <= len(key) <= 2
         sound = sound and all(isinstance(part, int | float | str) and _fits(part) for part in key) and _fits(total)
     except (ValueError, TypeError, binascii.Error, UnicodeError, RecursionError):
         sound = False
     if not sound:
         raise UsageError("the cursor is not one of ours", hint="pass `next` of the page before, or none to start")
-    return Seek(key=tuple(key), back=bool(back)), total
+    clean = tuple(storable([part])[0] if isinstance(part, str) else part for part in key)
+    return Seek(key=clean, back=bool(back)), total
 
 
 def _fits(part: int | float | str) -> bool:
@@ -115,9 +117,8 @@ def after(cursor: str | None) -> int | None:
     seek, _total = decode_cursor(cursor)
     if seek is None:
         return None
-    if len(seek.key) != 1 or not isinstance(seek.key[0], int):
-        raise UsageError("the cursor belongs to another list", hint="start again without cursor")
-    return seek.key[0]
+    seek.check(int)
+    return int(seek.key[0])
 
 
 def _dumped(model: BaseModel) -> bytes:

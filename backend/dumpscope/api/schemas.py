@@ -12,6 +12,7 @@ Real = Annotated[
         description='A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.'
     ),
 ]
+DumpId = Annotated[str, Field(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
 VerdictWord = Literal["yes", "n/a", "warning", "no"]
 Row = TypeVar("Row")
 
@@ -379,8 +380,8 @@ class ComparisonOptions(BaseModel):
 class NewComparison(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    target: str
-    golden: str
+    target: DumpId
+    golden: DumpId
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     options: ComparisonOptions = ComparisonOptions()
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.compiler import compiles
 
 from dumpscope.domain.facts import METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS, TensorFacts
 from dumpscope.domain.records import STATISTICS
-from dumpscope.errors import NotFoundError, UsageError
+from dumpscope.errors import NotFoundError
 from dumpscope.export.rows import Number
 from dumpscope.index import tables
 from dumpscope.index.codec import number, score
@@ -208,8 +208,7 @@ def _items_of(connection: Connection, unit: StoredUnit, node: int) -> tuple[int,
 
 
 def _beyond(unit: StoredUnit, seek: Seek, sort: Sort, *, joined: bool) -> ColumnElement[bool]:
-    if len(seek.key) != (1 if sort == "order" else 2):
-        raise UsageError("the cursor belongs to another sort order", hint="start again without cursor")
+    seek.check(*((int,) if sort == "order" else (float, int)))
     if sort == "order":
         behind: ColumnElement[bool] = _ITEM.id > seek.key[0]
         if joined:  # lets the walk begin at the right node

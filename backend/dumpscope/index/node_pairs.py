@@ -20,6 +20,9 @@ from dumpscope.index.trees import direction_word, find_pair, kind_word
 
 Sort = Literal["order", "-out_score", "name"]
 
+KEYS: Final[dict[Sort, tuple[type, ...]]] = {"order": (int,), "-out_score": (float, int), "name": (str, int)}
+"""What the seek key of each sort order holds."""
+
 _PAIR: Final = tables.node_pair.c
 
 
@@ -162,8 +165,7 @@ def _fetch(
     elif sort == "name":
         columns.insert(0, (_PAIR.name, True))
     if seek is not None:
-        if len(seek.key) != len(columns):
-            raise UsageError("the cursor belongs to another sort order", hint="start again without cursor")
+        seek.check(*KEYS[sort])
         statement = statement.where(_beyond(columns, seek))
     ordering = [column.asc() if rising != back else column.desc() for column, rising in columns]
     rows = list(connection.execute(statement.order_by(*ordering).limit(limit + 1)))

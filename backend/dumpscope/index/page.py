@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from dumpscope.errors import UsageError
+
 Row = TypeVar("Row")
 
 
@@ -14,6 +16,15 @@ class Seek:
 
     key: tuple[Any, ...]
     back: bool = False
+
+    def check(self, *kinds: type) -> None:
+        """Raise UsageError unless the key has one value of each kind (float: any number); a cursor comes from outside."""
+        fits = len(self.key) == len(kinds) and all(
+            isinstance(value, int | float if kind is float else kind) and not isinstance(value, bool)
+            for value, kind in zip(self.key, kinds, strict=True)
+        )
+        if not fits:
+            raise UsageError("the cursor belongs to another list or sort order", hint="start again without cursor")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

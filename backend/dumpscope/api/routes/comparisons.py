@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from dumpscope.api import schemas, wire
-from dumpscope.api.parameters import Cursor, Limit, Search
+from dumpscope.api.parameters import Cursor, Id, Limit, Search
 from dumpscope.api.replies import after, decode_cursor, page_reply, reply
 from dumpscope.api.routes.dumps import stop
 from dumpscope.api.state import Shared
@@ -60,13 +60,13 @@ def listing(state: Shared, q: Search = "", cursor: Cursor = None, limit: Limit =
 
 
 @router.get("/comparisons/{comparison_id}", response_model=schemas.Comparison)
-def one(comparison_id: str, state: Shared) -> Response:
+def one(comparison_id: Id, state: Shared) -> Response:
     """One comparison."""
     return reply(wire.comparison(get_comparison(state.database, comparison_id)))
 
 
 @router.patch("/comparisons/{comparison_id}", response_model=schemas.Comparison)
-def change(comparison_id: str, body: schemas.ComparisonChange, state: Shared) -> Response:
+def change(comparison_id: Id, body: schemas.ComparisonChange, state: Shared) -> Response:
     """Rename, or judge under another policy: that is a job which reads no tensor."""
     row = get_comparison(state.database, comparison_id)
     if body.policy is not None:
@@ -84,7 +84,7 @@ def change(comparison_id: str, body: schemas.ComparisonChange, state: Shared) ->
 
 
 @router.post("/comparisons/{comparison_id}/cancel", response_model=schemas.Comparison)
-def cancel(comparison_id: str, state: Shared) -> Response:
+def cancel(comparison_id: Id, state: Shared) -> Response:
     """Ask its job to stop; one that is over stays as it is."""
     row = get_comparison(state.database, comparison_id)
     if row.job is not None and row.status in ("pending", "running"):
@@ -93,7 +93,7 @@ def cancel(comparison_id: str, state: Shared) -> Response:
 
 
 @router.delete("/comparisons/{comparison_id}", status_code=204)
-def remove(comparison_id: str, state: Shared) -> Response:
+def remove(comparison_id: Id, state: Shared) -> Response:
     """Stop its job and forget it; the dumps stay."""
     row = get_comparison(state.database, comparison_id)
     if row.job is not None and row.status in ("pending", "running"):
@@ -103,14 +103,14 @@ def remove(comparison_id: str, state: Shared) -> Response:
 
 
 @router.get("/comparisons/{comparison_id}/summary", response_model=schemas.Summary)
-def summary(comparison_id: str, state: Shared) -> Response:
+def summary(comparison_id: Id, state: Shared) -> Response:
     """The answer: mode, both sides, counts, first No, origins, differences in how the dumps were taken, problems."""
     answer = answered(get_comparison(state.database, comparison_id))
     return reply(wire.summary(answer, stored_units(state.database, comparison_id)))
 
 
 @router.get("/comparisons/{comparison_id}/origins", response_model=schemas.Origins)
-def origins(comparison_id: str, state: Shared) -> Response:
+def origins(comparison_id: Id, state: Shared) -> Response:
     """What caused the divergence: independent causes, causal first, propagated ones never."""
     answer = answered(get_comparison(state.database, comparison_id))
     return reply(schemas.Origins(items=[wire.origin(found) for found in answer.origins[: wire.ORIGINS]]))

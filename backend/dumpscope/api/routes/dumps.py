@@ -12,7 +12,7 @@ from typing import Final
 from fastapi import APIRouter, Response
 
 from dumpscope.api import schemas, wire
-from dumpscope.api.parameters import Cursor, Limit, Name, Parent, Rank, Reveal, Search, Step
+from dumpscope.api.parameters import Cursor, Id, Limit, Name, Parent, Rank, Reveal, Search, Step
 from dumpscope.api.replies import after, decode_cursor, page_reply, reply
 from dumpscope.api.state import Shared, State
 from dumpscope.domain.job import Job
@@ -93,13 +93,13 @@ def listing(state: Shared, q: Search = "", cursor: Cursor = None, limit: Limit =
 
 
 @router.get("/dumps/{dump_id}", response_model=schemas.Dump)
-def one(dump_id: str, state: Shared) -> Response:
+def one(dump_id: Id, state: Shared) -> Response:
     """One dump."""
     return reply(wire.dump(get_dump(state.database, dump_id)))
 
 
 @router.patch("/dumps/{dump_id}", response_model=schemas.Dump)
-def rename(dump_id: str, body: schemas.DumpChange, state: Shared) -> Response:
+def rename(dump_id: Id, body: schemas.DumpChange, state: Shared) -> Response:
     """Give a dump another name."""
     get_dump(state.database, dump_id)
     change_dump(state.database, dump_id, name=body.name)
@@ -107,7 +107,7 @@ def rename(dump_id: str, body: schemas.DumpChange, state: Shared) -> Response:
 
 
 @router.delete("/dumps/{dump_id}", status_code=204)
-def remove(dump_id: str, state: Shared) -> Response:
+def remove(dump_id: Id, state: Shared) -> Response:
     """Forget a dump; uploaded files go with it, files below a root stay. 409 while a comparison uses it."""
     row = get_dump(state.database, dump_id)
     if row.job is not None and row.status == "pending":
@@ -134,7 +134,7 @@ def stop(state: State, job_id: str) -> None:
 
 @router.get("/dumps/{dump_id}/tree", response_model=schemas.Page[schemas.TreeRow] | schemas.TreePath)
 def tree(
-    dump_id: str,
+    dump_id: Id,
     state: Shared,
     step: Step = None,
     rank: Rank = None,
@@ -153,7 +153,7 @@ def tree(
 
 @router.get("/dumps/{dump_id}/nodes", response_model=schemas.Page[schemas.DumpNodeRow])
 def nodes(
-    dump_id: str,
+    dump_id: Id,
     state: Shared,
     step: Step = None,
     rank: Rank = None,
@@ -173,7 +173,7 @@ def nodes(
 
 
 @router.get("/dumps/{dump_id}/nodes/{name:anything}", response_model=schemas.DumpNode)
-def node(dump_id: str, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+def node(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
     """One node: its records, call stack, relatives and place in the module tree."""
     stored = find_rank(state.database, dump_id, step, rank)
     found = get_node(state.database, stored, name)

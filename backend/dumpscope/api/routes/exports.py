@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import FileResponse, StreamingResponse
 from starlette.background import BackgroundTask
 
-from dumpscope.api.parameters import Rank, Step
+from dumpscope.api.parameters import Id, Rank, Step
 from dumpscope.api.state import Shared
 from dumpscope.index.comparisons import get_comparison
 from dumpscope.pipeline.exports import EXPORTS, csv_text, export_units, html_page, json_document, xlsx_file
@@ -29,7 +29,7 @@ FILES: dict[int | str, dict[str, Any]] = {
 
 @router.get("/comparisons/{comparison_id}/export.{kind}", response_class=Response, responses=FILES)
 def export(
-    comparison_id: str,
+    comparison_id: Id,
     kind: Literal["csv", "xlsx", "json", "html"],
     state: Shared,
     step: Annotated[Step, Query(description="Only this step.")] = None,

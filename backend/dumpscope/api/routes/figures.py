@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from dumpscope.api.parameters import Rank, Step
+from dumpscope.api.parameters import Id, Rank, Step
 from dumpscope.api.replies import StrictJSON
 from dumpscope.api.schemas import Figure
 from dumpscope.api.state import Shared
@@ -19,7 +19,7 @@ router = APIRouter(tags=["figures"])
 
 @router.get("/comparisons/{comparison_id}/figures/{name}", response_model=Figure)
 def figure(
-    comparison_id: str,
+    comparison_id: Id,
     name: str,
     state: Shared,
     step: Step = None,

@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from dumpscope.api import schemas, wire
-from dumpscope.api.parameters import Cursor, Limit
+from dumpscope.api.parameters import Cursor, Id, Limit
 from dumpscope.api.replies import after, page_reply, reply
 from dumpscope.api.state import Shared, State
 from dumpscope.domain.job import Job
@@ -38,7 +38,7 @@ def listing(state: Shared, cursor: Cursor = None, limit: Limit = 100) -> Respons
 
 
 @router.get("/jobs/{job_id}", response_model=schemas.Job)
-def one(job_id: str, state: Shared) -> Response:
+def one(job_id: Id, state: Shared) -> Response:
     """One job."""
     return reply(wire.job(state.jobs.get(job_id)))
 
@@ -48,7 +48,7 @@ def one(job_id: str, state: Shared) -> Response:
     response_class=StreamingResponse,
     responses={200: {"description": "Server-sent events.", "content": {"text/event-stream": {}}}},
 )
-async def events(job_id: str, state: Shared) -> Response:
+async def events(job_id: Id, state: Shared) -> Response:
     """Events `progress`, `done` and `failed` (cancelled jobs too), each with the job as data; the present state comes first."""
     first = await run_in_threadpool(state.jobs.get, job_id)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Response
 from dumpscope.api import schemas, wire
 from dumpscope.api.parameters import (
     Cursor,
+    Id,
     Key,
     Limit,
     Name,
@@ -45,7 +46,7 @@ Api = Annotated[str, Query(max_length=300, description="API or module class: sof
 
 @router.get("/tree", response_model=schemas.Page[schemas.TreeRow] | schemas.TreePath)
 def tree(
-    comparison_id: str,
+    comparison_id: Id,
     state: Shared,
     step: Step = None,
     rank: Rank = None,
@@ -64,7 +65,7 @@ def tree(
 
 @router.get("/strip", response_model=schemas.Strip)
 def overview(
-    comparison_id: str,
+    comparison_id: Id,
     state: Shared,
     step: Step = None,
     rank: Rank = None,
@@ -78,7 +79,7 @@ def overview(
 
 @router.get("/nodes", response_model=schemas.Page[schemas.NodeRow])
 def nodes(
-    comparison_id: str,
+    comparison_id: Id,
     state: Shared,
     step: Step = None,
     rank: Rank = None,
@@ -105,7 +106,7 @@ def nodes(
 
 
 @router.get("/nodes/{name:anything}", response_model=schemas.NodeDetail)
-def node(comparison_id: str, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
     """One node pair: why it got its verdict, its item pairs, both call stacks, relatives and place in the tree."""
     unit = find_unit(state.database, comparison_id, step, rank)
     with state.database.read() as connection:
@@ -134,7 +135,7 @@ def node(comparison_id: str, name: Name, state: Shared, step: Step = None, rank:
 
 @router.get("/pairs", response_model=schemas.Page[schemas.Pair])
 def pairs(
-    comparison_id: str,
+    comparison_id: Id,
     state: Shared,
     step: Step = None,
     rank: Rank = None,
@@ -167,7 +168,7 @@ def pairs(
 
 
 @router.get("/pairs/{pair_id}", response_model=schemas.PairWithDetail)
-def pair(comparison_id: str, pair_id: Key, state: Shared) -> Response:
+def pair(comparison_id: Id, pair_id: Key, state: Shared) -> Response:
     """One item pair with its worst element and error histograms."""
     owner = pair_id >> tables.KEY_BITS
     for unit in stored_units(state.database, comparison_id):
