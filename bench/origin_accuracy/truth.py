@@ -1,0 +1,169 @@
+"""Where a planted fault really shows, read from two msprobe dumps with the same calls. Needs torch, nothing of dumpscope.
+
+Deviations are in floors (docs/verdicts.md: relative L2 1e-4 and peak 1e-3 for float32, 1e-2 and 2^-5 for bfloat16), 0 where
+the bytes or all four statistics agree, infinite where one side is not finite and the other is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+FLOORS = {"float32": (1e-4, 1e-3), "bfloat16": (1e-2, 2.0**-5)}
+ROUNDING = 0.005
+"""Statistics that differ by less, in floors, differ by the order of summation only (a permutation of rows)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """first: first node, in the order of the file, whose inputs all agree and an output does not, and its deviation
+    first_any: first node of which anything differs, first_call: the same without parameter gradients (they fire before the
+    backward of their module is recorded); owner_in, owner_out: deviations at the call that owns the kernel
+    (None where it is not dumped or has none); modules: dumped modules around the owner, innermost first, that differ
+    """
+
+    step: int
+    first: str
+    first_out: float
+    first_any: str
+    first_call: str
+    owner_in: float | None
+    owner_out: float | None
+    modules: tuple[str, ...]
+    differing: int
+
+
+def ranks(path: Path) -> list[Path]:
+    """dump.json's folders of all steps, in order."""
+    return sorted((one.parent for one in path.glob("dump/step*/*/dump.json")), key=lambda one: one.parent.name)
+
+
+def seen(golden: Path, target: Path, dtype: str, owner: str, step: int, chain: list[str], at: str = "") -> Seen:
+    """Compare one step's dumps. chain: modules around the owner; at: look at this node instead of the first that differs."""
+    left, right = ranks(golden)[step], ranks(target)[step]
+    rows = deviations(left, right, dtype)
+    first = next((name for name, (came, went) in rows.items() if not came and went), "")
+    if at:
+        first = at
+    any_ = next((name for name, (came, went) in rows.items() if came or went), "")
+    call = next((name for name, (came, went) in rows.items() if (came or went) and "parameters_grad" not in name), "")
+    came, went = rows.get(owner, (None, None))
+    return Seen(
+        step=step, first=first, first_out=rows[first][1] or 0.0 if first in rows else 0.0, first_any=any_, first_call=call,
+        owner_in=came, owner_out=went, modules=tuple(name for name in chain if rows.get(name, (0, 0))[1]),
+        differing=sum(1 for came, went in rows.values() if came or went),
+    )  # fmt: skip
+
+
+def around(golden: Path, owner: str, step: int) -> list[str]:
+    """Modules around a call, innermost first, by the dump's construct.json."""
+    parents = json.loads((ranks(golden)[step] / "construct.json").read_text())
+    out = []
+    name = parents.get(owner)
+    while isinstance(name, str) and name not in out:
+        out.append(name)
+        name = parents.get(name)
+    return out
+
+
+def deviations(golden: Path, target: Path, dtype: str) -> dict[str, tuple[float | None, float | None]]:
+    """Worst (input, output) deviation of every node that both dumps hold; None where it has no such tensor."""
+    left = json.loads((golden / "dump.json").read_text())["data"]
+    right = json.loads((target / "dump.json").read_text())["data"]
+    out: dict[str, tuple[float | None, float | None]] = {}
+    for name, node in right.items():
+        if name not in left:
+            continue
+        came: list[float] = []
+        went: list[float] = []
+        for place, leaf in _leaves(node):
+            other = _at(left[name], place)
+            if isinstance(other, dict) and other.get("type") == "torch.Tensor":
+                given = place[0] in ("input_args", "input_kwargs", "parameters") or (
+                    place[0] == "input" and name.split(".")[-1] != "forward"
+                )
+                (came if given else went).append(_deviation(golden, target, leaf, other, dtype))
+        out[name] = (max(came) if came else None, max(went) if went else None)
+    return out
+
+
+def _leaves(node: Any, place: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
+    if isinstance(node, dict):
+        if node.get("type") == "torch.Tensor":
+            return [(place, node)]
+        return [leaf for key, each in node.items() for leaf in _leaves(each, (*place, key))]
+    if isinstance(node, list):
+        return [leaf for key, each in enumerate(node) for leaf in _leaves(each, (*place, key))]
+    return []
+
+
+def _at(node: Any, place: tuple[Any, ...]) -> Any:
+    for key in place:
+        try:
+            node = node[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return node
+
+
+def _deviation(golden: Path, target: Path, leaf: dict[str, Any], other: dict[str, Any], dtype: str) -> float:
+    name, rival = leaf.get("data_name"), other.get("data_name")
+    if name and rival:
+        left, right = golden / "dump_tensor_data" / rival, target / "dump_tensor_data" / name
+        if left.read_bytes() == right.read_bytes():
+            return 0.0
+        return _distance(torch.load(left), torch.load(right), dtype)
+    return _statistics(leaf, other, dtype)
+
+
+def _distance(left: torch.Tensor, right: torch.Tensor, dtype: str) -> float:
+    if left.shape != right.shape:
+        return math.inf
+    if not left.is_floating_point():
+        return 0.0 if torch.equal(left, right) else math.inf
+    bulk, peak = FLOORS[dtype]
+    a, b = left.double(), right.double()
+    if not torch.equal(a.isfinite(), b.isfinite()):
+        return math.inf
+    same = a.isfinite()
+    a, b = a[same], b[same]
+    if not a.numel() or torch.equal(a, b):
+        return 0.0
+    size = max(float(a.norm()), float(b.norm()))
+    largest = max(float(a.abs().max()), float(b.abs().max()))
+    return max(float((a - b).norm()) / size / bulk, float((a - b).abs().max()) / largest / peak, 1e-9)
+
+
+def _statistics(leaf: dict[str, Any], other: dict[str, Any], dtype: str) -> float:
+    bulk, peak = FLOORS[dtype]
+    numbers = [(_number(leaf.get(key)), _number(other.get(key))) for key in ("Max", "Min", "Mean", "Norm")]
+    worst = 0.0
+    (a, b), (c, d) = numbers[0], numbers[1]
+    largest = max((abs(x) for x in (a, b, c, d) if x is not None and math.isfinite(x)), default=0.0)
+    count = max(1, math.prod(leaf.get("shape", [1])))
+    norms = [abs(x) for x in numbers[3] if x is not None and math.isfinite(x)]
+    norm = max(norms, default=0.0)
+    scales = (largest * peak, largest * peak, norm / math.sqrt(count) * bulk, norm * bulk)
+    for (x, y), scale in zip(numbers, scales, strict=True):
+        if x is None or y is None or x == y or (math.isnan(x) and math.isnan(y)):
+            continue
+        if not (math.isfinite(x) and math.isfinite(y)):
+            worst = math.inf
+            continue
+        worst = max(worst, abs(x - y) / scale if scale else math.inf)
+    return worst if worst > ROUNDING else 0.0
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, (int, float)):
+        return float(value)
+    if isinstance(value, str):
+        return float(value.replace("Nan", "nan").replace("Infinity", "inf"))
+    return None
