@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
+import psutil
 import pytest
 
 from dumpscope.errors import UsageError
@@ -30,6 +35,35 @@ def test_a_pool_whose_worker_died_serves_the_next_task() -> None:
         executor.shutdown()
 
 
+SERVER = """
+import os, time
+from dumpscope.jobs.executors import make_executor
+if __name__ == "__main__":
+    executor = make_executor("processes:1")
+    print(executor.submit(os.getpid).result(), flush=True)
+    executor.submit(time.sleep, 600)
+    time.sleep(600)
+"""
+
+
+def test_workers_end_with_a_server_that_was_killed(tmp_path: Path) -> None:
+    script = tmp_path / "server.py"
+    script.write_text(SERVER)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        worker = int(server.stdout.readline())
+        assert alive(worker)
+        server.kill()
+    deadline = time.monotonic() + 20
+    while alive(worker):
+        assert time.monotonic() < deadline, "the worker goes on without its server"
+        time.sleep(0.05)
+
+
+def alive(process: int) -> bool:
+    return psutil.pid_exists(process) and psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+
+
 @pytest.mark.parametrize("spec", ["", "fibers:2", "processes:0", "processes:many", "threads:-1", "threads:99999"])
 def test_a_specification_that_makes_no_sense_is_refused_with_the_forms_that_do(spec: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -46,3 +80,15 @@ def test_a_cluster_that_does_not_answer_is_one_clear_error(monkeypatch: pytest.M
     monkeypatch.setattr(distributed, "Client", unreachable)
     with pytest.raises(UsageError, match="cannot be reached"):
         make_executor("tcp://127.0.0.1:1")
+
+
+def test_a_dask_cluster_runs_the_same_work() -> None:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+    ) as cluster:
+        executor = make_executor(cluster.scheduler_address)
+        try:
+            assert list(executor.map(abs, range(-2, 1))) == [2, 1, 0]
+        finally:
+            executor.shutdown()

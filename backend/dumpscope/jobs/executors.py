@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any, ParamSpec, TypeVar
 
 from dumpscope.errors import UsageError
@@ -58,7 +59,20 @@ class Processes(Executor):
             self._pool.shutdown(wait=wait, cancel_futures=cancel_futures)
 
     def _fresh(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"))
+        return ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"), initializer=_begin_worker)
+
+
+def _begin_worker() -> None:
+    """Ctrl-C belongs to the server, and a worker whose server was killed must not go on writing beside the next one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _workers(spec: str, count: str) -> int:
