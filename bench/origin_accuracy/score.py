@@ -70,7 +70,7 @@ def accepted(entry: dict[str, Any]) -> tuple[list[str], bool]:
     if entry["cause"] in ("weight", "input"):
         return [seen["first_any"]], True
     if entry["cause"] == "argument":
-        return [seen["first"]], True
+        return [seen.get("argument") or seen["first"]], True
     owner = entry["owner"]
     if seen["owner_out"] and not seen["owner_in"]:
         return list(dict.fromkeys([owner, seen["first"]])), True
@@ -101,9 +101,9 @@ def scored(out: Path, entry: dict[str, Any]) -> Scored:
     truth, shows = accepted(entry)
     step = entry["seen"]["step"]
     right = [origin.step == step and origin.node in truth for origin in answer.origins]
+    false = sum(1 for o, good in zip(answer.origins, right, strict=True) if not good and not _excused(o, entry))
     return Scored(
-        entry=entry, truth=tuple(truth), reach=reach(entry, shows), outcome=_outcome(right, truth),
-        false=sum(1 for o, good in zip(answer.origins, right, strict=True) if not good and not _excused(o, entry)),
+        entry=entry, truth=tuple(truth), reach=reach(entry, shows), outcome=_outcome(right, truth, false), false=false,
         origins=tuple(f"{o.step}/{o.node}" if entry["steps"] > 1 else o.node for o in answer.origins),
         kinds=tuple(o.kind for o in answer.origins), evidence=tuple(o.evidence for o in answer.origins),
     )  # fmt: skip
@@ -114,9 +114,9 @@ def _excused(origin: Origin, entry: dict[str, Any]) -> bool:
     return origin.kind == "structure" and entry["insert"] is not None
 
 
-def _outcome(right: list[bool], truth: list[str]) -> str:
+def _outcome(right: list[bool], truth: list[str], false: int) -> str:
     if not truth:
-        return "right"
+        return "wrong" if false else "right"
     if not right:
         return "silent"
     if right[0]:

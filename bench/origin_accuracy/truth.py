@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 FLOORS = {"float32": (1e-4, 1e-3), "bfloat16": (1e-2, 2.0**-5)}
+GIVEN = ("input_args", "input_kwargs")
 ROUNDING = 0.005
 """Statistics that differ by less, in floors, differ by the order of summation only (a permutation of rows)."""
 
@@ -23,8 +24,9 @@ ROUNDING = 0.005
 class Seen:
     """first: first node, in the order of the file, whose inputs all agree and an output does not, and its deviation
     first_any: first node of which anything differs, first_call: the same without parameter gradients (they fire before the
-    backward of their module is recorded); owner_in, owner_out: deviations at the call that owns the kernel
-    (None where it is not dumped or has none); modules: dumped modules around the owner, innermost first, that differ
+    backward of their module is recorded); argument: first call that got another argument
+    owner_in, owner_out: deviations at the call that owns the kernel (None where it is not dumped or has none)
+    modules: dumped modules around the owner, innermost first, that differ
     """
 
     step: int
@@ -32,6 +34,7 @@ class Seen:
     first_out: float
     first_any: str
     first_call: str
+    argument: str
     owner_in: float | None
     owner_out: float | None
     modules: tuple[str, ...]
@@ -54,7 +57,8 @@ def seen(golden: Path, target: Path, dtype: str, owner: str, step: int, chain: l
     call = next((name for name, (came, went) in rows.items() if (came or went) and "parameters_grad" not in name), "")
     came, went = rows.get(owner, (None, None))
     return Seen(
-        step=step, first=first, first_out=rows[first][1] or 0.0 if first in rows else 0.0, first_any=any_, first_call=call,
+        step=step, first=first, first_out=rows[first][1] or 0.0 if first in rows else 0.0,
+        first_any=any_, first_call=call, argument=_argument(left, right),
         owner_in=came, owner_out=went, modules=tuple(name for name in chain if rows.get(name, (0, 0))[1]),
         differing=sum(1 for came, went in rows.values() if came or went),
     )  # fmt: skip
@@ -90,6 +94,23 @@ def deviations(golden: Path, target: Path, dtype: str) -> dict[str, tuple[float 
                 (came if given else went).append(_deviation(golden, target, leaf, other, dtype))
         out[name] = (max(came) if came else None, max(went) if went else None)
     return out
+
+
+def _argument(golden: Path, target: Path) -> str:
+    """First forward call whose numbers, texts and flags differ."""
+    left = json.loads((golden / "dump.json").read_text())["data"]
+    right = json.loads((target / "dump.json").read_text())["data"]
+    for name, node in right.items():
+        if name in left and any(_settings(node.get(key)) != _settings(left[name].get(key)) for key in GIVEN):
+            return name
+    return ""
+
+
+def _settings(node: Any) -> Any:
+    """A node's arguments without its tensors."""
+    if isinstance(node, dict):
+        return None if node.get("type") == "torch.Tensor" else {key: _settings(each) for key, each in node.items()}
+    return [_settings(each) for each in node] if isinstance(node, list) else node
 
 
 def _leaves(node: Any, place: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
