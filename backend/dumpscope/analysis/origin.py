@@ -15,7 +15,7 @@ from dumpscope.analysis.arguments import find_arguments
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.computation import find_computations
 from dumpscope.analysis.finding import Finding
-from dumpscope.analysis.sources import find_sources, find_structure, in_forward
+from dumpscope.analysis.sources import find_first_visible, find_sources, find_structure, in_forward
 from dumpscope.analysis.story import Story
 from dumpscope.analysis.weights import find_weights
 
@@ -39,8 +39,11 @@ def find_origins(case: Case, *, first_step: bool) -> list[Finding]:
             if not (source.hidden and any(module < source.pair for module in modules))
         ]
     findings = _merge_many(_unique(findings))
-    if not findings and not _anything_dirty(case.story):
-        findings = find_structure(case)
+    if not findings:
+        if not _anything_dirty(case.story):
+            findings = find_structure(case)
+        elif first_step:
+            findings = find_first_visible(case)
     return sorted((in_forward(case, finding) for finding in findings), key=lambda finding: finding.pair)
 
 

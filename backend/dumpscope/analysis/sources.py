@@ -10,7 +10,7 @@ from dumpscope.analysis.case import Case
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.flow import Fingerprint, fingerprint
 from dumpscope.domain.records import Direction, NodeKind
-from dumpscope.verdict.score import is_exact_kind
+from dumpscope.verdict.score import is_exact_kind, nonfinite_differs
 
 LOOKBACK: Final = 40
 """Leaf calls before a suspicious input in which an unmatched call can be its source."""
@@ -51,6 +51,24 @@ def find_sources(case: Case, weights: set[int]) -> list[Finding]:
             return [*findings, Finding(pair=module, kind="computation", rule="O-6", items=tuple(items), hidden=True)]
         findings.append(Finding(pair=pair, kind="input", rule="O-4", items=tuple(fresh)))
     return findings
+
+
+def find_first_visible(case: Case) -> list[Finding]:
+    """Last resort: something differs and no rule names a cause, since it lies in what was not dumped (of an API's backward
+    msprobe records its last autograd node only). Say where it is first seen."""
+    story = case.story
+    with np.errstate(invalid="ignore"):
+        seen = (story.own_in > story.threshold) | (story.out_score > story.threshold)
+    if not story.quiet:  # noise grows along a net: only a new NaN or infinity surely has a place where it began
+        broken = np.zeros(len(story), bool)
+        broken[case.context.pair[nonfinite_differs(case.context, case.facts)]] = True
+        seen &= broken
+    if not (seen & (np.fmax(story.own_in, story.out_score) > 4 * story.threshold)).any():
+        return []
+    ordered = np.flatnonzero(seen & ~story.alone & (story.kind != NodeKind.GRADIENT))
+    pair = int(ordered[0]) if len(ordered) else int(np.flatnonzero(seen)[0])
+    items = case.dirty_items(case.items_of(pair)).tolist()
+    return [Finding(pair=pair, kind="computation", rule="O-4", items=tuple(items), hidden=True)]
 
 
 def _hiding_module(case: Case, pair: int, items: list[int]) -> int | None:

@@ -15,8 +15,8 @@ from dumpscope.verdict.score import is_exact_kind
 
 QUIET: Final = 0.02
 """Threshold, in floors, where the runs are bit-equal up to the first difference: there any visible error is a finding."""
-QUIET_ITEMS: Final = 6
-"""Floating-point tensors that must be equal before the first difference for a pair of runs to count as quiet."""
+QUIET_NODES: Final = 2
+"""Rounding calls whose outputs must be equal before the first difference for a pair of runs to count as quiet."""
 MOVES: Final = frozenset(
     {
         "arange", "as_strided", "broadcast_to", "cat", "chunk", "clone", "concat", "contiguous", "detach", "empty",
@@ -27,6 +27,14 @@ MOVES: Final = frozenset(
         "zeros_like", "__getitem__", "__setitem__", "copy_",
     }
 )  # fmt: skip
+REPRODUCIBLE: Final = MOVES | {
+    "__add__", "__iadd__", "__imul__", "__isub__", "__mul__", "__neg__", "__radd__", "__rmul__", "__rsub__", "__sub__",
+    "__truediv__", "abs", "add", "add_", "clamp", "div", "dropout", "embedding", "gather", "hardtanh", "leaky_relu",
+    "masked_fill", "masked_fill_", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "min", "minimum", "mul", "mul_", "neg", "pad",
+    "relu", "relu6", "relu_", "sort", "sub", "sub_", "threshold", "topk", "where",
+    "Dropout", "Embedding", "Flatten", "Identity", "LeakyReLU", "MaxPool1d", "MaxPool2d", "MaxPool3d", "ReLU", "ReLU6",
+}  # fmt: skip
+"""Calls that give the same bits on any hardware (they copy, select, or round once): their equality proves nothing."""
 LOUD: Final = 8.0
 """Threshold where the two runs use different dtypes: rounding grows along the net, so only a large step is a finding."""
 
@@ -96,7 +104,7 @@ def tell(
     saved = _SavedValues(pairs, kind, direction, labels, target, golden, tree, entry)
     differs = (facts.equal == 0).astype(np.float64)
     excuse = ((facts.equal == 0) & (opinions.score == 0)).astype(np.float64)
-    threshold, quiet = _threshold(context, facts, opinions, own_in, out_score)
+    threshold, quiet = _threshold(context, facts, own_in, out_score, labels, kind)
     return Story(
         kind=kind,
         direction=direction,
@@ -266,17 +274,22 @@ def _looked_up(key: Int64, value: Float64, where: Bool) -> Float64:
 
 
 def _threshold(
-    context: Context, facts: Facts, opinions: ItemOpinions, own_in: Float64, out_score: Float64
+    context: Context, facts: Facts, own_in: Float64, out_score: Float64, labels: list[str], kind: Int8
 ) -> tuple[float, bool]:
     tensors = facts.outcome == Outcome.COMPARED
     if tensors.any() and (facts.dtype_differs[tensors] == 1).mean() > 0.25:
         return LOUD, False
     worst = np.fmax(own_in, out_score)
     first = np.flatnonzero(worst > 0)
-    before = context.pair < (first[0] if len(first) else context.nodes)
-    numbers = tensors & before & ~is_exact_kind(context)
-    quiet = bool((facts.equal[numbers] == 1).sum() >= QUIET_ITEMS)
-    return (QUIET if quiet else 1.0), quiet
+    before = int(first[0]) if len(first) else len(worst)
+    seen: set[int] = set()
+    outputs = tensors & (context.role == Role.OUTPUT) & (facts.equal == 1) & ~is_exact_kind(context)
+    for pair in context.pair[outputs & (context.pair < before)].tolist():
+        if kind[pair] in (NodeKind.API, NodeKind.MODULE) and labels[pair].rpartition(".")[2] not in REPRODUCIBLE:
+            seen.add(pair)
+            if len(seen) >= QUIET_NODES:
+                return QUIET, True
+    return 1.0, False
 
 
 def frames(dump: RankDump, node: int) -> list[str]:

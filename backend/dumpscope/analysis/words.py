@@ -76,7 +76,7 @@ def _evidence(case: Case, finding: Finding) -> str:
     if finding.rule == "O-4" and not finding.hidden:
         return f"This input differs and no dumped operator before it produced it. {shown}{more}"
     if finding.rule == "O-4":
-        return f"First visible difference; what came before it was not dumped. {shown}"
+        return f"First visible difference; its cause was not dumped{_before(case, finding.pair)}. {shown}"
     if finding.rule == "O-6":
         return (
             "The inputs of this module agree and its output does not, and no dumped call inside it is at fault: "
@@ -89,6 +89,12 @@ def _evidence(case: Case, finding: Finding) -> str:
     if finding.kind == "overflow":
         return f"{clean}{saved}, the output holds NaN or infinity that the golden does not. {shown}"
     return f"{clean}{saved}, the output does not. {shown}"
+
+
+def _before(case: Case, pair: int) -> str:
+    """The call that ended last before `pair`: what it did beyond its own record is among the suspects."""
+    leaf = np.flatnonzero(case.story.leaf[:pair])
+    return f" and lies in or after {case.story.names[int(leaf[-1])]}" if len(leaf) else ""
 
 
 def _clean_inputs(case: Case, pair: int) -> str:

@@ -173,9 +173,8 @@ def _case(unit: Unit, context: Context, policy: str) -> Case:
 
 
 def _differs(case: Case) -> bool:
-    story = case.story
-    with np.errstate(invalid="ignore"):
-        return bool((story.out_score > story.threshold).any() or (story.own_in > story.threshold).any())
+    """Any bit of this step differs: then the weights of later steps may."""
+    return bool((case.facts.equal == 0).any())
 
 
 def _without_echoes(found: list[RankFindings]) -> list[RankFindings]:
