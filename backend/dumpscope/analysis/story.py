@@ -28,11 +28,12 @@ MOVES: Final = frozenset(
     }
 )  # fmt: skip
 REPRODUCIBLE: Final = MOVES | {
-    "__add__", "__iadd__", "__imul__", "__isub__", "__mul__", "__neg__", "__radd__", "__rmul__", "__rsub__", "__sub__",
-    "__truediv__", "abs", "add", "add_", "clamp", "div", "dropout", "embedding", "gather", "hardtanh", "leaky_relu",
-    "masked_fill", "masked_fill_", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "min", "minimum", "mul", "mul_", "neg", "pad",
-    "relu", "relu6", "relu_", "sort", "sub", "sub_", "threshold", "topk", "where",
-    "Dropout", "Embedding", "Flatten", "Identity", "LeakyReLU", "MaxPool1d", "MaxPool2d", "MaxPool3d", "ReLU", "ReLU6",
+    "__add__", "__iadd__", "__imul__", "__isub__", "__mul__", "__neg__", "__radd__", "__rmul__", "__rsub__",
+    "__sub__", "__truediv__", "abs", "add", "add_", "clamp", "div", "dropout", "embedding", "gather", "hardtanh",
+    "leaky_relu", "masked_fill", "masked_fill_", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "min",
+    "minimum", "mul", "mul_", "neg", "pad", "relu", "relu6", "relu_", "sort", "sub", "sub_", "threshold", "topk",
+    "where", "Dropout", "Embedding", "Flatten", "Identity", "LeakyReLU", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "ReLU", "ReLU6",
 }  # fmt: skip
 """Calls that give the same bits on any hardware (they copy, select, or round once): their equality proves nothing."""
 LOUD: Final = 8.0
