@@ -159,6 +159,9 @@ export const en = {
     advice: "Next",
     noOrigin: "No origin under policy {{policy}}",
     noOriginAll: "All {{total}} compared items agree.",
+    nothingCompared: "Nothing could be compared.",
+    noPartners: "Most calls have no partner. Compare again with fuzzy matching or a layer mapping.",
+    sameStructure: "Both sides make the same {{total}} calls.",
     noOriginWarning: "Nothing differs beyond its floor; {{warning}} items carry a warning.",
     noOriginSome: "{{no}} items differ, but nothing points to a single cause.",
     coverage:
@@ -315,7 +318,7 @@ export const en = {
   roles: {
     input: "input",
     kwargs: "kwarg",
-    parameters: "parameter",
+    parameters: "param",
     output: "output",
     parameters_grad: "gradient",
     debug: "debug",

@@ -160,6 +160,9 @@ export const zh: Texts = {
     advice: "建议",
     noOrigin: "在策略 {{policy}} 下没有源头",
     noOriginAll: "比较的 {{total}} 项全部一致。",
+    nothingCompared: "没有可以比较的内容。",
+    noPartners: "多数调用没有对应。请用 fuzzy 匹配或层映射重新比对。",
+    sameStructure: "两侧的 {{total}} 次调用相同。",
     noOriginWarning: "没有超出下限的差异；{{warning}} 项带有警告。",
     noOriginSome: "有 {{no}} 项不一致，但不指向单一原因。",
     coverage:

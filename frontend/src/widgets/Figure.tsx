@@ -22,13 +22,22 @@ interface FigureProps {
 }
 
 export function Figure({ reply, label, onPick }: FigureProps) {
+  const drawn = reply.figure && hasPoints(reply.figure) ? reply.figure : null;
   return (
     <figure className={classes.figure} data-testid="figure">
-      {reply.figure && <Plot figure={reply.figure} label={`${label}. ${reply.text}`} onPick={onPick} />}
+      {drawn && <Plot figure={drawn} label={`${label}. ${reply.text}`} onPick={onPick} />}
       {reply.missing && <p className={classes.missing}>{reply.missing}</p>}
       {reply.text && <figcaption className={classes.text}>{reply.text}</figcaption>}
     </figure>
   );
+}
+
+/** A figure none of whose traces holds a point says nothing that its text does not. */
+function hasPoints(figure: NonNullable<FigureReply["figure"]>): boolean {
+  const traces = (figure as { data?: Record<string, unknown>[] }).data ?? [];
+  const filled = (values: unknown) =>
+    Array.isArray(values) ? values.length > 0 : typeof values === "object" && values !== null;
+  return traces.some((trace) => [trace.x, trace.y, trace.z].some(filled));
 }
 
 interface PlotProps {

@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import type { Comparison, Origin, Summary } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
 import { formatCount } from "../../base/numbers";
-import { CLASSES, type ClassWord } from "../../base/verdicts";
+import { CLASSES, type ClassWord, GLYPHS } from "../../base/verdicts";
 import { Icon } from "../../widgets/Icon";
 import { ClassMark } from "../../widgets/Mark";
 import { MiddleName } from "../../widgets/MiddleName";
@@ -30,8 +30,7 @@ export function Banner({ triage, comparison }: BannerProps) {
     );
   }
   const origin = origins[originIndex];
-  const differs = summary.counts.no + summary.counts.warning > 0;
-  const bad = origin ? "origin" : differs ? "propagated" : "exact";
+  const bad = origin ? "origin" : outcome(summary);
   return (
     <section
       className={`panel ${classes.banner}`}
@@ -119,25 +118,36 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
   );
 }
 
+/** How a comparison without origin ended, as the class whose glyph and colour say so. */
+function outcome({ counts, classes: found, mode }: Summary): "exact" | "propagated" | "unknown" {
+  if (counts.no + counts.warning > 0) return "propagated";
+  if (counts.yes > 0) return "exact";
+  return mode === "structure" && counts.nodes > 0 && !found.structural ? "exact" : "unknown";
+}
+
 function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: string; triage: Triage }) {
   const { t } = useTranslation();
   const { counts } = summary;
-  const clean = counts.no + counts.warning === 0;
+  const cls = outcome(summary);
+  const unmatched = counts.unmatched_target + counts.unmatched_golden;
   return (
     <>
       <div className={classes.first}>
         <span className={classes.glyph} aria-hidden="true">
-          {clean ? "✓" : "~"}
+          {GLYPHS[cls]}
         </span>
         <h2 className={classes.title} data-testid="no-origin">
           {t("comparison.noOrigin", { policy: policy.split("\n")[0] })}
         </h2>
-        <span className="dim">
-          {clean
-            ? t("comparison.noOriginAll", { total: formatCount(counts.yes) })
-            : counts.no > 0
+        <span className={cls === "unknown" ? undefined : "dim"}>
+          {cls === "unknown" && t("comparison.nothingCompared")}
+          {cls === "exact" && counts.yes > 0 && t("comparison.noOriginAll", { total: formatCount(counts.yes) })}
+          {cls === "exact" && counts.yes === 0 && t("comparison.sameStructure", { total: formatCount(counts.nodes) })}
+          {cls === "propagated" &&
+            (counts.no > 0
               ? t("comparison.noOriginSome", { no: formatCount(counts.no) })
-              : t("comparison.noOriginWarning", { warning: formatCount(counts.warning) })}
+              : t("comparison.noOriginWarning", { warning: formatCount(counts.warning) }))}{" "}
+          {unmatched * 2 > counts.items && counts.items > 0 && <strong>{t("comparison.noPartners")}</strong>}
         </span>
         <Remarks summary={summary} triage={triage} />
       </div>
