@@ -37,9 +37,9 @@ def client(make_settings: Make) -> Iterator[Client]:
         yield running
 
 
-@pytest.fixture(scope="session", params=KINDS)
+@pytest.fixture(scope="package", params=KINDS)
 def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[Client]:
-    """One server for all tests that only read, with `fault` compared; see `fault`."""
+    """One server for all tests here that only read. It ends with this folder: others empty the same PostgreSQL database."""
     folder = tmp_path_factory.mktemp("served")
     settings = Settings(
         data_dir=folder, roots=[dumps], executor="threads:2", database_url=empty_url(request.param, folder)
@@ -48,7 +48,7 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def fault(served: Client, dumps: Path) -> str:
     """Id of the comparison of target_fault with golden (two steps, tensors)."""
     return compare(served, dumps / "target_fault", dumps / "golden")

@@ -183,6 +183,23 @@ def test_jobs_that_a_crash_left_running_start_again(table: JobTable) -> None:
     assert unwanted.id in [job.id for job in ended]
 
 
+def test_a_second_server_leaves_the_first_ones_jobs_alone(table: JobTable) -> None:
+    steps = Steps()
+    runner, _ended = run(table, {"compare": steps}, slots=1)
+    job = runner.submit("compare", "c")
+    assert steps.begun.acquire(timeout=20)
+    other = Database(database_of(table).url)
+    second, _none = run(JobTable(other), {"compare": steps}, slots=1)
+    shared = runner.submit("compare", "d")
+    assert steps.begun.acquire(timeout=20), "the second server takes queued jobs"
+    assert not steps.begun.acquire(timeout=0.3), "but none that runs elsewhere"
+    steps.leave.set()
+    assert {over(table, one).status for one in (job, shared)} == {"done"}
+    second.stop()
+    other.close()
+    runner.stop()
+
+
 def count(database: Database, share: int, *, progress: Progress, cancelled: Cancelled) -> int:
     """A task that may travel to a worker."""
     for step in range(share):

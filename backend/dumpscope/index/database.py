@@ -56,6 +56,7 @@ class Database:
         self.url = url
         self.kind: Kind = "sqlite" if name == "sqlite" else "postgresql"
         self._turn = threading.Lock()
+        self._lead: int | Connection | None = None
         if self.kind == "sqlite":
             if not parsed.database or parsed.database == ":memory:":
                 raise UsageError("an in-memory database cannot be shared", hint="name a file: sqlite:///FILE")
@@ -123,8 +124,36 @@ class Database:
         finally:
             os.close(descriptor)
 
+    def lead(self) -> bool:
+        """Become the one process that tidies up after crashed ones, until `close`; False where another one is it."""
+        with self._turn:
+            if self._lead is not None or (self.file is not None and os.name != "posix"):
+                return True
+            if self.file is None:
+                connection = self._readers.connect()
+                if connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({ADVISORY_LOCK + 1})").scalar():
+                    connection.commit()
+                    self._lead = connection
+                    return True
+                connection.close()
+                return False
+            descriptor = os.open(f"{self.file}.server", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(descriptor)
+                return False
+            self._lead = descriptor
+            return True
+
     def close(self) -> None:
         """Give back every connection; SQLite then folds its log into the file."""
+        if isinstance(self._lead, int):
+            os.close(self._lead)
+        elif self._lead is not None:
+            self._lead.invalidate()  # ends the session, and with it the lock
+            self._lead.close()
+        self._lead = None
         self._readers.dispose()
         self._writer.dispose()
 

@@ -105,7 +105,12 @@ class JobTable:
             return int(connection.execute(select(tables.job.c.cancel).where(tables.job.c.id == job_id)).scalar() or 0)
 
     def requeue(self) -> Sequence[Job]:
-        """Put jobs that a crash left running back in the queue (those a user asked to stop end); returns them."""
+        """Put jobs that a crash left running back in the queue (those a user asked to stop end); returns them.
+
+        Nothing where another live server leads: the running jobs may be its own.
+        """
+        if not self._database.lead():
+            return []
         with self._database.write() as connection:
             running = select(tables.job.c.id, tables.job.c.cancel).where(tables.job.c.status == "running")
             left = connection.execute(running).all()
