@@ -25,6 +25,11 @@ from dumpscope.pipeline.compare import compare_rank, conclude
 from dumpscope.readers import discover, read_rank
 
 NOWHERE = Side(path="", framework="", task="", level="", steps=[], ranks=[])
+KIND = {
+    "weight": "weight", "input": "input", "argument": "configuration", "structure": "structure", "nan": "overflow",
+    "inf": "overflow",
+}  # fmt: skip
+"""Kind of origin that a cause should get; every other cause is a wrong computation."""
 ABOVE_NOISE = 5.0
 """A fault counts as decidable where its deviation is this many times the noise's at the same node."""
 
@@ -43,6 +48,7 @@ class Scored:
     false: int
     origins: tuple[str, ...]
     kinds: tuple[str, ...]
+    other_kind: bool
     evidence: tuple[str, ...] = field(repr=False)
 
 
@@ -96,8 +102,9 @@ def reach(entry: dict[str, Any], shows: bool) -> str:
     return "clear" if shows else "hidden"
 
 
-def scored(out: Path, entry: dict[str, Any]) -> Scored:
-    answer = compared(out / entry["target"] / "dump", out / entry["golden"] / "dump")
+def scored(out: Path, entry: dict[str, Any], swap: bool = False) -> Scored:
+    sides = out / entry["target"] / "dump", out / entry["golden"] / "dump"
+    answer = compared(*(sides[::-1] if swap else sides))
     truth, shows = accepted(entry)
     step = entry["seen"]["step"]
     right = [origin.step == step and origin.node in truth for origin in answer.origins]
@@ -105,7 +112,9 @@ def scored(out: Path, entry: dict[str, Any]) -> Scored:
     return Scored(
         entry=entry, truth=tuple(truth), reach=reach(entry, shows), outcome=_outcome(right, truth, false), false=false,
         origins=tuple(f"{o.step}/{o.node}" if entry["steps"] > 1 else o.node for o in answer.origins),
-        kinds=tuple(o.kind for o in answer.origins), evidence=tuple(o.evidence for o in answer.origins),
+        kinds=tuple(o.kind for o in answer.origins),
+        other_kind=bool(right and right[0] and answer.origins[0].kind != KIND.get(entry["cause"], "computation")),
+        evidence=tuple(o.evidence for o in answer.origins),
     )  # fmt: skip
 
 
@@ -134,8 +143,8 @@ def table(rows: Iterable[Scored]) -> str:
         groups[row.entry["cause"], *head].append(row)
         groups["all", "all", head[1], "all"].append(row)
     lines = [
-        "| cause | dtype | noise | task | pairs | right | any | silent | wrong | false | hidden right | faint right | buried |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "| cause | dtype | noise | task | pairs | right | any | silent | wrong | kind | false | hidden | faint | buried |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for key, some in sorted(groups.items()):
         clear = [row for row in some if row.reach == "clear"]
@@ -144,6 +153,7 @@ def table(rows: Iterable[Scored]) -> str:
         count = {word: sum(row.outcome == word for row in clear) for word in ("right", "later", "silent", "wrong")}
         cells = [
             *key, len(clear), count["right"], count["right"] + count["later"], count["silent"], count["wrong"],
+            sum(row.other_kind for row in some),
             sum(row.false > 0 for row in some), f"{sum(r.outcome == 'right' for r in hidden)} of {len(hidden)}",
             f"{sum(r.outcome == 'right' for r in faint)} of {len(faint)}", sum(row.reach == "buried" for row in some),
         ]  # fmt: skip
@@ -190,13 +200,23 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--keep", action="store_true", help="keep the dumps of pairs answered rightly")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument(
+        "--swap", action="store_true", help="the healthy run is the target (pairs without inserted call)"
+    )
     parser.add_argument("--only", type=int, default=None, help="one pair by its id")
     options = parser.parse_args()
     entries = [json.loads(text) for text in (options.out / "pairs.jsonl").read_text().splitlines()]
     entries = [one for one in entries if (options.out / one["target"]).exists() and options.only in (None, one["id"])]
+    if options.swap:
+        entries = [one for one in entries if one["insert"] is None or one["cause"] in ("healthy", "structure")]
     with ProcessPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(scored, [options.out] * len(entries), entries, chunksize=4))
+        rows = list(pool.map(scored, [options.out] * len(entries), entries, [options.swap] * len(entries), chunksize=4))
     print(table(rows))
+    for row in rows:
+        if row.other_kind:
+            print(
+                f"kind: {row.entry['id']} {row.entry['cause']} named {row.kinds[0]} at {row.origins[0]} ({row.reach})"
+            )
     wrong = [row for row in rows if failing(row)]
     print(f"\n{len(wrong)} failing pairs of {len(rows)}:\n")
     for row in wrong:
