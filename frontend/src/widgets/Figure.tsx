@@ -32,6 +32,10 @@ export function Figure({ reply, label, onPick }: FigureProps) {
   );
 }
 
+function layoutOf(figure: object): object {
+  return (figure as { layout?: object }).layout ?? {};
+}
+
 /** A figure none of whose traces holds a point says nothing that its text does not. */
 function hasPoints(figure: NonNullable<FigureReply["figure"]>): boolean {
   const traces = (figure as { data?: Record<string, unknown>[] }).data ?? [];
@@ -84,7 +88,14 @@ function Plot({ figure, label, onPick }: PlotProps) {
   return (
     <>
       {/* biome-ignore lint/a11y/useSemanticElements: a figure that may hold the plot's own buttons, not a group of fields */}
-      <div ref={box} className={classes.plot} hidden={problem !== null} role="group" aria-label={label} />
+      <div
+        ref={box}
+        className={classes.plot}
+        data-tall={"yaxis2" in layoutOf(figure) || undefined}
+        hidden={problem !== null}
+        role="group"
+        aria-label={label}
+      />
       {problem !== null && <Failure title={t("evidence.plotFailed")} problem={problem} />}
     </>
   );
