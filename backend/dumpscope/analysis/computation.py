@@ -31,7 +31,7 @@ def find_computations(case: Case, *, first_step: bool) -> list[Finding]:
     with np.errstate(invalid="ignore"):
         wrong = (story.out_score > story.threshold) | (story.own_in > story.threshold) | story.argument
         first = int(np.flatnonzero(wrong)[0]) if wrong.any() else len(story)
-        noise = _noise(np.fmax(story.out_score, story.own_in), first)
+        noise = min(_noise(np.fmax(story.out_score, story.own_in), first), story.threshold / 4)
         clean = ~(story.in_score > np.maximum(0.5 * story.threshold, noise))
         clean |= new_nonfinite & ~np.isinf(story.in_score)
         jump = np.isnan(story.in_score) | (story.out_score > 4 * np.maximum(story.in_score, noise)) | new_nonfinite
@@ -41,7 +41,7 @@ def find_computations(case: Case, *, first_step: bool) -> list[Finding]:
         suspects &= ~(story.inexact > 0)
     findings = []
     for pair in _independent(case, np.flatnonzero(suspects), first, noise):
-        if story.kind[pair] == NodeKind.GRADIENT and _cancelled(case, pair):
+        if story.kind[pair] == NodeKind.GRADIENT and story.inexact[pair] != 0 and _cancelled(case, pair):
             continue
         items = case.dirty_items(case.outputs_of(pair))
         kind = _kind(case, pair, bool(broken[items].any()))
@@ -116,7 +116,7 @@ def _kind(case: Case, pair: int, broken: bool) -> str:
     story = case.story
     if story.labels[pair].startswith("Distributed."):
         return "communication"
-    if story.labels[pair].rpartition(".")[2] in RANDOM:
+    if story.labels[pair].rpartition(".")[2] in RANDOM and story.direction[pair] != Direction.BACKWARD:
         return "configuration"
     if broken:
         return "overflow"

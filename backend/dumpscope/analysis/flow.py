@@ -42,9 +42,10 @@ def untainted(case: Case, first: int, suspects: list[int]) -> list[int]:
             received = received or by_call.get((story.labels[pair], name.removesuffix(".backward")), False)
         if pair in wanted and not received:
             clean.append(pair)
-        tainted = (
-            received or bool(story.out_score[pair] > story.threshold) or bool(story.in_score[pair] > story.threshold)
+        wrong = (
+            story.argument[pair] or story.out_score[pair] > story.threshold or story.in_score[pair] > story.threshold
         )
+        tainted = received or bool(wrong)
         if story.direction[pair] == Direction.FORWARD:
             by_call[story.labels[pair], name.removesuffix(".forward")] = tainted
         for row in case.outputs_of(pair).tolist():

@@ -7,6 +7,7 @@ data is never one.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -16,8 +17,8 @@ from dumpscope.analysis.case import Case
 from dumpscope.analysis.computation import find_computations
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.sources import find_first_visible, find_sources, find_structure, in_forward
-from dumpscope.analysis.story import Story
 from dumpscope.analysis.weights import find_weights
+from dumpscope.verdict.score import nonfinite_differs
 
 MANY: Final = 4
 """More findings of one kind than this are one finding: the runs were set up differently."""
@@ -39,11 +40,8 @@ def find_origins(case: Case, *, first_step: bool) -> list[Finding]:
             if not (source.hidden and any(module < source.pair for module in modules))
         ]
     findings = _merge_many(_unique(findings))
-    if not findings:
-        if not _anything_dirty(case.story):
-            findings = find_structure(case)
-        elif first_step:
-            findings = find_first_visible(case)
+    findings = findings or find_structure(case) or (find_first_visible(case) if first_step else [])
+    findings = [_as_overflow(case, finding) for finding in findings]
     return sorted((in_forward(case, finding) for finding in findings), key=lambda finding: finding.pair)
 
 
@@ -55,8 +53,12 @@ def _unique(findings: list[Finding]) -> list[Finding]:
     return list(kept.values())
 
 
-def _anything_dirty(story: Story) -> bool:
-    return bool((story.out_score > story.threshold).any() or (story.own_in > story.threshold).any())
+def _as_overflow(case: Case, finding: Finding) -> Finding:
+    """A cause that was not dumped and is first seen as a new NaN or infinity is an overflow."""
+    broken = nonfinite_differs(case.context, case.facts)
+    if finding.hidden and finding.kind == "computation" and any(broken[row] for row in finding.items):
+        return replace(finding, kind="overflow")
+    return finding
 
 
 def _containers(case: Case, known: set[int]) -> list[Finding]:

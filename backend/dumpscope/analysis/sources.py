@@ -9,7 +9,7 @@ import numpy as np
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.flow import Fingerprint, fingerprint
-from dumpscope.domain.records import Direction, NodeKind
+from dumpscope.domain.records import Direction, Kind, NodeKind, Role
 from dumpscope.verdict.score import is_exact_kind, nonfinite_differs
 
 LOOKBACK: Final = 40
@@ -25,6 +25,9 @@ def find_sources(case: Case, weights: set[int]) -> list[Finding]:
         firsts = np.flatnonzero(leaf & (story.kind != NodeKind.GRADIENT) & (story.out_score > story.threshold))
         candidates = np.flatnonzero(leaf & (story.own_in > story.threshold))
     last = int(firsts[0]) if len(firsts) else len(story) - 1
+    backward = np.flatnonzero(story.direction == Direction.BACKWARD)
+    if not story.quiet and len(backward):  # an optimizer lifts gradients that are pure rounding to any size
+        last = min(last, int(backward[-1]))
     findings: list[Finding] = []
     # What a wrong parameter gradient holds has a source: the optimizer that takes it is none.
     gradients = np.flatnonzero((story.kind == NodeKind.GRADIENT) & (story.out_score > story.threshold))
@@ -49,8 +52,21 @@ def find_sources(case: Case, weights: set[int]) -> list[Finding]:
         if module is not None:
             items = case.dirty_items(case.outputs_of(module)).tolist()
             return [*findings, Finding(pair=module, kind="computation", rule="O-6", items=tuple(items), hidden=True)]
-        findings.append(Finding(pair=pair, kind="input", rule="O-4", items=tuple(fresh)))
+        hidden = _computed(case, pair, fresh)
+        findings.append(
+            Finding(pair=pair, kind="computation" if hidden else "input", rule="O-4", items=tuple(fresh), hidden=hidden)
+        )
     return findings
+
+
+def _computed(case: Case, pair: int, items: list[int]) -> bool:
+    """Floating-point data that turns up after the first call of a pass was computed by something that was not dumped. Masks and
+    indices are given, and so is what the first call receives."""
+    exact = is_exact_kind(case.context)
+    if all(exact[item] for item in items):
+        return False
+    made = (case.context.role == Role.OUTPUT) & (case.context.pair < pair) & ~exact & (case.context.kind == Kind.TENSOR)
+    return bool(made.any())
 
 
 def find_first_visible(case: Case) -> list[Finding]:
@@ -103,7 +119,8 @@ def _leaves_out(case: Case, entry: int, pair: int) -> bool:
 
 
 def _unmatched_before(case: Case, pair: int) -> list[int]:
-    """The run of calls of one side only that stands closest before `pair`, in order; empty where there is none near."""
+    """The run of calls of one side only right before `pair`, in order. A matched call in between that received and made
+    the same on both sides clears them."""
     story = case.story
     same_pass = story.direction[:pair] == story.direction[pair]
     before = np.flatnonzero(story.leaf[:pair] & same_pass)[-LOOKBACK:][::-1].tolist()
@@ -111,7 +128,7 @@ def _unmatched_before(case: Case, pair: int) -> list[int]:
     for candidate in before:
         if story.extra[candidate]:
             run.append(candidate)
-        elif run:
+        elif run or not story.alone[candidate]:
             break
     return run[::-1]
 

@@ -36,6 +36,17 @@ REPRODUCIBLE: Final = MOVES | {
     "ReLU", "ReLU6",
 }  # fmt: skip
 """Calls that give the same bits on any hardware (they copy, select, or round once): their equality proves nothing."""
+WEAK: Final = 6
+"""Calls known equal only by 16-bit statistics that weigh as much as one known equal by its bits."""
+KINKED: Final = frozenset(
+    {
+        "relu", "relu_", "relu6", "leaky_relu", "threshold", "hardtanh", "hardswish", "hardsigmoid", "clamp",
+        "clip", "abs", "max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+        "maximum", "minimum", "max", "min", "topk", "sort", "where", "ReLU", "ReLU6", "LeakyReLU", "MaxPool1d",
+        "MaxPool2d", "MaxPool3d", "Hardtanh", "Hardswish",
+    }
+)  # fmt: skip
+"""Calls whose derivative jumps."""
 LOUD: Final = 8.0
 """Threshold where the two runs use different dtypes: rounding grows along the net, so only a large step is a finding."""
 
@@ -89,8 +100,9 @@ def tell(
     context: Context,
     facts: Facts,
     opinions: ItemOpinions,
+    bulk: float,
 ) -> Story:
-    """Gather the story of one unit."""
+    """Gather the story of one unit. bulk: the floor that rules it (verdict.score.common_floor)."""
     names, labels, kind, direction = _names(target, golden, pairs)
     tensor = facts.outcome != Outcome.SCALAR
     output = (context.role == Role.OUTPUT) | (context.role == Role.GRADIENT) | (context.role == Role.DEBUG)
@@ -105,7 +117,9 @@ def tell(
     saved = _SavedValues(pairs, kind, direction, labels, target, golden, tree, entry)
     differs = (facts.equal == 0).astype(np.float64)
     excuse = ((facts.equal == 0) & (opinions.score == 0)).astype(np.float64)
-    threshold, quiet = _threshold(context, facts, own_in, out_score, labels, kind)
+    backward = direction == Direction.BACKWARD
+    worst = np.fmax(own_in, out_score)
+    threshold, quiet = _threshold(context, facts, worst, own_in, labels, kind, backward, bulk)
     return Story(
         kind=kind,
         direction=direction,
@@ -275,22 +289,64 @@ def _looked_up(key: Int64, value: Float64, where: Bool) -> Float64:
 
 
 def _threshold(
-    context: Context, facts: Facts, own_in: Float64, out_score: Float64, labels: list[str], kind: Int8
+    context: Context,
+    facts: Facts,
+    worst: Float64,
+    own_in: Float64,
+    labels: list[str],
+    kind: Int8,
+    backward: Bool,
+    bulk: float,
 ) -> tuple[float, bool]:
+    """Score above which a value counts as different in this pair of runs, and whether the pair is quiet.
+
+    In a noisy pair what came before tells how loud noise is: a difference counts from four times the largest score before it on.
+    """
+    if _is_quiet(context, facts, worst, labels, kind):
+        return QUIET, True
     tensors = facts.outcome == Outcome.COMPARED
-    if tensors.any() and (facts.dtype_differs[tensors] == 1).mean() > 0.25:
-        return LOUD, False
-    worst = np.fmax(own_in, out_score)
+    base = LOUD if tensors.any() and (facts.dtype_differs[tensors] == 1).mean() > 0.25 else 1.0
+    known = np.where(np.isfinite(worst), worst, 0.0)
+    if backward.any():
+        known[int(np.argmax(backward))] = max(known[int(np.argmax(backward))], _kinks(own_in, labels, backward, bulk))
+    level = np.maximum.accumulate(np.concatenate([[0.0], known]))[:-1]
+    with np.errstate(invalid="ignore"):
+        wrong = np.flatnonzero(worst > np.maximum(base, 4 * level))
+    return max(base, 4 * float(level[wrong[0]])) if len(wrong) else max(base, 4 * float(level.max(initial=0.0))), False
+
+
+def _is_quiet(context: Context, facts: Facts, worst: Float64, labels: list[str], kind: Int8) -> bool:
+    """Enough rounding calls gave equal bits before the first difference. Equal statistics of a 16-bit dtype are weak evidence."""
+    tensors = facts.outcome == Outcome.COMPARED
     first = np.flatnonzero(worst > 0)
     before = int(first[0]) if len(first) else len(worst)
-    seen: set[int] = set()
+    fine = np.array(
+        [name in ("torch.float32", "torch.float64", "torch.complex64") for name in context.dtypes] + [False]
+    )
+    strong = (facts.unequal == 0) | (fine[context.t_dtype] & fine[context.g_dtype])
     outputs = tensors & (context.role == Role.OUTPUT) & (facts.equal == 1) & ~is_exact_kind(context)
-    for pair in context.pair[outputs & (context.pair < before)].tolist():
+    weight: dict[int, int] = {}
+    for pair, sure in zip(context.pair[outputs].tolist(), strong[outputs].tolist(), strict=True):
+        if pair >= before:
+            break
         if kind[pair] in (NodeKind.API, NodeKind.MODULE) and labels[pair].rpartition(".")[2] not in REPRODUCIBLE:
-            seen.add(pair)
-            if len(seen) >= QUIET_NODES:
-                return QUIET, True
-    return 1.0, False
+            weight[pair] = WEAK if sure else 1
+            if sum(weight.values()) >= QUIET_NODES * WEAK:
+                return True
+    return False
+
+
+def _kinks(own_in: Float64, labels: list[str], backward: Bool, bulk: float) -> float:
+    """Level that a backward pass may show because its forward had kinks (ReLU, pooling): a relative error e flips the mask
+    of about e of the elements, so the gradient differs by about the square root of e."""
+    if not bulk:
+        return 0.0
+    bends = [
+        own_in[pair]
+        for pair in np.flatnonzero(~backward & np.isfinite(own_in) & (own_in > 0)).tolist()
+        if labels[pair].rpartition(".")[2] in KINKED
+    ]
+    return float(np.sqrt(max(bends) * bulk) / bulk) if bends else 0.0
 
 
 def frames(dump: RankDump, node: int) -> list[str]:

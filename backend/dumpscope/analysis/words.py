@@ -166,5 +166,13 @@ def _structure(case: Case, finding: Finding, shown: str) -> str:
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     calls = "call exists" if len(names) == 1 else "calls exist"
     if not finding.items:
-        return f"{len(names)} {calls} only in the {side}: {listed}. All values agree once the calls are aligned."
+        story = case.story
+        with np.errstate(invalid="ignore"):
+            dirty = bool((np.fmax(story.out_score, story.own_in) > story.threshold).any())
+        after = (
+            "Some values differ, none by enough to name a cause"
+            if dirty
+            else "All values agree once the calls are aligned"
+        )
+        return f"{len(names)} {calls} only in the {side}: {listed}. {after}."
     return f"{len(names)} {calls} only in the {side}: {listed}. What follows receives data that differs. {shown}"

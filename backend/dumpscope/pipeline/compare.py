@@ -157,7 +157,8 @@ def conclude(
 
 
 def _case(unit: Unit, context: Context, policy: str) -> Case:
-    story = tell(unit.target, unit.golden, unit.pairs, unit.tree, context, unit.facts, unit.item_opinions)
+    bulk = common_floor(context, load_policy(policy))
+    story = tell(unit.target, unit.golden, unit.pairs, unit.tree, context, unit.facts, unit.item_opinions, bulk)
     return Case(
         target=unit.target,
         golden=unit.golden,
@@ -167,7 +168,7 @@ def _case(unit: Unit, context: Context, policy: str) -> Case:
         facts=unit.facts,
         opinions=unit.item_opinions,
         story=story,
-        floor=common_floor(context, load_policy(policy)),
+        floor=bulk,
         first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),
     )
 
