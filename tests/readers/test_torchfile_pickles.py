@@ -272,7 +272,15 @@ def test_a_pickle_larger_than_its_limit_is_refused_before_it_is_inflated(tmp_pat
 def test_a_deflated_bomb_is_bounded_by_what_the_tensor_needs(tmp_path: Path) -> None:
     path = torch_file(tmp_path / "a.pt", tensor((4,), (1,)), b"\0" * (80 << 20), packed=True)
     assert path.stat().st_size < 200_000
-    assert failure(path, budget=1 << 20).kind == "over_budget"
+    assert failure(path, budget=1 << 20).kind == "refused"
+    assert failure(path).kind == "refused"
+
+
+def test_a_tensor_that_claims_all_of_a_bomb_is_refused_before_it_is_inflated(tmp_path: Path) -> None:
+    count = 20 << 20
+    path = torch_file(tmp_path / "a.pt", tensor((count,), (1,), count=count), b"\0" * (4 * count), packed=True)
+    assert path.stat().st_size < 200_000
+    assert failure(path).kind == "refused"
 
 
 def test_a_deflated_member_longer_than_declared_is_damaged(tmp_path: Path) -> None:

@@ -162,6 +162,12 @@ class _ZipStorages:
             return self.buffer, zip_directory.locate(self.buffer, self.directory, entry), ref.nbytes
         data = self.inflated.get(name)
         if data is None:
+            if entry.size > ref.nbytes:  # a stored surplus costs nothing, an inflated one does
+                raise TensorError(
+                    f"the tensor claims {ref.nbytes:,} bytes but its member would inflate to {entry.size:,}",
+                    kind="refused",
+                    hint="save with torch.save, which stores without compression",
+                )
             data = zip_directory.member_bytes(self.buffer, self.directory, entry, self.budget)
             self.budget -= len(data)
             self.inflated[name] = data

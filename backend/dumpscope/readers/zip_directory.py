@@ -19,6 +19,9 @@ MAX_ENTRIES: Final = 200_000
 MAX_DIRECTORY: Final = 64 << 20  # bytes
 STORED: Final = 0
 DEFLATED: Final = 8
+BOMB_BYTES: Final = 64 << 20
+BOMB_RATIO: Final = 200
+"""A member that inflates to more than both, in bytes and against its packed size, is taken for a bomb."""
 
 _END: Final = struct.Struct("<4s4H2LH")
 _END64_LOCATOR: Final = struct.Struct("<4sLQL")
@@ -115,7 +118,7 @@ def locate(buffer: Bytes, directory: Directory, entry: Entry) -> int:
 def member_bytes(buffer: Bytes, directory: Directory, entry: Entry, limit: int) -> bytes:
     """Content of a member, inflated if need be; never makes more than `limit` bytes, whatever the file declares.
 
-    Raises TensorError: over_budget, damaged, unsupported (a compression other than deflate).
+    Raises TensorError: over_budget, refused (a bomb), damaged, unsupported (a compression other than deflate).
     """
     start = locate(buffer, directory, entry)
     if entry.size > limit:
@@ -132,6 +135,12 @@ def member_bytes(buffer: Bytes, directory: Directory, entry: Entry, limit: int) 
             f"compression method {entry.method} is not known",
             kind="unsupported",
             hint="save with torch.save, which stores",
+        )
+    if entry.size > max(BOMB_BYTES, BOMB_RATIO * entry.packed):
+        raise TensorError(
+            f"a member of {entry.packed:,} bytes would inflate to {entry.size:,}",
+            kind="refused",
+            hint="save with torch.save, which stores without compression",
         )
     machine = zlib.decompressobj(-15)
     try:
