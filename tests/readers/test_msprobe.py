@@ -441,9 +441,28 @@ def test_a_tensor_folder_that_links_out_of_the_dump_is_refused(tmp_path: Path) -
     folder.mkdir(parents=True)
     os.symlink(outside, folder / "dump_tensor_data")
     (folder / "dump.json").write_text('{"data": {"Functional.a.0.forward": {}}}')
+    record = tensor(data_name="Functional.a.0.forward.input.0.pt")
+    (folder / "dump.json").write_text(json.dumps({"data": {"Functional.a.0.forward": body(record)}}))
     dump = read_rank(discover(tmp_path / "dump").ranks[0])
     assert dump.header.data_dir is None
-    assert "refused" in [problem.kind for problem in dump.problems]
+    assert [problem.kind for problem in dump.problems if problem.loc.endswith("dump_tensor_data")] == ["refused"]
+
+
+def test_a_refused_stack_file_is_one_problem_of_the_layout_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "step0" / "rank0"
+    folder.mkdir(parents=True)
+    (folder / "dump.json").write_text('{"data": {"Functional.a.0.forward": {}}}')
+    (folder / "construct.json").write_text("{}")
+    os.mkfifo(folder / "stack.json")
+    layout = discover(tmp_path)
+    assert [problem.kind for problem in layout.problems] == ["refused"]
+    assert read_rank(layout.ranks[0]).problems == []
+
+
+def test_a_tensor_file_named_by_a_path_does_not_name_its_item(tmp_path: Path) -> None:
+    record = {**tensor(), "data_name": "../../../etc/passwd"}
+    dump = lone(tmp_path, {"Functional.a.0.forward": body(record)})
+    assert item_name(dump, 0) == "Functional.a.0.forward.input.0"
 
 
 def test_the_stored_tensor_folder_counts_only_where_none_lies_beside_the_json(tmp_path: Path) -> None:

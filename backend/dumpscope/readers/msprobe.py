@@ -233,7 +233,11 @@ class _Reader:
         if self.ref.debug:
             return
         if path is None:
-            self.problems.append(Problem(loc=self._loc(name), kind="missing", message=f"There is no {name}; {loss}."))
+            refused = os.path.lexists(os.path.join(self.ref.folder, name))  # which the layout's problems tell
+            if not refused:
+                self.problems.append(
+                    Problem(loc=self._loc(name), kind="missing", message=f"There is no {name}; {loss}.")
+                )
             return
         try:
             stream = open_regular(path)
@@ -280,7 +284,7 @@ class _Reader:
             self._note(
                 self.ref.dump_json, "no_data", f"No node was recorded; the run probably ended before stop().{beside}"
             )
-        elif folder is None and self.leaves.named():
+        elif folder is None and self.leaves.named() and not os.path.isdir(local):
             self._note(local, "missing", "Records name tensor files but their folder is not there; statistics only.")
         return Header(
             task=task,
