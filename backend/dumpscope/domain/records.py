@@ -209,13 +209,18 @@ class RankDump:
     problems: list[Problem] = field(default_factory=list)
 
 
+def names_item(data_name: str, node: str) -> bool:
+    """Whether a tensor file's name tells which item of `node` it holds; a path to somewhere else does not."""
+    return data_name.startswith(f"{node}.")
+
+
 def item_name(dump: RankDump, item: int) -> str:
     """Full item name: the stored data name without its extension, else `{node}.{role}.{path}` (parameters_grad: no role)."""
     items = dump.items
     code = int(items.data_name[item])
-    if code >= 0:
-        return items.data_names[code].rsplit(".", 1)[0]
     node = dump.nodes.names[items.node[item]]
+    if code >= 0 and names_item(items.data_names[code], node):
+        return items.data_names[code].rsplit(".", 1)[0]
     role = Role(int(items.role[item]))
     path = items.paths[items.path[item]]
     if role in (Role.GRADIENT, Role.DEBUG):

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from dumpscope.domain.records import ROLE_WORDS, STATISTICS
+from dumpscope.domain.records import ROLE_WORDS, STATISTICS, names_item
 from dumpscope.export.rows import Number, stored
 from dumpscope.index import tables
 from dumpscope.index.codec import DERIVED_SUFFIXES, STATE_BITS
@@ -69,7 +69,7 @@ def _leaf(row: Any, node: str, texts: dict[int, str], wide: dict[int, int]) -> L
     ]
     shape = texts.get(row.shape)
     return Leaf(
-        name=data_name.rsplit(".", 1)[0] if data_name else name,
+        name=data_name.rsplit(".", 1)[0] if data_name and names_item(data_name, node) else name,
         role=ROLE_WORDS[row.role],
         path=path,
         type=texts.get(row.type),
