@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Layout, RankDump
+from dumpscope.domain.records import Layout, RankDump, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
 from dumpscope.pipeline.compare import compare_rank, conclude
@@ -130,7 +130,7 @@ def _alone(pair: RankPair, options: Options, jobs: int, progress: Progress) -> U
             progress=lambda done, message: progress(0.5 + done / 2, message),
         )
     except UnreadableError as error:
-        return _lost(pair, error)
+        return lost_rank(pair, error)
 
 
 def _compare(pair: RankPair, options: Options, threads: int) -> Unit | Problem:
@@ -139,18 +139,23 @@ def _compare(pair: RankPair, options: Options, threads: int) -> Unit | Problem:
         _require_nodes(target, golden)
         return compare_rank(target, golden, step=pair.step, rank=pair.rank, options=options, threads=threads)
     except UnreadableError as error:
-        return _lost(pair, error)
+        return lost_rank(pair, error)
 
 
 def _require_nodes(*dumps: RankDump) -> None:
     """Raise UnreadableError for a rank without a single node: against it, everything would be an extra call."""
     for dump in dumps:
         if not len(dump.nodes):
-            why = dump.problems[0].message if dump.problems else "It holds no node."
-            raise UnreadableError(f"nothing was recorded: {why}", where=dump.ref.dump_json)
+            raise nothing_recorded(dump.ref, dump.problems[0].message if dump.problems else "")
 
 
-def _lost(pair: RankPair, error: DumpscopeError) -> Problem:
+def nothing_recorded(ref: RankRef, why: str) -> UnreadableError:
+    """The error of a rank without a node; why: what its reader said, if anything"""
+    return UnreadableError(f"nothing was recorded: {why or 'It holds no node.'}", where=ref.dump_json)
+
+
+def lost_rank(pair: RankPair, error: DumpscopeError) -> Problem:
+    """A pair that was left out, and why."""
     return Problem(loc=f"step{pair.step}/rank{pair.rank}", kind="unreadable", message=f"{error} It was not compared.")
 
 

@@ -29,7 +29,7 @@ from dumpscope.index.ranks import load_rank
 from dumpscope.index.results import UnitSides, store_unit, update_opinions
 from dumpscope.index.units import load_unit
 from dumpscope.pipeline.compare import Columns, compare_rank, conclude, judge_unit
-from dumpscope.pipeline.local import side
+from dumpscope.pipeline.local import lost_rank, nothing_recorded, side
 from dumpscope.pipeline.pairing import pair_ranks
 from dumpscope.pipeline.spread import Cancelled, Progress, Work, spread
 from dumpscope.verdict.policy import load_policy
@@ -55,9 +55,16 @@ def run_comparison(work: Work, comparison_id: str, *, progress: Progress, cancel
         why = problems[-1].message if problems else "they have no step and rank in common"
         raise UnreadableError(f"nothing can be compared: {why}", where=row.name)
     ids = {id(ref): number for side_places in places for number, ref in side_places.items()}
-    calls = [
-        (comparison_id, row.options, pair.step, pair.rank, ids[id(pair.target)], ids[id(pair.golden)]) for pair in pairs
-    ]
+    empty = _empty_ranks(database, (row.target, row.golden))
+    calls = []
+    for pair in pairs:
+        lost = next((ref for ref in (pair.target, pair.golden) if ids[id(ref)] in empty), None)
+        if lost is not None:
+            problems.append(lost_rank(pair, nothing_recorded(lost, empty[ids[id(lost)]])))
+            continue
+        calls.append((comparison_id, row.options, pair.step, pair.rank, ids[id(pair.target)], ids[id(pair.golden)]))
+    if not calls:
+        raise UnreadableError(f"nothing can be compared: {problems[-1].message}", where=row.name)
     problems = [*target.problems, *golden.problems, *problems]
     if len(calls) == 1:  # everything in one place: the unit need not be loaded again
         spread(work, compare_alone, [(*calls[0], problems)], progress=progress, cancelled=cancelled)
@@ -242,6 +249,19 @@ def _places(database: Database, dump_id: str) -> dict[int, RankRef]:
     )
     with database.read() as connection:
         return {row.id: RankRef(**json.loads(row.place)) for row in connection.execute(statement)}
+
+
+def _empty_ranks(database: Database, dump_ids: Sequence[str]) -> dict[int, str]:
+    """rank_dump id -> why, for the ranks in which no node was recorded."""
+    rank = tables.rank_dump.c
+    statement = (
+        select(rank.id, rank.problems)
+        .join(tables.dump, tables.dump.c.serial == rank.dump)
+        .where(tables.dump.c.id.in_(dump_ids), rank.nodes == 0)
+    )
+    with database.read() as connection:
+        found = {row.id: json.loads(row.problems) for row in connection.execute(statement)}
+    return {number: problems[0]["message"] if problems else "" for number, problems in found.items()}
 
 
 def _side(database: Database, dump_id: str, dumps: Sequence[RankDump]) -> Side:
