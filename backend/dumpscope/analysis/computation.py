@@ -9,6 +9,7 @@ import numpy as np
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.flow import untainted
+from dumpscope.analysis.story import JUMP
 from dumpscope.domain.records import Bool, Direction, Float64, Int64, NodeKind, Role, State
 from dumpscope.verdict.score import MAX, MIN, NORM, nonfinite_differs
 
@@ -22,26 +23,26 @@ RANDOM: Final = frozenset(
 )  # fmt: skip
 
 
-def find_computations(case: Case, *, first_step: bool) -> list[Finding]:
-    """Leaf calls at which something went wrong. first_step: no earlier step differs; after one that does, the weights
-    differ, so only bit-equal inputs are clean."""
+def find_computations(case: Case, *, after_wrong: bool) -> list[Finding]:
+    """Leaf calls at which something went wrong. after_wrong: in an earlier step something did, so all weights differ and
+    only bit-equal inputs are clean."""
     story = case.story
     broken = nonfinite_differs(case.context, case.facts)
     new_nonfinite = _at(case, broken, outputs=True) & ~_at(case, broken, outputs=False)
     with np.errstate(invalid="ignore"):
-        wrong = (story.out_score > story.threshold) | (story.own_in > story.threshold) | story.argument
+        wrong = story.wrong
         first = int(np.flatnonzero(wrong)[0]) if wrong.any() else len(story)
-        noise = min(_noise(np.fmax(story.out_score, story.own_in), first), story.threshold / 4)
+        noise = min(_noise(np.fmax(story.out_score, story.own_in), first), story.threshold / JUMP)
         clean = ~(story.in_score > np.maximum(0.5 * story.threshold, noise))
         clean |= new_nonfinite & ~np.isinf(story.in_score)
-        jump = np.isnan(story.in_score) | (story.out_score > 4 * np.maximum(story.in_score, noise)) | new_nonfinite
+        jump = np.isnan(story.in_score) | (story.out_score > JUMP * np.maximum(story.in_score, noise)) | new_nonfinite
         suspects = story.leaf & clean & jump & (story.out_score > story.threshold) & ~story.argument
     suspects &= ~(story.excused > 0)
-    if not first_step:
+    if after_wrong:
         suspects &= ~(story.inexact > 0)
     findings = []
     for pair in _independent(case, np.flatnonzero(suspects), first, noise):
-        if story.kind[pair] == NodeKind.GRADIENT and story.inexact[pair] != 0 and _cancelled(case, pair):
+        if story.kind[pair] == NodeKind.GRADIENT and story.inexact[pair] != 0 and _cancelled(case, pair, noise):
             continue
         items = case.dirty_items(case.outputs_of(pair))
         kind = _kind(case, pair, bool(broken[items].any()))
@@ -82,11 +83,11 @@ def _independent(case: Case, suspects: Int64, first: int, noise: float) -> list[
     return early + (untainted(case, first, late) if late else [])
 
 
-def _cancelled(case: Case, pair: int) -> bool:
+def _cancelled(case: Case, pair: int, noise: float) -> bool:
     """A parameter gradient is a sum of many terms: where they cancel, what is left is rounding, however much it differs.
 
-    True where every difference is below the floor of the terms' own size: the norm of the gradient that arrives at the
-    module, times the largest input for a weight.
+    True where every difference is below what the pair's noise (in floors) makes of the terms' own size: the norm of the
+    gradient that arrives at the module, times the largest input for a weight.
     """
     story, context = case.story, case.context
     same = [
@@ -101,7 +102,7 @@ def _cancelled(case: Case, pair: int) -> bool:
     for row in case.dirty_items(case.outputs_of(pair)).tolist():
         shape = case.target.items.shape[context.target[row]]
         weight = shape >= 0 and len(case.target.items.shapes[shape]) > 1
-        bound = case.floor * size * (largest if weight else 1.0)
+        bound = min(1.0, JUMP * noise) * case.floor * size * (largest if weight else 1.0)
         if not abs(context.t_stats[row, NORM] - context.g_stats[row, NORM]) <= bound:
             return False
     return True

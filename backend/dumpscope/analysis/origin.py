@@ -24,9 +24,10 @@ MANY: Final = 4
 """More findings of one kind than this are one finding: the runs were set up differently."""
 
 
-def find_origins(case: Case, *, first_step: bool) -> list[Finding]:
-    """Findings of one unit, causal first. first_step: no earlier step differs, so weights and data must agree."""
-    findings = find_computations(case, first_step=first_step)
+def find_origins(case: Case, *, first_step: bool, after_wrong: bool) -> list[Finding]:
+    """Findings of one unit, causal first. first_step: no bit of an earlier step differs, so weights and data must agree;
+    after_wrong: an earlier step differs by more than noise."""
+    findings = find_computations(case, after_wrong=after_wrong)
     findings += find_arguments(case, alone=not findings)
     findings += _containers(case, {finding.pair for finding in findings})
     if first_step:

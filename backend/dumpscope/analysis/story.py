@@ -15,6 +15,8 @@ from dumpscope.verdict.score import is_exact_kind
 
 QUIET: Final = 0.02
 """Threshold, in floors, where the runs are bit-equal up to the first difference: there any visible error is a finding."""
+JUMP: Final = 3.0
+"""Healthy noisy runs grew by at most 2.65 from one call to the next on held-out pairs (kinks apart)."""
 QUIET_NODES: Final = 2
 """Rounding calls whose outputs must be equal before the first difference for a pair of runs to count as quiet."""
 MOVES: Final = frozenset(
@@ -84,6 +86,13 @@ class Story:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def wrong(self) -> Bool:
+        """Nodes that received or made something different."""
+        with np.errstate(invalid="ignore"):
+            found: Bool = (self.out_score > self.threshold) | (self.own_in > self.threshold) | self.argument
+        return found
 
     def clean(self, pair: int) -> bool:
         return not self.in_score[pair] > 0.5 * self.threshold
@@ -300,7 +309,7 @@ def _threshold(
 ) -> tuple[float, bool]:
     """Score above which a value counts as different in this pair of runs, and whether the pair is quiet.
 
-    In a noisy pair what came before tells how loud noise is: a difference counts from four times the largest score before it on.
+    In a noisy pair what came before tells how loud noise is: a difference counts from JUMP times the largest score before it.
     """
     if _is_quiet(context, facts, worst, labels, kind):
         return QUIET, True
@@ -311,8 +320,9 @@ def _threshold(
         known[int(np.argmax(backward))] = max(known[int(np.argmax(backward))], _kinks(own_in, labels, backward, bulk))
     level = np.maximum.accumulate(np.concatenate([[0.0], known]))[:-1]
     with np.errstate(invalid="ignore"):
-        wrong = np.flatnonzero(worst > np.maximum(base, 4 * level))
-    return max(base, 4 * float(level[wrong[0]])) if len(wrong) else max(base, 4 * float(level.max(initial=0.0))), False
+        wrong = np.flatnonzero(worst > np.maximum(base, JUMP * level))
+    before = float(level[wrong[0]]) if len(wrong) else float(level.max(initial=0.0))
+    return max(base, JUMP * before), False
 
 
 def _is_quiet(context: Context, facts: Facts, worst: Float64, labels: list[str], kind: Int8) -> bool:

@@ -111,15 +111,19 @@ def conclude(
     """The answer over all units, and the units with their final classes."""
     contexts = [gather(unit.target, unit.golden, unit.pairs, unit.items) for unit in units]
     found: list[RankFindings] = []
-    dirty_steps: set[int] = set()
+    touched: set[int] = set()  # steps of which any bit differs: later weights may differ too
+    wrong: set[int] = set()  # steps with a finding of their own
     for unit, context in sorted(zip(units, contexts, strict=True), key=lambda entry: (entry[0].step, entry[0].rank)):
         case = _case(unit, context, policy)
-        first_step = not any(step < unit.step for step in dirty_steps)
-        findings = find_origins(case, first_step=first_step)
+        after_wrong = any(step < unit.step for step in wrong)
+        first_step = not any(step < unit.step for step in touched)
+        findings = find_origins(case, first_step=first_step, after_wrong=after_wrong)
         if not first_step:
             findings = [finding for finding in findings if finding.kind != "structure" or finding.items]
-        if _differs(case):
-            dirty_steps.add(unit.step)
+        if (case.facts.equal == 0).any():
+            touched.add(unit.step)
+        if any(finding.items or finding.group for finding in findings):
+            wrong.add(unit.step)
         found.append(RankFindings(step=unit.step, rank=unit.rank, case=case, findings=findings))
     found = _without_echoes(drop_received(found))
     modes = {(unit.step, unit.rank): unit.mode for unit in units}
@@ -171,11 +175,6 @@ def _case(unit: Unit, context: Context, policy: str) -> Case:
         floor=bulk,
         first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),
     )
-
-
-def _differs(case: Case) -> bool:
-    """Any bit of this step differs: then the weights of later steps may."""
-    return bool((case.facts.equal == 0).any())
 
 
 def _without_echoes(found: list[RankFindings]) -> list[RankFindings]:
