@@ -61,6 +61,25 @@ def test_a_healthy_pair_exits_with_0(dumps: Path) -> None:
     assert result.stdout.startswith("No divergence")
 
 
+def test_two_dumps_without_a_common_item_are_no_agreement(dumps: Path) -> None:
+    result = dumpscope("compare", dumps / "debug_save_tensor", dumps / "golden")
+    assert result.returncode == 3
+    assert result.stdout.startswith("Nothing could be compared")
+    assert "2 steps and 1 rank" in result.stdout
+
+
+def test_dumps_without_numbers_agree_in_structure(dumps: Path) -> None:
+    result = dumpscope("compare", dumps / "cfg_structure", dumps / "cfg_structure")
+    assert result.returncode == 0
+    assert result.stdout.startswith("No divergence in structure")
+
+
+def test_overflow_of_a_run_that_recorded_nothing_is_not_clean(dumps: Path) -> None:
+    result = dumpscope("overflow", dumps / "crash_stat")
+    assert result.returncode == 3
+    assert "no_data" in result.stdout
+
+
 def test_json_is_one_strict_document_and_nothing_else(dumps: Path) -> None:
     result = dumpscope("compare", dumps / "target_nan", dumps / "golden", "--json", "--pairs", "--step", 0)
     assert result.returncode == 1

@@ -17,7 +17,7 @@ _METRICS: Final = ("cosine", "max_abs", "max_rel", "rel_l2", "max_ulp", "norm_re
 
 def print_answer(answer: Answer, units: Sequence[Unit]) -> None:
     """Print everything a person needs to go on without opening a file."""
-    bad = bool(answer.origins or answer.first_no)
+    bad = bool(answer.origins or answer.first_no or answer.counts.strangers)
     line(styled(headline(answer), "red" if bad else "green"))
     for place, origin in enumerate(answer.origins[:_ORIGINS], start=1):
         line()
@@ -64,11 +64,10 @@ def _print_first(answer: Answer) -> None:
 
 
 def _units(units: Sequence[Unit]) -> str:
-    return (
-        f", {plural(len(units), 'rank')} of {plural(len({unit.step for unit in units}), 'step')}"
-        if len(units) > 1
-        else ""
-    )
+    if len(units) < 2:
+        return ""
+    steps, ranks = ({getattr(unit, word) for unit in units} for word in ("step", "rank"))
+    return f", {plural(len(steps), 'step')} and {plural(len(ranks), 'rank')}"
 
 
 def _side(side: Side) -> str:

@@ -30,6 +30,7 @@ def run(path: Path, *, as_json: bool) -> int:
             else:
                 problems += dump.problems
                 found.append(overflow(dump))
+                lost = lost or not len(dump.nodes)
         require_some(len(found), layout, problems)
     if as_json:
         print_json({

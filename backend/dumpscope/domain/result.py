@@ -61,6 +61,17 @@ class Counts:
     unmatched_golden: int = 0
     unreadable: int = 0
 
+    @property
+    def judged(self) -> int:
+        """Items of both sides that got a verdict."""
+        return self.yes + self.no + self.warning
+
+    @property
+    def strangers(self) -> bool:
+        """Both sides hold items, yet no item of one met one of the other."""
+        matched = self.items - self.unmatched_target - self.unmatched_golden
+        return matched == 0 and self.unmatched_target > 0 and self.unmatched_golden > 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstNo:

@@ -79,11 +79,15 @@ def headline(answer: Answer) -> str:
         return f"No origin found; the first difference is {answer.first_no.item}"
     if answer.counts.warning:
         return f"No divergence; {answer.counts.warning} warnings"
+    if answer.counts.strangers:
+        return "Nothing could be compared: no item of the target has a partner in the golden dump"
+    if not answer.counts.judged:
+        return "No divergence in structure; there were no numbers to compare"
     return "No divergence"
 
 
 def _banner(answer: Answer) -> Iterator[str]:
-    tone = "bad" if answer.origins or answer.first_no else "fine"
+    tone = "bad" if answer.origins or answer.first_no or answer.counts.strangers else "fine"
     yield f'<section class="banner {tone}"><h2>{escape(headline(answer))}</h2>'
     for origin in answer.origins:
         yield from _origin(origin)
