@@ -193,3 +193,11 @@ def test_an_empty_rank_has_nothing_to_tell(tmp_path: Path) -> None:
 def test_healthy_real_dumps_have_no_cause(dumps: Path, name: str) -> None:
     for ref in discover(dumps / name).ranks:
         assert overflow(read_rank(ref)).first is None
+
+
+def test_a_saved_variable_is_judged_without_talk_of_inputs(dumps: Path) -> None:
+    (file,) = (dumps / "debug_save_stat" / "step0").glob("*/debug.json")
+    first = overflow(read_rank(discover(file).ranks[0])).first
+    assert first is not None
+    assert first.part == "origin"
+    assert "input" not in first.evidence

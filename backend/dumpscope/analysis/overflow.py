@@ -167,8 +167,10 @@ class _Walk:
             return "contains", f"a call inside this module is where {went} starts", ""
         if not inputs and arguments:
             return "intended", f"an argument is {_said(arguments)}, so {went} in the output was asked for", ""
-        if self.dump.nodes.kind[node] in (NodeKind.GRADIENT, NodeKind.DEBUG) and self.first_cause is not None:
-            return "propagated", f"holds {went} after {self.first_cause}", ""
+        if self.dump.nodes.kind[node] in (NodeKind.GRADIENT, NodeKind.DEBUG):  # values without a call, so without inputs
+            if self.first_cause is not None:
+                return "propagated", f"holds {went} after {self.first_cause}", ""
+            return "origin", f"holds {went}, and nothing dumped before it does", "look at what computed this value"
         if not inputs:
             return "origin", f"every recorded input is finite, the output holds {went}", _origin_advice(outputs)
         if self.first_cause is not None:
