@@ -11,6 +11,7 @@ DUMP_JSON: Final = "dump.json"
 STACK_JSON: Final = "stack.json"
 CONSTRUCT_JSON: Final = "construct.json"
 DEBUG_JSON: Final = "debug.json"
+RUN_JSON: Final = "run.json"
 TENSOR_FOLDER: Final = "dump_tensor_data"
 TENSOR_SUFFIX: Final = ".pt"
 NAME_LIMIT: Final = 255  # bytes of one file name on every common file system

@@ -1,0 +1,80 @@
+"""Tensors that are more than numbers in memory: what to record of them, and the plain tensor inside where there is one."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import torch
+
+from dumpscope_format.schema import TENSOR_TYPE
+
+FAKE_TYPE: Final = "torch._subclasses.fake_tensor.FakeTensor"
+DTENSOR_TYPE: Final = "torch.distributed.tensor.DTensor"
+ASYNC_TYPE: Final = "torch.distributed._functional_collectives.AsyncCollectiveTensor"
+
+Unwrapped = tuple[str, torch.Tensor, dict[str, Any], str | None]
+"""(type, tensor, extra keys, why it has no statistics)."""
+
+
+def unwrap(tensor: torch.Tensor) -> Unwrapped:
+    """Look into an object of a tensor subclass. A DTensor is its local shard, a pending collective its result."""
+    kind = type(tensor)
+    if _is(tensor, "torch._subclasses.fake_tensor", "FakeTensor"):
+        return FAKE_TYPE, tensor, {}, "no data (fake)"
+    if _is(tensor, "torch.distributed.tensor", "DTensor"):
+        mesh, placements = tensor.device_mesh, tensor.placements  # type: ignore[attr-defined]
+        extra = {
+            "requires_grad": tensor.requires_grad,
+            "device_mesh": mesh.mesh.tolist(),
+            "placements": [_placement(placement) for placement in placements],
+        }
+        local = tensor._local_tensor  # type: ignore[attr-defined]
+        if type(local) not in (torch.Tensor, torch.nn.Parameter):
+            _, local, _, absent = unwrap(local)
+            return DTENSOR_TYPE, local, extra, absent
+        return DTENSOR_TYPE, local, extra, None
+    if _is(tensor, "torch.distributed._functional_collectives", "AsyncCollectiveTensor"):
+        return ASYNC_TYPE, tensor.trigger_wait(), {"requires_grad": tensor.requires_grad}, None  # type: ignore[attr-defined]
+    if tensor.is_nested:
+        return TENSOR_TYPE, tensor, {}, None
+    if hasattr(tensor, "__tensor_flatten__") or kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        return TENSOR_TYPE, tensor, {}, f"wrapper {kind.__name__}"
+    return TENSOR_TYPE, tensor, {}, None
+
+
+def transformed(tensor: torch.Tensor) -> str | None:
+    """Type name of a tensor that `torch.func` wraps (vmap, grad), None for others."""
+    functorch = torch._C._functorch
+    if functorch.maybe_get_level(tensor) == -1:
+        return None
+    return "torch.func.BatchedTensor" if functorch.is_batchedtensor(tensor) else "torch.func.GradTrackingTensor"
+
+
+def components(tensor: torch.Tensor) -> torch.Tensor:
+    """All numbers of a nested tensor, in one dimension less."""
+    values: torch.Tensor = tensor.values()
+    return values
+
+
+def shape_of(tensor: torch.Tensor) -> list[int] | None:
+    """Sizes as whole numbers; None for a nested tensor, whose rows differ."""
+    if tensor.is_nested:
+        return None
+    return [int(size) for size in tensor.shape]
+
+
+def _is(tensor: torch.Tensor, module: str, name: str) -> bool:
+    """Whether a tensor is of a class, without importing its module (an object of it cannot exist before)."""
+    loaded = sys.modules.get(module)
+    kind = getattr(loaded, name, None)
+    return isinstance(kind, type) and isinstance(tensor, kind)
+
+
+def _placement(placement: Any) -> dict[str, Any]:
+    name = type(placement).__name__.removeprefix("_")
+    if hasattr(placement, "dim"):
+        return {"Shard": {"dim": placement.dim}}
+    if hasattr(placement, "reduce_op"):
+        return {"Partial": {"reduce_op": str(placement.reduce_op)}}
+    return {name: {}}

@@ -1,0 +1,319 @@
+"""Values into records: any argument or result of a call becomes JSON-ready data in msprobe's form.
+
+    tensor        {type, dtype, shape, Max, Min, Mean, Norm, requires_grad[, data_name][, md5]} and our extra keys
+    plain value   {type, value}; None and what has no form: null; a dtype or device out of its place: {}
+    container     list, tuple: list; dict, namedtuple, dataclass: object
+
+Extra keys, which msprobe ignores: `counts` {zeros, nan, inf, -inf} of elements, none where all are zero; `stride` where it is not
+row-major; `absent`, why statistics or a file are missing.
+
+Nothing here touches autograd, random state or the tensors themselves, and nothing raises for odd values: what cannot be
+recorded says so in its record.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, Literal
+
+import numpy as np
+import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.utils._python_dispatch import _disable_current_modes
+
+from dumpscope_capture import hashing, kinds
+from dumpscope_capture.groups import distributed_record, is_operation, operation_record
+from dumpscope_capture.snapshots import Snapshot, take
+from dumpscope_capture.statistics import Chunk, Statistics, measure, measure_now, reason_absent
+from dumpscope_format.layout import file_name
+from dumpscope_format.schema import ARRAY_TYPE, STATISTIC_KEYS, TENSOR_TYPE
+
+Record = Any
+"""A dict, list or None that `json.dumps` takes as it is, once the statistics in it have been resolved."""
+
+DEPTH_LIMIT: Final = 100
+DEVICE_WORDS: Final = frozenset(("device",))
+DTYPE_WORDS: Final = frozenset(("dtype", "output_dtype"))
+HOST_LIMIT: Final = 256 << 20
+"""Bytes of device tensors that may wait on the host for their hash."""
+
+_PLAIN: Final = (bool, int, float, str)
+_FORMAT_WORDS: Final = ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format")
+_FORMATS: Final = {getattr(torch, word): word for word in _FORMAT_WORDS}
+_EMPTY: Final[dict[str, Any]] = dict.fromkeys(STATISTIC_KEYS)
+_EMPTY_XOR: Final[dict[str, Any]] = {"md5": None}
+_ORDINARY: Final = (torch.Tensor, torch.nn.Parameter)
+
+
+def _none(item: str) -> bool:
+    """No tensor gets a file."""
+    return False
+
+
+class Recorder:
+    """Turns values into records. Safe for threads.
+
+    task: "statistics", "tensor" or "structure" (whose records are all None)
+    summary: "statistics", "md5" (statistics and CRC-32) or "xor" (XOR without statistics)
+    precision: "high" accumulates float32 in float64
+    wants_tensor: whether the tensor of an item name gets a file
+    deferred: hold back the statistics of CPU tensors as those of other devices
+    """
+
+    def __init__(
+        self,
+        *,
+        task: Literal["statistics", "tensor", "structure"] | str,
+        summary: Literal["statistics", "md5", "xor"] | str = "statistics",
+        precision: Literal["low", "high"] | str = "low",
+        wants_tensor: Callable[[str], bool] = _none,
+        deferred: bool = False,
+    ) -> None:
+        self.task = task
+        self.summary = summary
+        self.high = precision == "high"
+        self.wants_tensor = wants_tensor
+        self.deferred = deferred
+        self.chunk = Chunk()
+        self._lock = threading.Lock()
+        self._snapshots: list[Snapshot] = []
+        self._hashes: list[tuple[dict[str, Any], Snapshot]] = []
+        self._held = 0
+
+    def record(self, value: Any, item: str, *, keyword: str | None = None) -> Record:
+        """Record of a value. item: its full item name, `Functional.linear.0.forward.input.0`; keyword: of a keyword argument."""
+        if self.task == "structure":
+            return None
+        with _aside():
+            return self._walk(value, item, keyword, 0, ())
+
+    # -- what still waits ----------------------------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> bool:
+        """Whether some record handed out is not complete yet."""
+        return bool(len(self.chunk) or self._hashes)
+
+    @property
+    def writes_files(self) -> bool:
+        """Whether any tensor may get a file."""
+        return self.task == "tensor" or self.wants_tensor is not _none
+
+    @property
+    def full(self) -> bool:
+        return self._held > HOST_LIMIT
+
+    def resolve(self) -> None:
+        """Complete all records handed out so far."""
+        with _aside():
+            self.chunk.resolve()
+        with self._lock:
+            hashes, self._hashes, self._held = self._hashes, [], 0
+        for record, snapshot in hashes:
+            tensor = snapshot.wait()
+            record["md5"] = self._hash(tensor)
+
+    def take_snapshots(self) -> list[Snapshot]:
+        """Snapshots to be written to files, once each."""
+        if not self._snapshots:
+            return []
+        with self._lock:
+            snapshots, self._snapshots = self._snapshots, []
+        return snapshots
+
+    # -- walking -------------------------------------------------------------------------------------------------------
+
+    def _walk(self, value: Any, item: str, keyword: str | None, depth: int, above: tuple[int, ...]) -> Record:
+        if value is None:
+            return None
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value, item)
+        kind = type(value)
+        if kind in _PLAIN:
+            return {"type": kind.__name__, "value": value}
+        if isinstance(value, (tuple, list, dict, Mapping)) or _is_dataclass(value):
+            return self._container(value, item, depth, above)
+        return self._other(value, item, keyword)
+
+    def _container(self, value: Any, item: str, depth: int, above: tuple[int, ...]) -> Record:
+        if isinstance(value, torch.Size):
+            return {"type": "torch.Size", "value": [int(size) for size in value]}
+        if depth >= DEPTH_LIMIT:
+            return {"type": type(value).__name__, "value": f"nested deeper than {DEPTH_LIMIT}"}
+        if id(value) in above:
+            return {"type": type(value).__name__, "value": "holds itself"}
+        above = (*above, id(value))
+        depth += 1
+        members = _members(value)
+        if members is not None:
+            return {str(key): self._walk(part, f"{item}.{key}", str(key), depth, above) for key, part in members}
+        return [self._walk(part, f"{item}.{place}", None, depth, above) for place, part in enumerate(value)]
+
+    def _other(self, value: Any, item: str, keyword: str | None) -> Record:
+        """A value that is neither tensor, container nor plain."""
+        if isinstance(value, _PLAIN):  # a subclass: IntEnum, np.float64, np.str_
+            if isinstance(value, np.generic):
+                return {"type": type(value).__name__, "value": value.item()}
+            plain = next(kind for kind in _PLAIN if isinstance(value, kind))
+            return {"type": type(value).__name__, "value": plain(value)}
+        if value is Ellipsis:
+            return {"type": "ellipsis", "value": "..."}
+        if isinstance(value, slice):
+            return {"type": "slice", "value": [_bound(value.start), _bound(value.stop), _bound(value.step)]}
+        if isinstance(value, torch.dtype):
+            return {"type": "torch.dtype", "value": str(value)} if keyword in DTYPE_WORDS else {}
+        if isinstance(value, torch.device):
+            return {"type": "torch.device", "value": str(value)} if keyword in DEVICE_WORDS else {}
+        if isinstance(value, torch.memory_format):
+            return {"type": "torch.memory_format", "format": _FORMATS.get(value, str(value).removeprefix("torch."))}
+        if isinstance(value, np.ndarray):
+            return self._array(value, item)
+        if isinstance(value, np.generic):
+            number = value.item()
+            return {"type": type(value).__name__, "value": number} if isinstance(number, _PLAIN) else None
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            return {"type": type(value).__name__, "value": str(value)}
+        if is_operation(value):
+            return operation_record(value, self._walk(value.tensor, f"{item}.tensor", None, 0, ()))
+        return distributed_record(value)
+
+    # -- tensors -------------------------------------------------------------------------------------------------------
+
+    def _tensor(self, tensor: torch.Tensor, item: str) -> dict[str, Any]:
+        name, absent = TENSOR_TYPE, None
+        extra: dict[str, Any] = {}
+        grad = tensor.requires_grad
+        if type(tensor) not in _ORDINARY:
+            name, tensor, extra, absent = kinds.unwrap(tensor)
+        record: dict[str, Any] = {"type": name, "dtype": str(tensor.dtype), "shape": kinds.shape_of(tensor)}
+        if absent is None and (transformed := kinds.transformed(tensor)) is not None:
+            record["type"], absent = transformed, "inside a function transform"
+        if absent is None and tensor.is_nested:
+            tensor = kinds.components(tensor)
+        if absent is None:
+            absent = reason_absent(tensor)
+        record.update(_EMPTY_XOR if self.summary == "xor" else _EMPTY)
+        record["requires_grad"] = grad
+        if extra:
+            record.update(extra)
+        if absent is not None:
+            if self.summary != "statistics":
+                empty = "00000000" if self.summary == "md5" else 0
+                record["md5"] = empty if absent == "empty" else None
+            record["absent"] = absent
+            return record
+        try:
+            self._content(tensor.detach(), record, item)
+        except Exception as error:  # whatever an exotic tensor does, training goes on
+            record["absent"] = f"{type(error).__name__}: {str(error)[:120]}"
+        return record
+
+    def _content(self, tensor: torch.Tensor, record: dict[str, Any], item: str) -> None:
+        """Statistics, hash and file of a plain detached tensor with data."""
+        if self.summary != "xor":
+            measure(tensor, high=self.high, fill=_Filler(record), chunk=self.chunk, deferred=self.deferred)
+        snapshot: Snapshot | None = None
+        if self.wants_tensor(item):
+            record["data_name"] = file_name(item)
+            snapshot = take(tensor, record["data_name"], requires_grad=bool(record["requires_grad"]))
+            with self._lock:
+                self._snapshots.append(snapshot)
+        if self.summary != "statistics":
+            self._add_hash(tensor, record, snapshot)
+        if not tensor.is_contiguous():
+            record["stride"] = list(tensor.stride())
+
+    def _add_hash(self, tensor: torch.Tensor, record: dict[str, Any], snapshot: Snapshot | None) -> None:
+        if tensor.device.type == "cpu" and not self.deferred:
+            record["md5"] = self._hash(tensor)
+            return
+        record["md5"] = None
+        snapshot = snapshot or take(tensor, "", requires_grad=False)
+        with self._lock:
+            self._hashes.append((record, snapshot))
+            self._held += snapshot.nbytes
+
+    def _hash(self, tensor: torch.Tensor) -> str | float | int | bool:
+        data = hashing.raw(tensor)
+        return hashing.xor(tensor, data) if self.summary == "xor" else hashing.crc(data)
+
+    def _array(self, array: np.ndarray[Any, Any], item: str) -> dict[str, Any]:
+        record: dict[str, Any] = {"type": ARRAY_TYPE, "dtype": str(array.dtype), "shape": list(array.shape)}
+        record.update(dict.fromkeys(STATISTIC_KEYS))
+        try:
+            tensor = torch.from_numpy(np.ascontiguousarray(array).reshape(array.shape).copy())
+        except TypeError:
+            record["absent"] = "not numbers"
+            return record
+        if not tensor.numel():
+            record["absent"] = "empty"
+            return record
+        statistics = measure_now(tensor, high=self.high)
+        _Filler(record)(statistics)
+        if tensor.dtype is torch.bool:
+            true = tensor.numel() - statistics.zeros
+            record["Mean"], record["Norm"] = true / tensor.numel(), math.sqrt(true)
+        if self.wants_tensor(item):
+            record["data_name"] = file_name(item)
+            with self._lock:
+                self._snapshots.append(take(tensor, record["data_name"], requires_grad=False))
+        return record
+
+
+class _Filler:
+    """Puts statistics into a tensor's record when they are known."""
+
+    __slots__ = ("record",)
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        self.record = record
+
+    def __call__(self, found: Statistics) -> None:
+        record = self.record
+        record["Max"], record["Min"], record["Mean"], record["Norm"] = found.max, found.min, found.mean, found.norm
+        if found.zeros or found.nan or found.pos_inf or found.neg_inf:
+            counts = {"zeros": found.zeros, "nan": found.nan, "inf": found.pos_inf, "-inf": found.neg_inf}
+            record["counts"] = {word: count for word, count in counts.items() if count}
+
+
+@contextmanager
+def _aside() -> Iterator[None]:
+    """Work beside the program: no function mode, dispatch mode, function transform or subclass sees it."""
+    with torch._C.DisableTorchFunction():
+        if torch._C._functorch.peek_interpreter_stack() is None and not torch._C._len_torch_dispatch_stack():
+            yield
+            return
+        with temporarily_clear_interpreter_stack(), _disable_current_modes():
+            yield
+
+
+def _is_dataclass(value: Any) -> bool:
+    return hasattr(type(value), "__dataclass_fields__")
+
+
+def _members(value: Any) -> Iterable[tuple[Any, Any]] | None:
+    """(key, value) of a container with names, None for a list or plain tuple."""
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if isinstance(value, tuple):
+        fields = getattr(value, "_fields", None)
+        return zip(fields, value, strict=False) if type(fields) is tuple else None
+    if _is_dataclass(value):
+        return [(field, getattr(value, field, None)) for field in type(value).__dataclass_fields__]
+    return None
+
+
+def _bound(value: Any) -> Any:
+    """A bound of a slice as a whole number or None; text where reading it would wait for a device."""
+    if value is None or type(value) is int:
+        return value
+    if isinstance(value, torch.Tensor) and value.device.type != "cpu":
+        return "tensor"
+    try:
+        return operator.index(value)
+    except (TypeError, ValueError, RuntimeError):
+        return str(value)
