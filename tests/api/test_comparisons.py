@@ -115,6 +115,9 @@ def test_the_list_can_be_centred_filtered_and_bounded(served: Client, fault: str
     assert ORIGIN in [row["name"] for row in origins["items"]]
     bounded = get(served, f"/api/comparisons/{fault}/nodes?from=10&to=12")
     assert [row["order"] for row in bounded["items"]] == [10, 11, 12]
+    last = get(served, f"/api/comparisons/{fault}/nodes?end=true&limit=2")
+    assert [row["order"] for row in last["items"]] == [last["total"] - 2, last["total"] - 1]
+    assert last["next"] is None
 
 
 def test_the_strip_points_at_the_origin(served: Client, fault: str) -> None:

@@ -19,9 +19,9 @@ from dumpscope.index.database import Database
 from dumpscope.index.dumps import StoredRank, find_rank, list_dumps
 from dumpscope.index.item_pairs import get_item_pair, list_item_pairs
 from dumpscope.index.node_details import node_context
-from dumpscope.index.node_pairs import NodeFilter, around, list_node_pairs
+from dumpscope.index.node_pairs import NodeFilter, Sort, around, list_node_pairs
 from dumpscope.index.nodes import get_node, list_nodes
-from dumpscope.index.page import Page, Seek
+from dumpscope.index.page import END, Page, Seek
 from dumpscope.index.strip import strip
 from dumpscope.index.trees import comparison_reveal, comparison_tree, dump_reveal, dump_tree, label
 from index.databases import KINDS, open_empty
@@ -126,6 +126,24 @@ def test_a_page_around_a_node_walks_both_ways_to_the_ends(stored: tuple[Database
         page = list_node_pairs(database, place, filters=NodeFilter(), seek=Seek(key=page.keys[-1]), limit=33)
         orders += [row.order for row in page.rows]
     assert orders == list(range(230))
+
+
+@pytest.mark.parametrize("filters", [NodeFilter(), NodeFilter(verdicts=("no",))], ids=str)
+@pytest.mark.parametrize("sort", ["order", "-out_score", "name"])
+def test_the_last_page_ends_the_list_and_leads_back(
+    stored: tuple[Database, StoredUnit, Unit], filters: NodeFilter, sort: Sort
+) -> None:
+    database, place, _ = stored
+    whole = list_node_pairs(database, place, filters=filters, sort=sort, limit=500)
+    last = list_node_pairs(database, place, filters=filters, sort=sort, seek=END, limit=7)
+    assert [row.pair for row in last.rows] == [row.pair for row in whole.rows[-7:]]
+    assert last.before
+    assert not last.more
+    assert last.total == whole.total
+    earlier = list_node_pairs(
+        database, place, filters=filters, sort=sort, seek=Seek(key=last.keys[0], back=True), limit=5
+    )
+    assert [row.pair for row in earlier.rows] == [row.pair for row in whole.rows[-12:-7]]
 
 
 def test_a_page_around_a_hidden_node_surrounds_its_place(stored: tuple[Database, StoredUnit, Unit]) -> None:

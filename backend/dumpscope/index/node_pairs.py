@@ -14,7 +14,7 @@ from dumpscope.index.codec import number, score
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import contains
-from dumpscope.index.page import Page, Seek
+from dumpscope.index.page import END, Page, Seek
 from dumpscope.index.texts import texts_by_id
 from dumpscope.index.trees import direction_word, find_pair, kind_word
 
@@ -164,7 +164,7 @@ def _fetch(
         columns.insert(0, (_PAIR.severity, False))
     elif sort == "name":
         columns.insert(0, (_PAIR.name, True))
-    if seek is not None:
+    if seek is not None and seek != END:
         seek.check(*KEYS[sort])
         statement = statement.where(_beyond(columns, seek))
     ordering = [column.asc() if rising != back else column.desc() for column, rising in columns]
@@ -173,7 +173,7 @@ def _fetch(
     rows = rows[:limit]
     if back:
         rows.reverse()
-    return rows, more, seek is not None
+    return rows, more, seek is not None and seek != END
 
 
 def _beyond(columns: list[tuple[Any, bool]], seek: Seek) -> ColumnElement[bool]:

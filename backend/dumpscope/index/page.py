@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from dumpscope.errors import UsageError
 
@@ -12,7 +12,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seek:
-    """Where a page begins: behind `key` (one value per sort column), or before it when `back`."""
+    """Where a page begins: behind `key` (one value per sort column), or before it when `back`; END is the list's end."""
 
     key: tuple[Any, ...]
     back: bool = False
@@ -25,6 +25,9 @@ class Seek:
         )
         if not fits:
             raise UsageError("the cursor belongs to another list or sort order", hint="start again without cursor")
+
+
+END: Final = Seek(key=(), back=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

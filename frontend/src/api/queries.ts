@@ -184,6 +184,12 @@ export function fetchNodes(
   return take(api().GET("/api/comparisons/{comparison_id}/nodes", { params: { path: of(id), query } }));
 }
 
+/** The first or last row of the list. */
+export function fetchEdge(id: string, unit: Unit, list: NodeListQuery, edge: "first" | "last"): Promise<Page<NodeRow>> {
+  const query = { ...listParams(unit, list), end: edge === "last", limit: 1 };
+  return take(api().GET("/api/comparisons/{comparison_id}/nodes", { params: { path: of(id), query } }));
+}
+
 export function useNode(id: string, unit: Unit | null, name: string | null) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "node", unit, name],

@@ -317,7 +317,7 @@ export interface paths {
         };
         /**
          * Nodes
-         * @description Node pairs in execution order or by error; `around` centres the page on a node.
+         * @description Node pairs in execution order or by error; `around` centres the page on a node, `end` asks for the last ones.
          */
         get: operations["nodes_api_comparisons__comparison_id__nodes_get"];
         put?: never;
@@ -2057,6 +2057,8 @@ export interface operations {
                 to?: number | null;
                 sort?: "order" | "-out_score" | "name";
                 around?: string | null;
+                /** @description The last page. */
+                end?: boolean;
                 /** @description `next` (or `prev`) of the page before. */
                 cursor?: string | null;
                 /** @description Rows of the page; it may end earlier to stay under 200 kB. */

@@ -31,6 +31,7 @@ from dumpscope.index.comparisons import find_unit, stored_units
 from dumpscope.index.item_pairs import get_item_pair, items_of_node, list_item_pairs
 from dumpscope.index.node_details import node_context
 from dumpscope.index.node_pairs import NodeFilter, around, list_node_pairs, one_node_pair
+from dumpscope.index.page import END
 from dumpscope.index.strip import strip
 from dumpscope.index.trees import comparison_reveal, comparison_tree
 
@@ -91,16 +92,19 @@ def nodes(
     last: Annotated[Order, Query(alias="to", description="Highest order.")] = None,
     sort: Literal["order", "-out_score", "name"] = "order",
     around_name: Annotated[str | None, Query(alias="around", max_length=4000)] = None,
+    end: Annotated[bool, Query(description="The last page.")] = False,
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """Node pairs in execution order or by error; `around` centres the page on a node."""
+    """Node pairs in execution order or by error; `around` centres the page on a node, `end` asks for the last ones."""
     unit = find_unit(state.database, comparison_id, step, rank)
     filters = NodeFilter(verdicts=words(verdict), classes=words(classes), api=api, q=q, first=first, last=last)
     if around_name is not None and cursor is None:
         page = around(state.database, unit, around_name, filters=filters, sort=sort, limit=limit)
     else:
         seek, total = decode_cursor(cursor)
+        if end and cursor is None:
+            seek = END
         page = list_node_pairs(state.database, unit, filters=filters, sort=sort, seek=seek, total=total, limit=limit)
     return page_reply(page, wire.node_row, walkable=True)
 
