@@ -170,7 +170,7 @@ class _Counter:
 
 
 def pair_histogram_figure(data: PairHistogram) -> Figure:
-    """Plotly figure: both sides above, their difference below."""
+    """Plotly figure: both sides at the left, their difference at the right."""
     kind = "log" if data.log else "linear"
     what = "magnitude" if data.magnitudes else "value"
     return {
@@ -180,10 +180,10 @@ def pair_histogram_figure(data: PairHistogram) -> Figure:
             _steps("target - golden", data.difference, DIFFERENCE, "x2", "y2"),
         ],
         "layout": layout(
-            xaxis=axis(what, anchor="y"),
-            yaxis=axis("elements", domain=[0.58, 1], type=kind),
-            xaxis2=axis("difference", anchor="y2"),
-            yaxis2=axis("elements", domain=[0, 0.4], type=kind, anchor="x2"),
+            xaxis=axis(what, domain=[0, 0.56], anchor="y"),
+            yaxis=axis("elements", type=kind),
+            xaxis2=axis("target - golden", domain=[0.66, 1], anchor="y2", nticks=5),
+            yaxis2=axis("", type=kind, anchor="x2"),
         ),
     }
 
