@@ -5,6 +5,7 @@ import {
   exactReal,
   formatBytes,
   formatCount,
+  formatError,
   formatReal,
   formatRuns,
   formatSeconds,
@@ -94,4 +95,22 @@ test("a list of steps is read as it is written", () => {
   expect(parseNumbers("4-2")).toBeNull();
   expect(parseNumbers("0-99999999")).toBeNull();
   expect(parseNumbers("x")).toBeNull();
+});
+
+describe("an error in the list", () => {
+  test.each([
+    [0.0032, 32.1, "0.32%"],
+    [0, 0, "0"],
+    [null, null, "—"],
+    [null, 0.0014, "0.0014×"],
+    [null, 165.2, "165×"],
+    [null, 3e7, "3e7×"],
+    [0, "inf", "∞"],
+    [null, "inf", "∞"],
+    ["nan", "inf", "NaN"],
+    [0.5, "inf", "50%"],
+    [null, "nan", "NaN"],
+  ])("%s at %s floors reads %s", (error, score, text) => {
+    expect(formatError(error, score)).toBe(text);
+  });
 });

@@ -47,6 +47,16 @@ describe("the tree", () => {
   });
 });
 
+test("the backward pass is marked where it begins, not on everything below", () => {
+  const back = { direction: "backward" };
+  const branches = new Map([
+    [TOP, branch([entry(0, "a", null), entry(1, "a", null, { ...back, children: 1 }), entry(3, "lone", null, back)])],
+    [1, branch([entry(2, "a.x", 1, back)])],
+  ]);
+  const marked = flattenTree(branches, new Set([1])).filter((line) => line.type === "entry" && line.turns);
+  expect(marked.map((line) => line.key)).toEqual(["entry:1", "entry:3"]);
+});
+
 describe("equal layers", () => {
   const layers = Array.from({ length: 10 }, (_, number) =>
     entry(number, `layers.${number}`, null, { children: 4, counts: { ...CLEAN } }),

@@ -46,6 +46,15 @@ export function formatShare(value: Real): string {
   return `${trimZeros(percent.toPrecision(2).includes("e") ? percent.toFixed(0) : percent.toPrecision(2))}%`;
 }
 
+/** A node's error in the list: its share, or the score in floors where no share exists, or what cannot be excused. */
+export function formatError(error: Real, score: Real): string {
+  if (score === "inf" && !error) return "∞";
+  if (error !== null && error !== undefined) return formatShare(error);
+  if (typeof score !== "number") return formatReal(score);
+  if (score >= 1e5) return `${trimExponent(score.toExponential(1))}×`;
+  return `${score >= 10 ? Math.round(score) : formatReal(score, 2)}×`;
+}
+
 /** Place of a score on a bar, 0..1: 0 and the floor (1.0) and 10^6 are spread by magnitude. */
 export function barLength(score: Real): number {
   const number = toNumber(score);

@@ -43,6 +43,8 @@ export interface EntryLine extends Line {
   expanded: boolean;
   position: number;
   setSize: number;
+  /** The pass turns here: a backward entry below a parent that is not backward itself. */
+  turns: boolean;
 }
 
 /** Equal, clean, consecutive siblings in one line: `layers.0 … layers.25 (26×)`. */
@@ -50,6 +52,7 @@ export interface FoldLine extends Line {
   type: "fold";
   entries: Entry[];
   id: string;
+  turns: boolean;
 }
 
 export interface MoreLine extends Line {
@@ -69,30 +72,32 @@ export function flattenTree(
   keep: ReadonlySet<number> = new Set(),
 ): TreeLine[] {
   const lines: TreeLine[] = [];
-  const visit = (parent: number, depth: number): void => {
+  const visit = (parent: number, depth: number, within: string): void => {
     const branch = branches.get(parent);
     if (!branch) {
       lines.push({ type: "more", key: `more:${parent}`, depth, parent, loading: true });
       return;
     }
+    const turns = (entry: Entry) => entry.direction === "backward" && within !== "backward";
     for (const group of groupEqual(branch.items, expanded, keep)) {
       const first = group[0] as Entry;
       const id = `${parent}:${first.entry}`;
       if (group.length >= FOLD_FROM && !unfolded.has(id)) {
-        lines.push({ type: "fold", key: `fold:${id}`, depth, entries: group, id });
+        lines.push({ type: "fold", key: `fold:${id}`, depth, entries: group, id, turns: turns(first) });
         continue;
       }
       for (const entry of group) {
         const open = entry.children > 0 && expanded.has(entry.entry);
         const position = branch.items.indexOf(entry) + 1;
         const setSize = branch.next === null ? branch.items.length : -1;
-        lines.push({ type: "entry", key: `entry:${entry.entry}`, depth, entry, expanded: open, position, setSize });
-        if (open) visit(entry.entry, depth + 1);
+        const key = `entry:${entry.entry}`;
+        lines.push({ type: "entry", key, depth, entry, expanded: open, position, setSize, turns: turns(entry) });
+        if (open) visit(entry.entry, depth + 1, entry.direction);
       }
     }
     if (branch.next !== null) lines.push({ type: "more", key: `more:${parent}`, depth, parent, loading: false });
   };
-  visit(TOP, 0);
+  visit(TOP, 0, "");
   return lines;
 }
 

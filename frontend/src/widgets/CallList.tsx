@@ -2,7 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import type { NodeRow } from "../api/types";
-import { barLength, exactReal, formatReal, formatShare, isFiniteReal, type Real } from "../base/numbers";
+import { barLength, exactReal, formatError, isFiniteReal, type Real } from "../base/numbers";
 import { asClass } from "../base/verdicts";
 import classes from "./CallList.module.css";
 import { ClassMark, MatchChip, VerdictMark } from "./Mark";
@@ -18,10 +18,11 @@ interface CallListProps {
   selected: string | null;
   onSelect: (row: NodeRow, replace: boolean) => void;
   onMove: (delta: 1 | -1) => void;
+  onEdge: (edge: "first" | "last") => void;
 }
 
 /** Calls in order, input and output error side by side: that pair is the argument for an origin. */
-export function CallList({ calls, selected, onSelect, onMove }: CallListProps) {
+export function CallList({ calls, selected, onSelect, onMove, onEdge }: CallListProps) {
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const idBase = useId();
@@ -58,6 +59,8 @@ export function CallList({ calls, selected, onSelect, onMove }: CallListProps) {
   const press = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown") onMove(1);
     else if (event.key === "ArrowUp") onMove(-1);
+    else if (event.key === "Home") onEdge("first");
+    else if (event.key === "End") onEdge("last");
     else return;
     event.preventDefault();
   };
@@ -88,7 +91,6 @@ export function CallList({ calls, selected, onSelect, onMove }: CallListProps) {
         <Head title={t("list.inputHint")}>{t("list.input")}</Head>
         <Head title={t("list.outputHint")}>{t("list.output")}</Head>
         <Head title={t("evidence.reached")}>{t("list.reached")}</Head>
-        <Head>{t("list.match")}</Head>
       </div>
       <div ref={box} className={classes.box} role="none">
         {calls.problem && <Failure problem={calls.problem} onRetry={calls.retry} />}
@@ -155,7 +157,12 @@ function Row({ id, row, top, selected, onSelect }: RowProps) {
         <ClassMark cls={cls} />
       </Cell>
       <Cell className={classes.name}>
-        <MiddleName name={row.name} tail={24} title={title(row)} />
+        <MiddleName name={row.name} title={title(row)} />
+        {row.match === "none" ? (
+          <span className={classes.only}>{onlyGolden ? t("list.onlyGolden") : t("list.onlyTarget")}</span>
+        ) : (
+          row.match !== "exact" && <MatchChip match={row.match} />
+        )}
       </Cell>
       <Cell>
         <ErrorBar score={row.in_score} error={row.in_error} cls={cls} label={t("list.inputHint")} />
@@ -165,13 +172,6 @@ function Row({ id, row, top, selected, onSelect }: RowProps) {
       </Cell>
       <Cell>
         <VerdictMark verdict={row.verdict} />
-      </Cell>
-      <Cell>
-        {row.match === "none" ? (
-          <span className={classes.only}>{onlyGolden ? t("list.onlyGolden") : t("list.onlyTarget")}</span>
-        ) : (
-          <MatchChip match={row.match} />
-        )}
       </Cell>
     </div>
   );
@@ -193,8 +193,9 @@ function title(row: NodeRow): string {
 
 function ErrorBar({ score, error, cls, label }: { score: Real; error: Real; cls: string; label: string }) {
   const { t } = useTranslation();
-  const above = !isFiniteReal(score) || Number(score) > 1;
-  const text = error === null && score !== null ? `${formatReal(score, 2)}×` : formatShare(error);
+  const above = score !== null && (!isFiniteReal(score) || Number(score) > 1);
+  // A module around an origin, or a harmless output behind a differing input, still shows what is above the floor.
+  const colour = ["exact", "benign", "unknown", "contains"].includes(cls) ? "propagated" : cls;
   return (
     <span
       className={classes.bar}
@@ -202,10 +203,10 @@ function ErrorBar({ score, error, cls, label }: { score: Real; error: Real; cls:
     >
       <span
         className={classes.fill}
-        data-cls={above ? cls : "benign"}
+        data-cls={above ? colour : "benign"}
         style={{ width: `${(score === null ? 0 : barLength(score)) * 100}%` }}
       />
-      <span className={classes.value}>{text}</span>
+      <span className={classes.value}>{formatError(error, score)}</span>
     </span>
   );
 }

@@ -32,10 +32,6 @@ export function Figure({ reply, label, onPick }: FigureProps) {
   );
 }
 
-function layoutOf(figure: object): object {
-  return (figure as { layout?: object }).layout ?? {};
-}
-
 /** A figure none of whose traces holds a point says nothing that its text does not. */
 function hasPoints(figure: NonNullable<FigureReply["figure"]>): boolean {
   const traces = (figure as { data?: Record<string, unknown>[] }).data ?? [];
@@ -88,14 +84,7 @@ function Plot({ figure, label, onPick }: PlotProps) {
   return (
     <>
       {/* biome-ignore lint/a11y/useSemanticElements: a figure that may hold the plot's own buttons, not a group of fields */}
-      <div
-        ref={box}
-        className={classes.plot}
-        data-tall={"yaxis2" in layoutOf(figure) || undefined}
-        hidden={problem !== null}
-        role="group"
-        aria-label={label}
-      />
+      <div ref={box} className={classes.plot} hidden={problem !== null} role="group" aria-label={label} />
       {problem !== null && <Failure title={t("evidence.plotFailed")} problem={problem} />}
     </>
   );
@@ -127,13 +116,15 @@ function themed(layout: Record<string, unknown>): Record<string, unknown> {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { ...(layout.font as object), color: ink, size: 11 },
-    margin: { ...(layout.margin as object), t: 24, b: 34, r: 8 },
-    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", ...(layout.legend as object) },
+    margin: { ...(layout.margin as object), t: 20, b: 30, l: 44, r: 8 },
+    legend: { ...(layout.legend as object), orientation: "h", x: 0, y: 1, yref: "container", yanchor: "top" },
     hoverlabel: { font: { size: 11 } },
   };
   for (const [key, value] of Object.entries(layout)) {
     if (!/^[xy]axis\d*$/.test(key)) continue;
-    result[key] = { ...(value as object), gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
+    const axis = value as { title?: object };
+    const title = { ...axis.title, font: { size: 11 }, standoff: 4 };
+    result[key] = { ...axis, title, gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
   }
   return result;
 }

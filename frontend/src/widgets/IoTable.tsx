@@ -85,6 +85,29 @@ function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
   const typesDiffer = target !== null && golden !== null && types[0] !== types[1];
   const hashes = target?.md5 && golden?.md5 ? target.md5 === golden.md5 : null;
   const full = pair.target ?? pair.golden ?? leaf?.name ?? name;
+  if (pair.verdict === "yes" && target && golden && !typesDiffer && sameSides(target, golden)) {
+    return (
+      <tbody className={classes.pair} data-verdict={pair.verdict} data-name={full}>
+        <tr>
+          <th scope="row" className={classes.item}>
+            <button
+              type="button"
+              className={`plain ${classes.oneLine}`}
+              aria-expanded={open}
+              aria-label={t("evidence.expand", { name: full })}
+              onClick={onToggle}
+              title={full}
+            >
+              <span className={classes.turn}>{open ? "▾" : "▸"}</span> {name}{" "}
+              <span className={classes.inlineType}>{types[0]}</span>
+            </button>
+          </th>
+          <SideCells side="=" title={t("evidence.sidesAgree")} leaf={target} other={golden} differs={differs} />
+        </tr>
+        {open && <DetailRow comparison={comparison} pair={pair} />}
+      </tbody>
+    );
+  }
   return (
     <tbody className={classes.pair} data-verdict={pair.verdict} data-name={full}>
       <tr>
@@ -116,14 +139,28 @@ function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
       <tr>
         <SideCells side={t("comparison.golden")} leaf={golden} other={target} differs={differs} />
       </tr>
-      {open && (
-        <tr>
-          <td colSpan={6} className={classes.detail}>
-            <Metrics comparison={comparison} pair={pair} />
-          </td>
-        </tr>
-      )}
+      {open && <DetailRow comparison={comparison} pair={pair} />}
     </tbody>
+  );
+}
+
+/** One row says all: nothing that is shown of the two sides differs. */
+function sameSides(target: Leaf, golden: Leaf): boolean {
+  return (
+    differing(target, golden).size === 0 &&
+    hasStatistics(target) === hasStatistics(golden) &&
+    target.md5 === golden.md5 &&
+    target.value === golden.value
+  );
+}
+
+function DetailRow({ comparison, pair }: { comparison: string; pair: Pair }) {
+  return (
+    <tr>
+      <td colSpan={6} className={classes.detail}>
+        <Metrics comparison={comparison} pair={pair} />
+      </td>
+    </tr>
   );
 }
 
@@ -134,14 +171,15 @@ function leafLabel(pair: Pair, role: string): string {
 
 interface SideCellsProps {
   side: string;
+  title?: string;
   leaf: Leaf | null;
   other: Leaf | null;
   differs: Set<string>;
 }
 
-function SideCells({ side, leaf, other, differs }: SideCellsProps) {
+function SideCells({ side, title, leaf, other, differs }: SideCellsProps) {
   const label = (
-    <td className={classes.side} title={side}>
+    <td className={classes.side} title={title ?? side}>
       {side}
     </td>
   );

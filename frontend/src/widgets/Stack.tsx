@@ -8,6 +8,8 @@ import classes from "./Stack.module.css";
 const BRIEF = 3;
 
 interface StackProps {
+  /** Stands before the first label, where the stack needs no line of its own for a title. */
+  heading?: string;
   label: string;
   frames: readonly string[];
   /** Stack of the other side; frames it does not have are marked. */
@@ -18,7 +20,7 @@ interface StackProps {
 }
 
 /** One side's call stack: first user frame on top, framework frames folded. */
-export function Stack({ label, frames, other, brief = false, missing }: StackProps) {
+export function Stack({ heading, label, frames, other, brief = false, missing }: StackProps) {
   const { t } = useTranslation();
   const [open, setOpen] = useState(false);
   const stack = foldStack(frames);
@@ -28,9 +30,11 @@ export function Stack({ label, frames, other, brief = false, missing }: StackPro
   const same = brief && rival.user.length > 0 && stack.user.length > 0 && !first.some((frame) => changed.has(frame));
   const shown = open ? stack.all : same ? [] : first;
   const hidden = stack.all.length - shown.length;
+  const title = heading && <h3 className={classes.title}>{heading}</h3>;
   if (frames.length === 0) {
     return (
       <div className={classes.head} data-testid={`stack-${label}`}>
+        {title}
         <span className={classes.side}>{label}</span>
         <span className="dim">{missing}</span>
       </div>
@@ -39,6 +43,7 @@ export function Stack({ label, frames, other, brief = false, missing }: StackPro
   return (
     <div className={classes.stack} data-testid={`stack-${label}`}>
       <div className={classes.head}>
+        {title}
         <span className={classes.side}>{label}</span>
         {same && !open && (
           <span className="dim">{t(changed.size === 0 ? "evidence.stackSame" : "evidence.stackSameHere")}</span>

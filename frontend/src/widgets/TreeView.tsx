@@ -2,7 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { formatCount } from "../base/numbers";
-import type { Counts, Entry, TreeLine } from "../base/tree";
+import type { Counts, Entry, EntryLine, TreeLine } from "../base/tree";
 import { Icon } from "./Icon";
 import { ClassMark } from "./Mark";
 import { MiddleName } from "./MiddleName";
@@ -198,13 +198,13 @@ function Line({ id, line, top, active, selected, verdicts, onAct, onToggle }: Li
         <span className={classes.toggle}>{line.type === "fold" && <Icon name="chevron" size={12} />}</span>
       )}
       {line.type === "more" && <span className="dim">{line.loading ? t("app.loading") : t("tree.more")}</span>}
-      {line.type === "fold" && <FoldLabel entries={line.entries} />}
-      {entry && <EntryLabel entry={entry} verdicts={verdicts} />}
+      {line.type === "fold" && <FoldLabel entries={line.entries} turns={line.turns} />}
+      {line.type === "entry" && <EntryLabel line={line} verdicts={verdicts} />}
     </div>
   );
 }
 
-function FoldLabel({ entries }: { entries: readonly Entry[] }) {
+function FoldLabel({ entries, turns }: { entries: readonly Entry[]; turns: boolean }) {
   const { t } = useTranslation();
   const first = entries[0]?.label ?? "";
   const last = entries.at(-1)?.label ?? "";
@@ -212,12 +212,15 @@ function FoldLabel({ entries }: { entries: readonly Entry[] }) {
   return (
     <span className={`${classes.label} mono dim`} title={t("tree.unfold", { count: entries.length })}>
       {text}
+      {turns && <span className={classes.turn}>{t("comparison.backward")}</span>}
     </span>
   );
 }
 
-function EntryLabel({ entry, verdicts }: { entry: Entry; verdicts: boolean }) {
-  const module = entry.kind === "module" || entry.kind === "virtual";
+function EntryLabel({ line, verdicts }: { line: EntryLine; verdicts: boolean }) {
+  const { t } = useTranslation();
+  const { entry } = line;
+  const module = entry.kind === "module" || (entry.kind === "virtual" && entry.children > 0);
   return (
     <>
       <span
@@ -225,7 +228,8 @@ function EntryLabel({ entry, verdicts }: { entry: Entry; verdicts: boolean }) {
         data-module={module || undefined}
         data-virtual={entry.kind === "virtual" || undefined}
       >
-        <MiddleName name={entry.label || entry.name} tail={18} title={entry.name} />
+        <MiddleName name={entry.label || entry.name} tail={module ? 18 : undefined} title={entry.name} />
+        {line.turns && <span className={classes.turn}>{t("comparison.backward")}</span>}
       </span>
       {verdicts && <Badges entry={entry} counts={entry.counts ?? null} />}
     </>

@@ -1,3 +1,4 @@
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "../../api/client";
 import type { Comparison, NodeDetail } from "../../api/types";
@@ -17,39 +18,52 @@ import type { Triage } from "./useTriage";
 export function EvidencePanel({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
   const { t } = useTranslation();
   const { node, nodeProblem, selected } = triage;
+  const [large, setLarge] = useState(false);
   if (!selected) return <Empty>{t("evidence.none")}</Empty>;
   return (
     <div className={classes.panel} data-testid="evidence">
-      <div className={classes.name}>
-        {node && <ClassMark cls={node.cls} />}
-        <h2 data-testid="selected-name">
-          <MiddleName name={selected} tail={30} />
-        </h2>
-        <CopyButton text={selected} label={t("evidence.copyName")} />
+      <div className={classes.scroll}>
+        <div className={classes.name}>
+          {node && <ClassMark cls={node.cls} />}
+          <h2 data-testid="selected-name">
+            <MiddleName name={selected} tail={30} />
+          </h2>
+          <CopyButton text={selected} label={t("evidence.copyName")} />
+        </div>
+        {nodeProblem && !node ? (
+          <Missing problem={nodeProblem} />
+        ) : node ? (
+          <Why node={node} triage={triage} />
+        ) : (
+          <Loading />
+        )}
+        {node && <Stacks node={node} />}
+        {node && (
+          <section id="section-io" className={classes.section} tabIndex={-1} aria-label={t("evidence.io")}>
+            <h3 className={classes.title}>
+              {t("evidence.io")} <span className="dim">{node.item_count}</span>
+            </h3>
+            {node.item_count > 0 ? (
+              <IoTable comparison={comparison.id} items={node.items} />
+            ) : (
+              <p className={`${classes.nothing} dim`}>{t("evidence.noItems")}</p>
+            )}
+            {node.item_count > node.items.length && (
+              <p className="dim">{t("evidence.truncated", { shown: node.items.length, total: node.item_count })}</p>
+            )}
+          </section>
+        )}
       </div>
-      {nodeProblem && !node ? (
-        <Missing problem={nodeProblem} />
-      ) : node ? (
-        <Why node={node} triage={triage} />
-      ) : (
-        <Loading />
-      )}
       {node && (
-        <section id="section-io" className={classes.section} tabIndex={-1} aria-label={t("evidence.io")}>
-          <h3 className={classes.title}>
-            {t("evidence.io")} <span className="dim">{node.item_count}</span>
-          </h3>
-          <IoTable comparison={comparison.id} items={node.items} />
-          {node.item_count > node.items.length && (
-            <p className="dim">{t("evidence.truncated", { shown: node.items.length, total: node.item_count })}</p>
-          )}
-        </section>
-      )}
-      {node && <Stacks node={node} />}
-      {node && (
-        <section id="section-plots" className={classes.section} tabIndex={-1} aria-label={t("evidence.plots")}>
+        <section
+          id="section-plots"
+          className={classes.dock}
+          data-large={large || undefined}
+          tabIndex={-1}
+          aria-label={t("evidence.plots")}
+        >
           <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${triage.address.tab}`}>
-            <PlotPanel comparison={comparison} triage={triage} />
+            <PlotPanel comparison={comparison} triage={triage} large={large} onLarge={setLarge} />
           </Boundary>
         </section>
       )}
@@ -67,6 +81,10 @@ function Missing({ problem }: { problem: Error }) {
 function Why({ node, triage }: { node: NodeDetail; triage: Triage }) {
   const { t } = useTranslation();
   const api = node.api || apiOf(node.name);
+  const { unit } = triage;
+  const origin = triage.origins.find(
+    (one) => one.node === node.name && one.step === unit?.step && one.rank === unit?.rank,
+  );
   return (
     <header className={classes.why}>
       <div className={classes.facts}>
@@ -78,10 +96,12 @@ function Why({ node, triage }: { node: NodeDetail; triage: Triage }) {
         {node.golden_name && node.golden_name !== node.name && (
           <span className="mono dim">{t("evidence.partner", { name: node.golden_name })}</span>
         )}
-        <span className="dim">{t("evidence.rule", { rule: node.rule })}</span>
+        {node.rule && <span className="dim">{t("evidence.rule", { rule: node.rule })}</span>}
       </div>
       <p className={classes.reason} data-testid="why">
-        {node.reason}
+        {node.match === "none"
+          ? (origin?.evidence ?? t(onlyGolden(node) ? "evidence.onlyGolden" : "evidence.onlyTarget"))
+          : node.reason}
       </p>
       <nav className={classes.links} aria-label={t("evidence.parents")}>
         {node.path.map((name) => (
@@ -121,6 +141,11 @@ function Why({ node, triage }: { node: NodeDetail; triage: Triage }) {
   );
 }
 
+/** A call without partner that the golden run makes. */
+function onlyGolden(node: NodeDetail): boolean {
+  return node.match === "none" && node.golden_name !== null;
+}
+
 function ClassLabel({ cls }: { cls: string }) {
   const { t, i18n } = useTranslation();
   return <strong>{i18n.exists(`classes.${cls}`) ? t(`classes.${cls as "origin"}`) : cls}</strong>;
@@ -136,14 +161,12 @@ function Stacks({ node }: { node: NodeDetail }) {
   const { t } = useTranslation();
   return (
     <section id="section-stack" className={classes.section} tabIndex={-1} aria-label={t("evidence.stack")}>
-      <h3 className={classes.title}>{t("evidence.stack")}</h3>
       <Stack
+        heading={t("evidence.stack")}
         label={t("comparison.target")}
         frames={node.target_stack}
         other={node.golden_stack}
-        missing={
-          node.match === "none" && node.golden_name !== null ? t("evidence.stackNoPartner") : t("evidence.stackNone")
-        }
+        missing={onlyGolden(node) ? t("evidence.stackNoPartner") : t("evidence.stackNone")}
       />
       <Stack
         label={t("comparison.golden")}

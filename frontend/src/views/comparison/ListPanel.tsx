@@ -50,6 +50,7 @@ export function ListPanel({ triage }: { triage: Triage }) {
           selected={selected}
           onSelect={(row, replace) => triage.select(row.name, replace)}
           onMove={triage.move}
+          onEdge={(edge) => void triage.moveEdge(edge)}
         />
       )}
     </>

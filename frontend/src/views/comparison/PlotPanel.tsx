@@ -1,4 +1,4 @@
-import { Checkbox, Select, Tabs } from "@mantine/core";
+import { ActionIcon, Checkbox, Select, Tabs, Tooltip } from "@mantine/core";
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useFigure } from "../../api/queries";
@@ -6,6 +6,7 @@ import type { Comparison, NodeDetail, Pair } from "../../api/types";
 import { PLOTS, type PlotTab } from "../../base/address";
 import { toNumber } from "../../base/numbers";
 import { Figure } from "../../widgets/Figure";
+import { Icon } from "../../widgets/Icon";
 import { Failure, Loading } from "../../widgets/States";
 import classes from "./EvidencePanel.module.css";
 import type { Triage } from "./useTriage";
@@ -17,13 +18,20 @@ const FIGURES: Record<PlotTab, string> = {
   error: "error-histogram",
 };
 
+interface PlotPanelProps {
+  comparison: Comparison;
+  triage: Triage;
+  large: boolean;
+  onLarge: (large: boolean) => void;
+}
+
 /** Four figures of the selected call; the last two are about one of its tensors. */
-export function PlotPanel({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
+export function PlotPanel({ comparison, triage, large, onLarge }: PlotPanelProps) {
   const { t } = useTranslation();
   const { address, update, selected, unit, node } = triage;
   const { log } = address;
-  // Histograms need tensors; without them the errors over the run say most.
-  const tab = address.tab ?? (comparison.mode === "tensor" ? "hist" : "order");
+  // Histograms need tensors of both sides; without them the errors over the run say most.
+  const tab = address.tab ?? (comparison.mode === "tensor" && node?.match !== "none" ? "hist" : "order");
   const tensors = useMemo(() => tensorPairs(node), [node]);
   const [chosen, setChosen] = useState<number | null>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another node has other tensors
@@ -77,6 +85,17 @@ export function PlotPanel({ comparison, triage }: { comparison: Comparison; tria
           checked={log}
           onChange={(event) => update({ log: event.currentTarget.checked }, true)}
         />
+        <Tooltip label={t(large ? "evidence.plotSmaller" : "evidence.plotLarger")}>
+          <ActionIcon
+            size="sm"
+            aria-label={t("evidence.plotLarger")}
+            aria-pressed={large}
+            onClick={() => onLarge(!large)}
+            data-testid="plot-large"
+          >
+            <Icon name="chevron" size={12} turn={large ? 90 : -90} />
+          </ActionIcon>
+        </Tooltip>
       </div>
       {figure.error && <Failure problem={figure.error} onRetry={() => void figure.refetch()} />}
       {!figure.data && !figure.error && <Loading />}

@@ -1,7 +1,7 @@
 /** The one selection model of the triage screen: every panel reads it, every key and click goes through it. */
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { fetchNodes, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
+import { fetchEdge, fetchNodes, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
 import type { NodeDetail, NodeRow, Origin, Summary } from "../../api/types";
 import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, type PlotTab } from "../../base/address";
 import { copyText } from "../../base/clipboard";
@@ -29,6 +29,7 @@ export interface Triage {
   showOrigin: (origin: Origin) => void;
   moveOrigin: (delta: 1 | -1) => void;
   move: (delta: 1 | -1) => void;
+  moveEdge: (edge: "first" | "last") => Promise<void>;
   moveBad: (delta: 1 | -1) => Promise<void>;
   pickOrder: (order: number) => Promise<void>;
   setStep: (step: number) => void;
@@ -107,6 +108,12 @@ export function useTriage(id: string): Triage {
     if (next) select(next.name, true);
     else if (delta > 0) calls.fetchNext();
     else calls.fetchPrevious();
+  };
+
+  const moveEdge = async (edge: "first" | "last") => {
+    if (!unit) return;
+    const row = (await fetchEdge(id, unit, list, edge)).items[0];
+    if (row) select(row.name, true);
   };
 
   const moveBad = async (delta: 1 | -1) => {
@@ -196,6 +203,7 @@ export function useTriage(id: string): Triage {
     showOrigin,
     moveOrigin,
     move,
+    moveEdge,
     moveBad,
     pickOrder,
     setStep,

@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useJob } from "../../api/jobs";
-import { useDump } from "../../api/queries";
+import { useDump, useDumpNodes } from "../../api/queries";
 import type { Dump } from "../../api/types";
 import { formatMoment } from "../../base/moments";
 import { formatBytes, formatCount } from "../../base/numbers";
@@ -64,7 +64,9 @@ function Ready({ dump }: { dump: Dump }) {
   const step = address.step ?? dump.steps[0] ?? 0;
   const rank = address.rank ?? dump.ranks[0] ?? 0;
   const unit = useMemo(() => ({ step, rank }), [step, rank]);
-  const selected = address.node;
+  // A dump opens with its first call in full.
+  const first = useDumpNodes(dump.id, unit, "").data?.pages[0]?.items[0]?.name ?? null;
+  const selected = address.node ?? first;
   const tree = useTree("dumps", dump.id, unit, selected, "");
   const [text, setText] = useState(address.query);
   const query = useDebounced(text.trim(), 250);
@@ -113,8 +115,8 @@ function Ready({ dump }: { dump: Dump }) {
             <div className={classes.head}>
               <TextInput
                 type="search"
-                aria-label={t("tree.search")}
-                placeholder={`${t("tree.search")}  /`}
+                aria-label={t("dump.search")}
+                placeholder={`${t("dump.search")}  /`}
                 leftSection={<Icon name="search" size={12} />}
                 rightSection={text && <CloseButton size="xs" aria-label={t("app.clear")} onClick={() => setText("")} />}
                 value={text}

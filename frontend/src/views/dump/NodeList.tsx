@@ -37,14 +37,15 @@ export function NodeList({ id, unit, query, selected, onSelect }: NodeListProps)
   }, [last, rows.length]);
 
   const press = (event: KeyboardEvent) => {
-    const delta = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    if (delta === 0) return;
-    event.preventDefault();
     const at = rows.findIndex((row) => row.name === selected);
-    const next = rows[at + delta];
+    const goals: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 };
+    const goal = goals[event.key];
+    if (goal === undefined) return;
+    event.preventDefault();
+    const next = rows[goal];
     if (!next) return;
     onSelect(next.name, true);
-    virtual.scrollToIndex(at + delta, { align: "auto" });
+    virtual.scrollToIndex(goal, { align: "auto" });
   };
 
   if (nodes.error) return <Failure problem={nodes.error} onRetry={() => void nodes.refetch()} />;
@@ -76,9 +77,9 @@ export function NodeList({ id, unit, query, selected, onSelect }: NodeListProps)
               onClick={() => onSelect(row.name)}
               data-name={row.name}
             >
-              <span className={classes.order}>{row.order}</span>
+              <span className={classes.order}>{row.ordinal}</span>
               <span>
-                <MiddleName name={row.name} tail={24} />
+                <MiddleName name={row.name} />
               </span>
               <span className="dim">{row.kind}</span>
             </div>

@@ -63,15 +63,17 @@ function Row({ row }: { row: Comparison }) {
   const { t, i18n } = useTranslation();
   const path = `comparisons/${encodeURIComponent(row.id)}`;
   const sides = t("home.sides", { target: row.target_name, golden: row.golden_name });
+  // The server's own name for it, in the reader's language.
+  const name = row.name === `${row.target_name} against ${row.golden_name}` ? sides : row.name || sides;
   return (
     <tr data-id={row.id}>
       <td>
         <div className={classes.name}>
-          <Link to={path} title={row.name || sides}>
-            <bdi>{row.name || sides}</bdi>
+          <Link to={path} title={name}>
+            <bdi>{name}</bdi>
           </Link>
         </div>
-        {row.name && row.name !== sides && (
+        {name !== sides && (
           <div className={classes.sub} title={sides}>
             <bdi>{sides}</bdi>
           </div>
@@ -82,7 +84,7 @@ function Row({ row }: { row: Comparison }) {
         {row.origin ? (
           <span style={{ display: "inline-flex", gap: 6, maxWidth: "100%" }}>
             <ClassMark cls="origin" />
-            <MiddleName name={row.origin.node} tail={24} />
+            <MiddleName name={row.origin.node} />
           </span>
         ) : (
           row.status === "done" && <span className="dim">{t("home.noOrigin")}</span>
@@ -95,7 +97,7 @@ function Row({ row }: { row: Comparison }) {
         {formatMoment(row.created, i18n.language)}
       </td>
       <td className="num">
-        <RowActions noun="comparisons" id={row.id} name={row.name || sides} />
+        <RowActions noun="comparisons" id={row.id} name={name} />
       </td>
     </tr>
   );
