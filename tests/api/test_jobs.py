@@ -21,7 +21,8 @@ from dumpscope.api import schemas
 from dumpscope.api.app import create_app
 from dumpscope.domain.job import Job
 from dumpscope.errors import CancelledError
-from dumpscope.jobs.runner import Cancelled, Progress
+from dumpscope.index.dumps import create_dump
+from dumpscope.jobs.runner import Cancelled, Progress, Runner
 from dumpscope.pipeline import work
 
 
@@ -210,3 +211,32 @@ def test_worker_processes_give_the_same_answer_as_threads(make_settings: Make, d
         comparison = compare(client, dumps / "dist2_tensor_fault", dumps / "dist2_tensor_golden")
         row = client.get(f"/api/comparisons/{comparison}").json()
         assert row["origin"] == {"node": "Tensor.__add__.0.forward", "kind": "structure", "step": 0, "rank": 1}
+
+
+def test_a_job_that_ends_before_it_is_noted_still_settles_its_subject(
+    client: Client, dumps: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit = Runner.submit
+
+    def submit_and_wait(runner: Runner, kind: str, subject: str, payload: dict[str, Any] | None = None) -> Job:
+        job = submit(runner, kind, subject, payload)
+        while client.get(f"/api/jobs/{job.id}").json()["status"] in ("queued", "running"):
+            time.sleep(0.01)
+        return job
+
+    monkeypatch.setattr(Runner, "submit", submit_and_wait)
+    lost = register(client, dumps / "README.md")
+    assert settled(client, f"/api/dumps/{lost}", 5)["status"] == "failed"
+    comparison = compare(client, dumps / "stat_fault", dumps / "stat_golden")
+    assert client.patch(f"/api/comparisons/{comparison}", json={"policy": "ptdbg"}).status_code == 200
+    row = settled(client, f"/api/comparisons/{comparison}", 5)
+    assert (row["status"], row["policy"]) == ("done", "ptdbg")
+
+
+def test_a_comparison_does_not_wait_for_a_dump_that_is_still_uploaded(client: Client, dumps: Path) -> None:
+    golden = register(client, dumps / "stat_golden")
+    shared = client.app.state.shared  # type: ignore[attr-defined]
+    uploading = create_dump(shared.database, name="upload", path="", owned=True)
+    reply = client.post("/api/comparisons", json={"target": uploading, "golden": golden})
+    assert (reply.status_code, reply.json()["error"]) == (409, "conflict")
+    assert "uploaded" in reply.json()["detail"]

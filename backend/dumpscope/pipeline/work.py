@@ -70,11 +70,12 @@ def settle(database: Database, job: Job) -> None:
         return
     error = job.error or CancelledError("cancelled", hint="start it again when you want").body()
     try:
+        # a job may end before whoever queued it has noted it, so no job noted yet is as good as this one
         if job.kind == "ingest":
-            if get_dump(database, job.subject).job == job.id:
+            if get_dump(database, job.subject).job in (None, job.id):
                 change_dump(database, job.subject, status="failed", error=error)
         elif job.kind == "compare":
-            if get_comparison(database, job.subject).job == job.id:
+            if get_comparison(database, job.subject).job in (None, job.id):
                 clear_comparison(database, job.subject)
                 change_comparison(database, job.subject, status=job.status, error=job.error)
         else:

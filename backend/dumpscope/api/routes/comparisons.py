@@ -38,6 +38,8 @@ def start(body: schemas.NewComparison, state: Shared) -> Response:
     for dump in (target, golden):
         if dump.status == "failed":
             raise ConflictError(f"the dump {dump.name} could not be read", hint="register it again")
+        if dump.status == "pending" and dump.job is None:  # waiting for it could take every job's slot, its own too
+            raise ConflictError(f"the dump {dump.name} is still being uploaded", hint="try again when it is complete")
     name = body.name or f"{target.name} against {golden.name}"
     comparison = create_comparison(state.database, name=name, target=target.id, golden=golden.id, options=options)
     job = state.runner.submit("compare", comparison)
@@ -78,8 +80,9 @@ def change(comparison_id: Id, body: schemas.ComparisonChange, state: Shared) -> 
     if body.name is not None:
         change_comparison(state.database, comparison_id, name=body.name)
     if body.policy is not None:
+        change_comparison(state.database, comparison_id, status="running")  # first, since the job may be over at once
         job = state.runner.submit("rejudge", comparison_id, {"policy": body.policy})
-        change_comparison(state.database, comparison_id, job=job.id, status="running")
+        change_comparison(state.database, comparison_id, job=job.id)
     return reply(wire.comparison(get_comparison(state.database, comparison_id)))
 
 
