@@ -136,3 +136,15 @@ def test_parameters_that_make_no_sense_are_refused(served: Client, fault: str, q
     reply = served.get(f"/api/comparisons/{fault}/tree?{query}")
     assert reply.status_code in (400, 422), reply.text
     assert set(reply.json()) == {"error", "detail", "hint", "status"}
+
+
+def test_a_missing_field_is_named(client: Client) -> None:
+    reply = client.post("/api/dumps", json={})
+    assert reply.status_code == 422
+    assert reply.json()["detail"] == "path: Field required"
+
+
+def test_an_unknown_rank_is_named_as_it_was_asked_for(client: Client, dumps: Path) -> None:
+    dump = register(client, dumps / "stat_golden")
+    settled(client, f"/api/dumps/{dump}")
+    assert client.get(f"/api/dumps/{dump}/nodes?rank=7").json()["detail"] == "the dump has no rank 7"

@@ -75,6 +75,6 @@ def _unexpected(error: Exception) -> Response:
 def _sentence(error: RequestValidationError) -> str:
     parts = []
     for one in error.errors()[:5]:
-        place = ".".join(str(step) for step in one["loc"] if step not in ("body", "query", "path"))
+        place = ".".join(str(step) for step in one["loc"][1:])  # the first step is body, query or path
         parts.append(f"{place}: {one['msg']}" if place else str(one["msg"]))
     return "; ".join(parts) or "the request is not valid"

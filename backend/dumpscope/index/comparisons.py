@@ -19,7 +19,7 @@ from dumpscope.errors import NotFoundError, Problem, UsageError
 from dumpscope.index import tables
 from dumpscope.index.codec import storable, to_json
 from dumpscope.index.database import Database
-from dumpscope.index.dumps import capped, like, plain
+from dumpscope.index.dumps import capped, like, plain, unit_word
 from dumpscope.index.removal import delete_units, units_of
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -187,7 +187,7 @@ def find_unit(database: Database, comparison_id: str, step: int | None, rank: in
         get_comparison(database, comparison_id)
         raise NotFoundError("the comparison has no result yet", hint="wait for its job")
     known = ", ".join(f"step {unit.step} rank {unit.rank}" for unit in units[:20])
-    raise NotFoundError(f"the comparison has no step {step} rank {rank}", hint=f"it has {known}")
+    raise NotFoundError(f"the comparison has no {unit_word(step, rank)}", hint=f"it has {known}")
 
 
 def store_answer(database: Database, comparison_id: str, answer: Answer) -> None:

@@ -170,9 +170,15 @@ def find_rank(database: Database, dump_id: str, step: int | None, rank: int | No
         if step in (None, stored.step) and rank in (None, stored.rank):
             return stored
     raise NotFoundError(
-        f"the dump has no step {step} rank {rank}" if there else "the dump has no ranks (yet)",
+        f"the dump has no {unit_word(step, rank)}" if there else "the dump has no ranks (yet)",
         hint=_known(there) if there else "wait for its ingest job",
     )
+
+
+def unit_word(step: int | None, rank: int | None) -> str:
+    """A step and rank as they were asked for."""
+    words = [f"{word} {number}" for word, number in (("step", step), ("rank", rank)) if number is not None]
+    return " ".join(words) or "rank"
 
 
 def _known(there: Sequence[StoredRank]) -> str:

@@ -15,6 +15,7 @@ from dumpscope.export.tables import csv_lines, write_xlsx
 from dumpscope.export.unit_rows import rows_from_unit, table_from_unit
 from dumpscope.index.comparisons import StoredUnit, get_comparison, stored_units
 from dumpscope.index.database import Database
+from dumpscope.index.dumps import unit_word
 from dumpscope.index.units import load_unit
 from dumpscope.pipeline.report import report
 
@@ -40,7 +41,7 @@ def export_units(
         if step in (None, unit.step) and rank in (None, unit.rank)
     ]
     if not units:
-        raise NotFoundError(f"the comparison has no step {step} rank {rank}")
+        raise NotFoundError(f"the comparison has no {unit_word(step, rank)}")
     return row.answer, units
 
 
