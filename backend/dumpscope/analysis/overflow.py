@@ -167,7 +167,7 @@ class _Walk:
             return "contains", f"a call inside this module is where {went} starts", ""
         if not inputs and arguments:
             return "intended", f"an argument is {_said(arguments)}, so {went} in the output was asked for", ""
-        if self.dump.nodes.kind[node] in (NodeKind.GRADIENT, NodeKind.DEBUG):  # values without a call, so without inputs
+        if self.dump.nodes.kind[node] in (NodeKind.GRADIENT, NodeKind.DEBUG):  # no call, so no inputs
             if self.first_cause is not None:
                 return "propagated", f"holds {went} after {self.first_cause}", ""
             return "origin", f"holds {went}, and nothing dumped before it does", "look at what computed this value"
