@@ -15,7 +15,6 @@ named again replaces the older one. Replay stops at the first frame that is not 
 from __future__ import annotations
 
 import json
-import math
 import os
 import struct
 from collections.abc import Iterator
@@ -25,7 +24,8 @@ from json.encoder import encode_basestring_ascii
 from typing import Any, BinaryIO, Final
 from zlib import crc32
 
-from dumpscope_format.schema import HEADER_KEYS, INDENT
+from dumpscope_format.rendering import render, write_object
+from dumpscope_format.schema import HEADER_KEYS
 
 JOURNAL: Final = "dump.journal"
 MAGIC: Final = b"DSJRNL1\n"
@@ -86,10 +86,12 @@ class Contents:
 
     def write_stack(self, out: BinaryIO) -> None:
         """Write stack.json in its grouped form: `{"0": [[nodes], [frames]]}`."""
-        _write_object(out, ((str(place), [names, list(frames)]) for place, (frames, names) in enumerate(self.stacks.items())))
+        write_object(
+            out, ((str(place), [names, list(frames)]) for place, (frames, names) in enumerate(self.stacks.items()))
+        )
 
     def write_construct(self, out: BinaryIO) -> None:
-        _write_object(out, iter(self.parents.items()))
+        write_object(out, iter(self.parents.items()))
 
 
 class Writer:
@@ -173,6 +175,7 @@ def replay(path: str | os.PathLike[str]) -> Contents:
 
 
 def replay_stream(stream: BinaryIO) -> Contents:
+    """`replay` of an open file. A frame that is whole but senseless ends it as a torn one does."""
     contents = Contents()
     size = os.fstat(stream.fileno()).st_size
     if stream.read(len(MAGIC)) != MAGIC:
@@ -181,20 +184,10 @@ def replay_stream(stream: BinaryIO) -> Contents:
     stacks: dict[int, tuple[str, ...]] = {}
     of: dict[str, int] = {}
     for kind, payload, end in _frames(stream, size):
-        if kind == b"N":
-            name, _ = scanstring(payload.decode("ascii"), 1)
-            contents.places[name] = (end - len(payload), len(payload))
-        elif kind == b"L":
-            name, parent = json.loads(payload)
-            contents.parents[name] = parent
-        elif kind == b"T":
-            number, name = json.loads(payload)
-            of[name] = number
-        elif kind == b"S":
-            number, frames = json.loads(payload)
-            stacks[number] = tuple(frames)
-        elif kind == b"H":
-            contents.header = json.loads(payload)
+        try:
+            _take(contents, kind, payload, end, stacks, of)
+        except (ValueError, TypeError, RecursionError):
+            break
         contents.flushed = kind == b"F"
         contents.end = end
     for name, number in of.items():
@@ -202,6 +195,51 @@ def replay_stream(stream: BinaryIO) -> Contents:
             contents.stacks.setdefault(stacks[number], []).append(name)
     contents.damaged = size - contents.end
     return contents
+
+
+def _take(
+    contents: Contents, kind: bytes, payload: bytes, end: int, stacks: dict[int, tuple[str, ...]], of: dict[str, int]
+) -> None:
+    """Take one frame in. Raises ValueError or TypeError where its payload is not of its kind."""
+    if kind == b"N":
+        if payload[:1] != b'"':
+            raise ValueError("a node starts with its name")
+        name, _ = scanstring(payload.decode("ascii"), 1)
+        contents.places[name] = (end - len(payload), len(payload))
+    elif kind == b"L":
+        name, parent = json.loads(payload)
+        contents.parents[_text(name)] = parent
+    elif kind == b"T":
+        number, name = json.loads(payload)
+        of[_text(name)] = int(number)
+    elif kind == b"S":
+        number, frames = json.loads(payload)
+        stacks[int(number)] = tuple(_text(line) for line in frames)
+    elif kind == b"H":
+        header = json.loads(payload)
+        if not isinstance(header, dict):
+            raise TypeError("a head is an object")
+        contents.header = header
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not a text")
+    return value
+
+
+def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The first head of a journal, {} where it has none or cannot be read."""
+    contents = Contents()
+    try:
+        with open(path, "rb") as stream:
+            if stream.read(len(MAGIC)) == MAGIC:
+                for kind, payload, end in _frames(stream, os.fstat(stream.fileno()).st_size):
+                    _take(contents, kind, payload, end, {}, {})
+                    break
+    except (OSError, ValueError, TypeError, RecursionError):
+        return {}
+    return contents.header
 
 
 def is_flushed(path: str | os.PathLike[str]) -> bool:
@@ -212,78 +250,6 @@ def is_flushed(path: str | os.PathLike[str]) -> bool:
             return stream.read() == _FLUSHED
     except OSError:
         return False
-
-
-def render(value: Any, depth: int) -> str:
-    """JSON text as `json.dumps(value, indent=1)` gives it, set in at `depth`: about twice its speed."""
-    parts: list[str] = []
-    _render(value, "\n" + " " * (INDENT * depth), parts)
-    return "".join(parts)
-
-
-def _render(value: Any, mark: str, parts: list[str]) -> None:
-    kind = type(value)
-    if kind is dict:
-        if not value:
-            parts.append("{}")
-            return
-        inner = mark + " "
-        lead = "{" + inner
-        for key, part in value.items():
-            scalar = _scalar(part)
-            text = encode_basestring_ascii(key if type(key) is str else str(key))
-            if scalar is not None:
-                parts.append(f"{lead}{text}: {scalar}")
-            else:
-                parts.append(f"{lead}{text}: ")
-                _render(part, inner, parts)
-            lead = "," + inner
-        parts.append(mark + "}")
-    elif kind is list or kind is tuple:
-        if not value:
-            parts.append("[]")
-            return
-        inner = mark + " "
-        lead = "[" + inner
-        for part in value:
-            parts.append(lead)
-            _render(part, inner, parts)
-            lead = "," + inner
-        parts.append(mark + "]")
-    else:
-        scalar = _scalar(value)
-        parts.append(json.dumps(value) if scalar is None else scalar)
-
-
-def _scalar(value: Any) -> str | None:
-    """JSON text of a plain value, None for a container or another type."""
-    kind = type(value)
-    if kind is str:
-        return encode_basestring_ascii(value)
-    if kind is float:
-        if math.isnan(value):
-            return "NaN"
-        if value in _INFINITE:
-            return _INFINITE[value]
-        return float.__repr__(value)
-    if value is None:
-        return "null"
-    if kind is bool:
-        return "true" if value else "false"
-    if kind is int:
-        return int.__repr__(value)
-    return None
-
-
-_INFINITE: Final = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
-
-
-def _write_object(out: BinaryIO, members: Iterator[tuple[str, Any]]) -> None:
-    lead = "{\n "
-    for key, value in members:
-        out.write(f"{lead}{encode_basestring_ascii(key)}: {render(value, 1)}".encode("ascii"))
-        lead = ",\n "
-    out.write(b"{}" if lead[0] == "{" else b"\n}")
 
 
 def _json(value: Any) -> bytes:

@@ -11,6 +11,7 @@ from typing import Final
 from dumpscope.domain.records import Layout, RankRef
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.segments import open_regular
+from dumpscope_format.journal import JOURNAL, is_flushed, read_header
 from dumpscope_format.layout import (
     CONSTRUCT_JSON,
     DEBUG_JSON,
@@ -60,7 +61,8 @@ def _lone_file(real: str, named: str) -> Layout:
     if name in (STACK_JSON, CONSTRUCT_JSON):
         raise UnreadableError(f"{name} alone is no dump", where=named, hint=f"name the {DUMP_JSON} beside it")
     head = _head(real)
-    if not _DATA.search(head) and (name not in (DUMP_JSON, DEBUG_JSON) or (head.strip() and b"{" not in head[:64])):
+    named_so = name in (DUMP_JSON, DEBUG_JSON) and (not head.strip() or b"{" in head[:64])
+    if name != JOURNAL and not named_so and not _DATA.search(head):
         raise UnreadableError("is not a dump file", where=named, hint=HINT)
     folder = os.path.dirname(real)
     parent = os.path.basename(os.path.dirname(folder))
@@ -73,9 +75,15 @@ def _lone_file(real: str, named: str) -> Layout:
         dump_json=real,
         stack_json=_side(folder, STACK_JSON, folder, problems),
         construct_json=_side(folder, CONSTRUCT_JSON, folder, problems),
-        debug=name == DEBUG_JSON or (name != DUMP_JSON and _DEBUG_LEVEL.search(head) is not None),
+        debug=_is_debug(real, name, head),
     )
     return Layout(root=folder, ranks=[ref], problems=problems)
+
+
+def _is_debug(path: str, name: str, head: bytes) -> bool:
+    if name == JOURNAL:
+        return read_header(path).get("level") == "debug"
+    return name == DEBUG_JSON or (name != DUMP_JSON and _DEBUG_LEVEL.search(head) is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +132,7 @@ class _Search:
         return found[0] if found else None
 
     def _is_dump(self, folder: str) -> bool:
-        if any(os.path.lexists(os.path.join(folder, name)) for name in (DUMP_JSON, DEBUG_JSON)):
+        if any(os.path.lexists(os.path.join(folder, name)) for name in (DUMP_JSON, DEBUG_JSON, JOURNAL)):
             return True
         parts = self._folders(folder)
         return bool(parts.steps or parts.ranks or parts.singles)
@@ -178,6 +186,11 @@ class _Search:
         dump = _side(folder, DUMP_JSON, self.root, self.problems, self._loc(folder))
         debug = _side(folder, DEBUG_JSON, self.root, self.problems, self._loc(folder))
         main = dump or debug
+        left = _side(folder, JOURNAL, self.root, self.problems, self._loc(folder))
+        if left is not None and (
+            main is None or not is_flushed(left)
+        ):  # the journal holds at least what the JSON holds
+            main, dump, debug = left, (None if read_header(left).get("level") == "debug" else left), None
         if main is None:
             return None
         if dump and debug:

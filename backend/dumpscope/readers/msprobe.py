@@ -12,9 +12,10 @@ import numpy as np
 from dumpscope.domain.records import Direction, Header, NodeKind, Nodes, RankDump, RankRef, Role
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.leaves import Interned, Leaves
+from dumpscope.readers.replayed import Replayed, is_journal
 from dumpscope.readers.segments import Members, open_regular
 from dumpscope.readers.tree import Links, build_tree
-from dumpscope_format.layout import TENSOR_FOLDER, inside, step_number
+from dumpscope_format.layout import CONSTRUCT_JSON, STACK_JSON, TENSOR_FOLDER, inside, step_number
 from dumpscope_format.naming import split
 from dumpscope_format.schema import MICRO_STEP_KEY
 
@@ -44,7 +45,8 @@ def read_rank(ref: RankRef, *, follow_stored_path: bool = True) -> RankDump:
     """Read everything but tensors. Damaged parts become problems of the result; what is whole is kept.
 
     follow_stored_path: use the absolute tensor folder written in the JSON when none lies beside it
-    Raises UnreadableError only where the JSON file cannot be opened.
+    A journal that a killed run left is read in place of its files.
+    Raises UnreadableError only where the JSON file (or journal) cannot be opened.
     """
     return _Reader(ref, follow_stored_path).read()
 
@@ -65,6 +67,7 @@ class _Reader:
         self.labels = Interned()
         self.leaves = Leaves(self._note_node)
         self.unknown_keys: dict[str, str] = {}
+        self.replayed = Replayed(ref.dump_json) if is_journal(ref.dump_json) else None
 
     def read(self) -> RankDump:
         head = self._read_data()
@@ -98,17 +101,28 @@ class _Reader:
     # -- dump.json ---------------------------------------------------------------------------------------------------
 
     def _read_data(self) -> dict[str, Any]:
-        with open_regular(self.ref.dump_json) as stream:
+        with self.replayed.dump() if self.replayed else open_regular(self.ref.dump_json) as stream:
             members = Members(stream, loc=self._loc(self.ref.dump_json), inside="data")
             for run in members:
                 for name, body in run:
                     self._node(name, body, members)
         self.problems += members.problems
+        if self.replayed:
+            self._note_replay(self.replayed)
         for key, name in self.unknown_keys.items():
             self._note(
                 self.ref.dump_json, "unknown_key", f"Records hold a key {key!r} that is not known (first {name!r})."
             )
         return members.header
+
+    def _note_replay(self, replayed: Replayed) -> None:
+        torn = f" {replayed.damaged} bytes behind them are not whole." if replayed.damaged else ""
+        self._note(
+            self.ref.dump_json,
+            "truncated",
+            "The run was killed (or still runs) before it closed this step; "
+            f"{replayed.nodes} complete records were read from its journal.{torn}",
+        )
 
     def _node(self, name: str, body: Any, members: Members) -> None:
         before = self.table.get(name)
@@ -192,7 +206,7 @@ class _Reader:
                 if node is not None:
                     stack[node] = code
 
-        for run in self._side_file(self.ref.stack_json, "stack.json", "call stacks are not shown"):
+        for run in self._side_file(self.ref.stack_json, STACK_JSON, "call stacks are not shown"):
             for key, value in run:
                 if type(value) is list and len(value) == 2 and type(value[0]) is list and type(value[1]) is list:
                     take(value[0], value[1])
@@ -213,7 +227,7 @@ class _Reader:
         micro: dict[str, int] = {}
         wrong: list[str] = []
         what = "the module tree is inferred from names and stacks"
-        for run in self._side_file(self.ref.construct_json, "construct.json", what):
+        for run in self._side_file(self.ref.construct_json, CONSTRUCT_JSON, what):
             for name, value in run:
                 if type(value) is list and len(value) == 2 and (value[0] is None or type(value[0]) is str):
                     parents[name] = value[0]
@@ -231,6 +245,10 @@ class _Reader:
 
     def _side_file(self, path: str | None, name: str, loss: str) -> Iterable[Iterable[tuple[str, Any]]]:
         if self.ref.debug:
+            return
+        if self.replayed:
+            with self.replayed.stack() if name == STACK_JSON else self.replayed.construct() as stream:
+                yield from Members(stream, loc=self._loc(self.ref.dump_json))
             return
         if path is None:
             refused = os.path.lexists(os.path.join(self.ref.folder, name))  # which the layout's problems tell
