@@ -1,0 +1,279 @@
+"""How a call was written, read from the caller's bytecode: operator or method, positional or keyword arguments.
+
+A function mode receives `Tensor.add` for `a + b` as for `a.add(b)`, and Python functions hand their arguments over in a form of their
+own. The instruction at which the caller stands tells what the program said. Nothing is executed and nothing is changed; where the
+code leaves a question open the answer is the likelier one.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from dataclasses import dataclass
+from types import CodeType, FrameType
+from typing import Any, Final, Literal
+
+import torch
+
+_LOADS: Final = ("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_CLASSDEREF")
+_CONSTANTS: Final = ("LOAD_CONST", "LOAD_SMALL_INT")
+_ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
+_EMPTY: Final = ("CACHE", "EXTENDED_ARG", "RESUME", "NOP", "PRECALL")
+_UNKNOWN: Final = object()
+
+OPERATORS: Final = {
+    "add": "__add__", "add_": "__iadd__", "sub": "__sub__", "sub_": "__isub__", "mul": "__mul__", "mul_": "__imul__",
+    "div": "__truediv__", "div_": "__itruediv__", "remainder": "__mod__", "remainder_": "__imod__",
+    "floor_divide": "__floordiv__", "floor_divide_": "__ifloordiv__", "matmul": "__matmul__", "neg": "__neg__",
+    "abs": "__abs__", "positive": "__pos__", "bitwise_not": "__invert__", "pow": "__pow__", "pow_": "__ipow__",
+    "bitwise_and": "__rand__", "bitwise_or": "__ror__", "bitwise_xor": "__rxor__",
+    "eq": "__eq__", "ne": "__ne__", "lt": "__lt__", "le": "__le__", "gt": "__gt__", "ge": "__ge__",
+}  # fmt: skip
+"""Method that torch reports -> the special method behind the operator that was written."""
+
+_MIRRORED: Final = {"__add__": "__radd__", "__mul__": "__rmul__"}
+
+Kind = Literal["operator", "call", "spread", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operand:
+    """One side of an operator: a constant, a name to look up (with attributes after it), or unknown."""
+
+    constant: bool = False
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """The instruction a caller stands at.
+
+    kind: "operator", "call", "spread" (`f(*args)`) or "other"; count: arguments of a call, self not counted;
+    keywords: names of the last of them
+    """
+
+    kind: Kind
+    count: int = 0
+    keywords: tuple[str, ...] = ()
+    left: Operand = Operand()
+    right: Operand = Operand()
+    attributes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+_sites: dict[tuple[CodeType, int], Site] = {}
+_codes: dict[CodeType, tuple[list[dis.Instruction], dict[int, int]]] = {}
+_OTHER: Final = Site(kind="other")
+
+
+def site(frame: FrameType | None) -> Site:
+    """Where a frame stands, from a cache."""
+    if frame is None:
+        return _OTHER
+    key = (frame.f_code, frame.f_lasti)
+    found = _sites.get(key)
+    if found is None:
+        try:
+            found = _read(*key)
+        except (IndexError, ValueError, TypeError, AttributeError):
+            found = _OTHER
+        _sites[key] = found
+    return found
+
+
+def method_name(name: str, frame: FrameType | None, args: tuple[Any, ...]) -> str:
+    """Name of a Tensor method as the program wrote it: `add` stays, `a + b` becomes `__add__`, `2 + a` `__radd__`."""
+    special = OPERATORS.get(name)
+    if special is None:
+        return name
+    here = site(frame)
+    if here.kind == "other" or frame is None:
+        return name
+    if here.kind in ("call", "spread"):
+        if name in frame.f_code.co_names:
+            return name
+        mirrored = special in _MIRRORED and len(args) > 1 and not isinstance(args[1], torch.Tensor)
+        return _MIRRORED[special] if mirrored else special
+    if special in _MIRRORED and len(args) > 1 and not isinstance(args[1], torch.Tensor) and _is_mirrored(here, frame, args):
+        return _MIRRORED[special]
+    return special
+
+
+def namespace(name: str, frame: FrameType | None) -> Any:
+    """Object on which a call's function was looked up (`F` in `F.conv2d(...)`), None where that cannot be told."""
+    if frame is None:
+        return None
+    for attribute, path in site(frame).attributes:
+        if attribute == name:
+            owner = _look_up(path, frame)
+            return None if owner is _UNKNOWN else owner
+    return None
+
+
+def split_arguments(function: types.FunctionType, frame: FrameType, *, method: bool) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """(args, kwargs) as the caller of a Python function wrote them, from the frame of its call. None where that cannot be told.
+
+    method: whether self may stand before the call's own arguments
+    """
+    code = function.__code__
+    values = frame.f_locals
+    if code.co_flags & 0x04:  # *args
+        rest = values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
+        named = values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount + 1], {}) if code.co_flags & 0x08 else {}
+        if not isinstance(rest, tuple) or not isinstance(named, dict):
+            return None
+        return tuple(values[name] for name in code.co_varnames[: code.co_argcount]) + rest, dict(named)
+    names = code.co_varnames[: code.co_argcount]
+    all_names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    here = site(frame.f_back)
+    if here.kind == "call":
+        positional = here.count - len(here.keywords)
+        for count in (positional + 1, positional) if method else (positional,):
+            if 0 <= count <= len(names) and _fits(function, values, names[:count], here.keywords, all_names):
+                return tuple(values[name] for name in names[:count]), {name: values[name] for name in here.keywords}
+    return _by_default(function, values, names, all_names[code.co_argcount :])
+
+
+def _fits(
+    function: types.FunctionType, values: dict[str, Any], given: tuple[str, ...], keywords: tuple[str, ...], names: tuple[str, ...]
+) -> bool:
+    """Whether every parameter that was not given has its default."""
+    if not set(keywords) <= set(names) or set(keywords) & set(given):
+        return False
+    defaults = _defaults(function)
+    return all(
+        name in values and name in defaults and _same(values[name], defaults[name])
+        for name in names
+        if name not in given and name not in keywords
+    )
+
+
+def _by_default(
+    function: types.FunctionType, values: dict[str, Any], names: tuple[str, ...], keyword_only: tuple[str, ...]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """Arguments up to the last that differs from its default, all positional."""
+    if any(name not in values for name in (*names, *keyword_only)):
+        return None
+    defaults = _defaults(function)
+    last = 0
+    for place, name in enumerate(names):
+        if name not in defaults or not _same(values[name], defaults[name]):
+            last = place + 1
+    named = {name: values[name] for name in keyword_only if name not in defaults or not _same(values[name], defaults[name])}
+    return tuple(values[name] for name in names[:last]), named
+
+
+def _defaults(function: types.FunctionType) -> dict[str, Any]:
+    code = function.__code__
+    plain = function.__defaults__ or ()
+    names = code.co_varnames[code.co_argcount - len(plain) : code.co_argcount]
+    return {**dict(zip(names, plain, strict=True)), **(function.__kwdefaults__ or {})}
+
+
+def _same(value: Any, default: Any) -> bool:
+    if value is default:
+        return True
+    return type(value) is type(default) and isinstance(default, (bool, int, float, str, tuple)) and bool(value == default)
+
+
+def _is_mirrored(here: Site, frame: FrameType, args: tuple[Any, ...]) -> bool:
+    """Whether the tensor of `number (op) tensor` stands on the right."""
+    if here.right.constant:
+        return False
+    if here.left.constant:
+        return True
+    for operand, answer in ((here.right, True), (here.left, False)):
+        value = _look_up(operand.names, frame)
+        if value is args[0]:
+            return answer
+        if value is not _UNKNOWN and not isinstance(value, torch.Tensor):
+            return not answer
+    return False
+
+
+def _look_up(names: tuple[str, ...], frame: FrameType) -> Any:
+    """Value of `a.b.c` without running any code of the program: plain attributes of modules and instances only."""
+    if not names:
+        return _UNKNOWN
+    for scope in (frame.f_locals, frame.f_globals, frame.f_builtins):
+        if names[0] in scope:
+            value = scope[names[0]]
+            break
+    else:
+        return _UNKNOWN
+    for name in names[1:]:
+        try:
+            own = object.__getattribute__(value, "__dict__")
+        except (AttributeError, TypeError):
+            return _UNKNOWN
+        if name not in own:
+            return _UNKNOWN
+        value = own[name]
+    return value
+
+
+# -- reading bytecode --------------------------------------------------------------------------------------------------
+
+
+def _read(code: CodeType, offset: int) -> Site:
+    if code not in _codes:
+        listed = [instruction for instruction in dis.get_instructions(code) if instruction.opname not in _EMPTY]
+        _codes[code] = listed, {instruction.offset: place for place, instruction in enumerate(listed)}
+    instructions, places = _codes[code]
+    place = places.get(offset)
+    if place is None:
+        return _OTHER
+    now = instructions[place]
+    if now.opname.startswith(("BINARY_OP", "COMPARE_OP", "UNARY_")):
+        start = _start(instructions, place)
+        left = _operand(instructions, start) if start > 0 else Operand()
+        return Site(kind="operator", left=left, right=_operand(instructions, place))
+    if now.opname == "CALL_FUNCTION_EX":
+        return Site(kind="spread", attributes=_attributes(instructions, place))
+    if now.opname in ("CALL", "CALL_KW", "CALL_FUNCTION", "CALL_METHOD"):
+        keywords: tuple[str, ...] = ()
+        before = instructions[place - 1]
+        if now.opname == "CALL" and before.opname == "KW_NAMES":
+            keywords = before.argval if isinstance(before.argval, tuple) else code.co_consts[before.arg or 0]
+        elif now.opname == "CALL_KW" and isinstance(before.argval, tuple):
+            keywords = before.argval
+        return Site(kind="call", count=now.arg or 0, keywords=keywords, attributes=_attributes(instructions, place))
+    return _OTHER
+
+
+def _attributes(instructions: list[dis.Instruction], place: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Attributes loaded before a call on the same line of thought, nearest first, with the names they were loaded from."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for now in range(place - 1, max(-1, place - 200), -1):
+        if instructions[now].opname in _ATTRIBUTES:
+            path = _operand(instructions, now).names
+            if path:
+                found.append((str(instructions[now].argval), path))
+    return tuple(found)
+
+
+def _operand(instructions: list[dis.Instruction], end: int) -> Operand:
+    """What the instructions just before `end` put on the stack, where that is a constant or a dotted name."""
+    names: list[str] = []
+    for now in range(end - 1, -1, -1):
+        instruction = instructions[now]
+        if instruction.opname in _CONSTANTS:
+            return Operand(constant=not names)
+        if instruction.opname in _LOADS:
+            return Operand(names=(str(instruction.argval), *reversed(names)))
+        if instruction.opname not in _ATTRIBUTES:
+            break
+        names.append(str(instruction.argval))
+    return Operand()
+
+
+def _start(instructions: list[dis.Instruction], end: int) -> int:
+    """Index of the first instruction of the operand that ends before `end`; -1 where code branches inside it."""
+    missing = 1
+    for now in range(end - 1, -1, -1):
+        instruction = instructions[now]
+        if "JUMP" in instruction.opname or instruction.opname.startswith(("LOAD_METHOD", "CALL", "KW_NAMES", "PUSH_NULL")):
+            return -1
+        missing -= dis.stack_effect(instruction.opcode, instruction.arg)
+        if missing == 0:
+            return now
+    return -1

@@ -1,0 +1,38 @@
+"""Compiled code runs as plain Python while a capture runs: compiled kernels have no calls that could be recorded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from dumpscope_capture.context import LOG
+
+
+class Eager:
+    """Makes what torch.compile made run eagerly between `begin` and `end`, and says so once."""
+
+    def __init__(self) -> None:
+        self._stance: Any = None
+        self._told = False
+
+    def begin(self, models: Sequence[torch.nn.Module] = ()) -> None:
+        """Works where torch.compile has been used by now; later compilation finds the function mode and is left alone by it."""
+        if "torch._dynamo" not in sys.modules or self._stance is not None:
+            return
+        set_stance = getattr(torch.compiler, "set_stance", None)
+        if set_stance is None:
+            LOG.warning("this torch cannot switch torch.compile off: what is compiled is not recorded, only its module and results are")
+            return
+        self._stance = set_stance("force_eager")
+        self._stance.__enter__()
+        if not self._told and any(isinstance(part, torch._dynamo.OptimizedModule) for model in models for part in model.modules()):
+            self._told = True
+            LOG.info("torch.compile is off while data is recorded: compiled code runs eagerly")
+
+    def end(self) -> None:
+        stance, self._stance = self._stance, None
+        if stance is not None:
+            stance.__exit__(None, None, None)

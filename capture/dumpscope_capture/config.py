@@ -1,0 +1,279 @@
+"""Configuration of a capture: config.json and constructor arguments, checked once, frozen after that.
+
+Every error names the key, the value it has and what is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+
+TASKS: Final = ("statistics", "tensor", "structure", "overflow_check", "acc_check")
+LEVELS: Final = ("L0", "L1", "L2", "mix", "debug")
+SUMMARIES: Final = ("statistics", "md5", "xor")
+PRECISIONS: Final = ("low", "high")
+RISKS: Final = ("ALL", "CORE", "FOCUS")
+DATA_MODES: Final = ("all", "forward", "backward", "input", "output")
+BACKWARDS: Final = ("own", "msprobe")
+NUMBER_LIMIT: Final = 1_000_000
+MODES_LIMIT: Final = 4
+
+_ELSEWHERE: Final = {
+    "run_ut": "it configures `dumpscope precheck`, which takes a dump of task tensor",
+    "free_benchmark": "perturbing inputs is done by dumpscope_capture.interventions",
+    "grad_probe": "parameter gradients are recorded by task statistics at level L0 or mix",
+    "exception_dump": "it exists for MindSpore only; a run that dies keeps its records with every task",
+    "nan_check": "every statistics record counts NaN and Inf; `dumpscope overflow` reads them",
+    "diff_check": "it is task tensor with bench_path",
+}
+_PREFIXES: Final = r"[A-Za-z_][\w.\-]*"
+_API: Final = re.compile(rf"{_PREFIXES}\..*\.[0-9]+\.(forward|backward)")
+_MODULE: Final = re.compile(r"(Module|Cell)\..*\.(forward|backward)\.[0-9]+")
+_RANGE: Final = re.compile(r"([0-9]+)-([0-9]+)")
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be used: key, value and what is allowed instead."""
+
+    def __init__(self, key: str, value: object, allowed: str) -> None:
+        super().__init__(f"{key} is {value!r}; allowed: {allowed}")
+        self.key = key
+        self.value = value
+        self.allowed = allowed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """What to capture and where to put it; the keys are those of config.json, the task's section folded in.
+
+    backward: "own" records the gradient of every argument, "msprobe" what msprobe records (all gradients of the last autograd node)
+    list: substrings of names to keep; it stands for the file's key `list`
+    """
+
+    task: str = "statistics"
+    dump_path: str = "./dump_path"
+    level: str = "L1"
+    rank: tuple[int, ...] = ()
+    step: tuple[int, ...] = ()
+    precision: str = "low"
+    async_dump: bool = False
+    extra_info: bool = True
+    dump_enable: bool | None = None
+    risk_level: str = "FOCUS"
+    custom_op_namespaces: tuple[str, ...] = ("_C_ascend",)
+    backward: str = "own"
+    wrap_ops: str | None = None
+    scope: tuple[str, ...] = ()
+    list: tuple[str, ...] = ()
+    data_mode: tuple[str, ...] = ("all",)
+    summary_mode: str = "statistics"
+    tensor_list: tuple[str, ...] = ()
+    bench_path: str | None = None
+    diff_nums: int = 1
+    overflow_nums: int = 1
+    white_list: tuple[str, ...] = ()
+    black_list: tuple[str, ...] = ()
+    error_data_path: str = "./"
+    source: str | None = field(default=None, compare=False)
+
+    @property
+    def functions(self) -> bool:
+        """Whether calls of functions are nodes."""
+        return self.level in ("L1", "mix", "L2")
+
+    @property
+    def modules(self) -> bool:
+        return self.level in ("L0", "mix")
+
+    def told(self) -> dict[str, Any]:
+        """Settings that are not the default, for run.json."""
+        given = {item.name: getattr(self, item.name) for item in fields(self)}
+        blank = Config()
+        return {key: value for key, value in given.items() if value != getattr(blank, key) and key != "source"}
+
+
+_COMMON: Final = (
+    "task", "dump_path", "level", "rank", "step", "precision", "async_dump", "extra_info", "dump_enable", "risk_level",
+    "custom_op_namespaces", "backward", "wrap_ops",
+)  # fmt: skip
+_SECTION: Final = (
+    "scope", "list", "data_mode", "summary_mode", "tensor_list", "bench_path", "diff_nums", "overflow_nums",
+    "white_list", "black_list", "error_data_path",
+)  # fmt: skip
+_IGNORED: Final = ("enable_dataloader", "slice", "request_id", "file_format", "check_mode", "is_online", "nfs_path", "host", "port",
+                   "rank_list", "tls_path", "master_ip", "master_port")  # fmt: skip
+"""Keys of other versions that have no meaning here; they are accepted and named in the log."""
+
+
+def load(config_path: str | os.PathLike[str] | None = None, **arguments: Any) -> tuple[Config, list[str]]:
+    """Read and check a configuration. Returns it and notes about what was ignored.
+
+    arguments: constructor arguments; those that are not None override the file.
+    Raises ConfigError; the file itself missing or broken is one too.
+    """
+    data = _read(config_path) if config_path is not None else {}
+    data = {**data, **{key: value for key, value in arguments.items() if value is not None}}
+    notes: list[str] = []
+    task = _word("task", data.get("task", "statistics"), TASKS, _ELSEWHERE)
+    section = data.get(task, {})
+    if section is None:
+        section = {}
+    if not isinstance(section, Mapping):
+        raise ConfigError(task, section, "an object with the keys of this task")
+    values: dict[str, Any] = {key: data[key] for key in _COMMON if key in data and data[key] is not None}
+    values |= {key: section[key] for key in _SECTION if key in section and section[key] is not None}
+    notes += [f"key {key!r} has no meaning here and is ignored" for key in _unknown(data, section, task)]
+    config = _checked(values, str(config_path) if config_path is not None else None)
+    return _adjusted(config, notes), notes
+
+
+def _read(config_path: str | os.PathLike[str]) -> dict[str, Any]:
+    if not isinstance(config_path, (str, os.PathLike)):
+        raise ConfigError("config_path", config_path, "a path of a .json file")
+    path = os.fspath(config_path)
+    if not path.endswith(".json") or not os.path.isfile(path):
+        raise ConfigError("config_path", path, "an existing .json file")
+    try:
+        with open(path, encoding="utf-8") as stream:
+            data = json.load(stream)
+    except (OSError, ValueError) as error:
+        raise ConfigError("config_path", path, f"a readable JSON file ({error})") from error
+    if not isinstance(data, dict):
+        raise ConfigError("config_path", path, "a JSON object")
+    return data
+
+
+def _unknown(data: Mapping[str, Any], section: Mapping[str, Any], task: str) -> Iterable[str]:
+    for key in data:
+        if key in _IGNORED or (key not in _COMMON and key not in TASKS and key not in _ELSEWHERE):
+            yield key
+    for key in section:
+        if key not in _SECTION:
+            yield f"{task}.{key}"
+
+
+def _checked(values: dict[str, Any], source: str | None) -> Config:
+    checks: dict[str, Any] = {
+        "task": lambda key, value: _word(key, value, TASKS, _ELSEWHERE),
+        "dump_path": _path,
+        "level": lambda key, value: _word(key, value, LEVELS),
+        "rank": numbers,
+        "step": numbers,
+        "precision": lambda key, value: _word(key, value, PRECISIONS),
+        "risk_level": lambda key, value: _word(key, value, RISKS),
+        "backward": lambda key, value: _word(key, value, BACKWARDS),
+        "summary_mode": lambda key, value: _word(key, value, SUMMARIES),
+        "data_mode": _data_mode,
+        "diff_nums": _count,
+        "overflow_nums": _count,
+        "bench_path": _path,
+        "wrap_ops": _path,
+        "error_data_path": _path,
+    }
+    for key in ("async_dump", "extra_info", "dump_enable"):
+        checks[key] = _flag
+    for key in ("custom_op_namespaces", "scope", "list", "tensor_list", "white_list", "black_list"):
+        checks[key] = _texts
+    config = Config(**{key: checks[key](key, value) for key, value in values.items()}, source=source)
+    _check_scope(config)
+    return config
+
+
+def _adjusted(config: Config, notes: list[str]) -> Config:
+    """Rules between keys."""
+    changes: dict[str, Any] = {}
+    if config.task == "structure" and config.level not in ("L0", "mix"):
+        notes.append(f"task structure needs level L0 or mix, not {config.level}: mix is used")
+        changes["level"] = "mix"
+    if config.level == "L2" and config.task != "tensor" and config.task != "statistics":
+        raise ConfigError("task", config.task, "statistics or tensor with level L2")
+    if config.level == "debug" and config.task not in ("statistics", "tensor"):
+        raise ConfigError("task", config.task, "statistics or tensor with level debug")
+    if config.level == "debug" and config.tensor_list:
+        notes.append("tensor_list has no meaning at level debug and is ignored")
+        changes["tensor_list"] = ()
+    if config.bench_path is not None and (config.task != "tensor" or config.summary_mode != "md5"):
+        raise ConfigError("bench_path", config.bench_path, "only with task tensor and summary_mode md5")
+    if config.async_dump and config.task == "tensor" and not config.list and config.level != "debug":
+        raise ConfigError("async_dump", True, "with task tensor only where `list` names what to keep")
+    if not changes:
+        return config
+    return Config(**{**{item.name: getattr(config, item.name) for item in fields(config)}, **changes})
+
+
+def numbers(key: str, value: Any) -> tuple[int, ...]:
+    """A list of numbers: 7, "7" or "4-6" with both ends. Sorted, each once. Raises ConfigError."""
+    allowed = f'a list of numbers 0 to {NUMBER_LIMIT}, texts like "7" or ranges like "4-6"'
+    if not isinstance(value, (list, tuple)):
+        raise ConfigError(key, value, allowed)
+    found: set[int] = set()
+    for part in value:
+        if isinstance(part, str) and part.strip().isdecimal():
+            first = last = int(part)
+        elif isinstance(part, str) and (ends := _RANGE.fullmatch(part.strip())):
+            first, last = int(ends[1]), int(ends[2])
+        elif isinstance(part, int) and not isinstance(part, bool):
+            first = last = part
+        else:
+            raise ConfigError(key, part, allowed)
+        if not 0 <= first <= last <= NUMBER_LIMIT:
+            raise ConfigError(key, part, allowed)
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
+
+
+def _word(key: str, value: Any, allowed: tuple[str, ...], elsewhere: Mapping[str, str] | None = None) -> str:
+    if isinstance(value, str) and value in allowed:
+        return value
+    hint = f" ({elsewhere[value]})" if elsewhere and isinstance(value, str) and value in elsewhere else ""
+    raise ConfigError(key, value, ", ".join(allowed) + hint)
+
+
+def _path(key: str, value: Any) -> str:
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value) or "\0" in str(value):
+        raise ConfigError(key, value, "a path")
+    return str(os.fspath(value))
+
+
+def _flag(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(key, value, "true or false")
+    return value
+
+
+def _count(key: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or (value < 1 and value != -1):
+        raise ConfigError(key, value, "a number above 0, or -1 for no limit")
+    return value
+
+
+def _texts(key: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(part, str) and part for part in value):
+        raise ConfigError(key, value, "a list of texts")
+    return tuple(value)
+
+
+def _data_mode(key: str, value: Any) -> tuple[str, ...]:
+    words = _texts(key, value) or ("all",)
+    for word in words:
+        _word(key, word, DATA_MODES)
+    if ("all" in words and len(words) > 1) or len(words) > MODES_LIMIT:
+        raise ConfigError(key, list(words), '["all"], or any of the other words')
+    return words
+
+
+def _check_scope(config: Config) -> None:
+    if not config.scope:
+        return
+    if len(config.scope) != 2:
+        raise ConfigError("scope", list(config.scope), "an empty list, or the first and the last node name")
+    kinds = [("module" if _MODULE.fullmatch(name) else "api" if _API.fullmatch(name) else "") for name in config.scope]
+    wanted = {"L0": ("module",), "L1": ("api",), "L2": ("api",)}.get(config.level, ("api", "module"))
+    for name, kind in zip(config.scope, kinds, strict=True):
+        if kind not in wanted:
+            forms = {"module": "Module.path.Class.forward.0", "api": "Functional.relu.0.forward"}
+            raise ConfigError("scope", name, f"whole node names at level {config.level}, like " + " or ".join(forms[one] for one in wanted))

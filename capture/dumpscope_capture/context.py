@@ -1,0 +1,136 @@
+"""Where the running program stands: rank, log, call stack, and a state in which our own work leaves no trace in it."""
+
+from __future__ import annotations
+
+import linecache
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Final
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+_LEVELS: Final = {"0": logging.DEBUG, "1": logging.INFO, "2": logging.WARNING, "3": logging.ERROR, "4": logging.CRITICAL + 1}
+_HERE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HIDDEN: Final = (_HERE, os.path.join(os.path.dirname(torch.__file__), "overrides.py"))
+STACK_LIMIT: Final = 100
+
+_frame_texts: dict[tuple[CodeType, int], str | None] = {}
+
+
+def _logger() -> logging.Logger:
+    logger = logging.getLogger("dumpscope")
+    if not logger.handlers and not logging.getLogger().handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s (%(process)d) [%(levelname)s] dumpscope: %(message)s"))
+        logger.addHandler(handler)
+        logger.propagate = False
+    word = os.environ.get("DUMPSCOPE_LOG_LEVEL", os.environ.get("MSPROBE_LOG_LEVEL", "1"))
+    logger.setLevel(_LEVELS.get(word, logging.INFO))
+    return logger
+
+
+LOG: Final = _logger()
+
+
+class Faults:
+    """Errors of the capture itself: each kind is logged once, all are counted, none reaches the training program."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def note(self, where: str, error: BaseException) -> None:
+        key = f"{where}: {type(error).__name__}"
+        with self._lock:
+            self.counts[key] = self.counts.get(key, 0) + 1
+            first = self.counts[key] == 1
+        if first:
+            LOG.warning("capture of %s failed and went on: %s: %s", where, type(error).__name__, error)
+            LOG.debug("the traceback", exc_info=error)
+
+    @contextmanager
+    def guard(self, where: str) -> Iterator[None]:
+        """Swallow, log once and count whatever the block raises."""
+        try:
+            yield
+        except Exception as error:
+            self.note(where, error)
+
+
+class Quiet:
+    """`with Quiet():` our own tensor work: recorded by no graph, seen by no mode or subclass.
+
+    The state is the thread's own and is put back as it was, also where the block raises.
+    """
+
+    __slots__ = ("_grad", "_modes", "_subclasses")
+
+    def __enter__(self) -> None:
+        self._grad = torch.is_grad_enabled()
+        if self._grad:
+            torch._C._set_grad_enabled(False)
+        self._subclasses = torch._C.DisableTorchFunction()
+        self._subclasses.__enter__()
+        self._modes = None
+        if torch._C._len_torch_dispatch_stack():
+            self._modes = _disable_current_modes()
+            self._modes.__enter__()
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self._modes is not None:
+            self._modes.__exit__(None, None, None)
+        self._subclasses.__exit__(None, None, None)
+        if self._grad:
+            torch._C._set_grad_enabled(True)
+
+
+def rank() -> int | None:
+    """This process's rank: torch.distributed's, else the launcher's RANK, None outside a distributed job."""
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_rank())
+    for word in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"):
+        text = os.environ.get(word, "")
+        size = os.environ.get({"RANK": "WORLD_SIZE", "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_SIZE"}.get(word, "SLURM_NTASKS"), "")
+        if text.isdigit() and size.isdigit() and int(size) > 1:
+            return int(text)
+    return None
+
+
+def call_stack(frame: FrameType | None) -> tuple[str, ...]:
+    """Texts of the frames from `frame` outwards, innermost first; those of this package and of torch.overrides left out."""
+    texts: list[str] = []
+    known = _frame_texts
+    while frame is not None and len(texts) < STACK_LIMIT:
+        key = (frame.f_code, frame.f_lasti)
+        if key in known:
+            text = known[key]
+        else:
+            text = known[key] = _frame_text(frame)
+        if text is not None:
+            texts.append(text)
+        frame = frame.f_back
+    return tuple(texts)
+
+
+def _frame_text(frame: FrameType) -> str | None:
+    path = frame.f_code.co_filename
+    if path.startswith(_HIDDEN):
+        return None
+    line = frame.f_lineno
+    source = linecache.getline(path, line, frame.f_globals).strip()
+    return f"File {path}, line {line}, in {frame.f_code.co_name}, \n {source}"
+
+
+def caller(depth: int = 1) -> FrameType | None:
+    """The frame `depth` levels above the function that asks."""
+    try:
+        return sys._getframe(depth + 1)
+    except ValueError:
+        return None

@@ -1,0 +1,279 @@
+"""PrecisionDebugger: the object a training script talks to."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from typing import Any
+
+import torch
+
+from dumpscope_capture.config import Config, ConfigError, load
+from dumpscope_capture.context import LOG, rank
+from dumpscope_capture.custom import CustomCalls
+from dumpscope_capture.reload import Watcher
+from dumpscope_capture.saving import Saver
+from dumpscope_capture.session import Session
+from dumpscope_capture.tokens import TokenWindow
+
+
+class either:  # noqa: N801 - a decorator
+    """Method that the class forwards to its one instance: `PrecisionDebugger.start()` is `debugger.start()`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        update_wrapper(self, function)
+
+    def __get__(self, instance: PrecisionDebugger | None, owner: type[PrecisionDebugger]) -> Callable[..., Any]:
+        return self._function.__get__(instance if instance is not None else owner.the_one(), owner)
+
+
+class PrecisionDebugger:
+    """Dumps what a model computes, step by step.
+
+        debugger = PrecisionDebugger("config.json")
+        for batch in data:
+            debugger.start(model)
+            loss = train(batch)
+            debugger.stop()
+            debugger.step()
+
+    There is one instance a process: a second construction gives the first object and ignores its arguments. Raises ConfigError.
+    """
+
+    _instance: PrecisionDebugger | None = None
+    _guard = threading.RLock()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> PrecisionDebugger:
+        with cls._guard:
+            if PrecisionDebugger._instance is None:
+                made = super().__new__(cls)
+                made._ready = False
+                PrecisionDebugger._instance = made
+            return PrecisionDebugger._instance
+
+    def __init__(
+        self,
+        config_path: str | None = None,
+        task: str | None = None,
+        dump_path: str | None = None,
+        level: str | None = None,
+        model: torch.nn.Module | Sequence[torch.nn.Module] | None = None,
+        step: list[int | str] | None = None,
+    ) -> None:
+        self._ready: bool
+        if self._ready:
+            return
+        try:
+            config, notes = load(config_path, task=task, dump_path=dump_path, level=level, step=step)
+        except BaseException:
+            PrecisionDebugger._instance = None
+            raise
+        for note in notes:
+            LOG.warning("%s", note)
+        if model is not None:
+            _models(model)
+        self._overrides = {"task": task, "dump_path": dump_path, "level": level, "step": step}
+        self._model = model
+        self._pid = os.getpid()
+        self._loop = 0
+        self._init_step = 0
+        self._ended = False
+        self._dynamic = config.dump_enable is not None
+        self._watcher = Watcher(config_path) if self._dynamic and config_path is not None else None
+        self._custom = CustomCalls()
+        self._take(config)
+        self._ready = True
+        atexit.register(self._at_exit)
+
+    def _take(self, config: Config) -> None:
+        self._config = config
+        self._session = Session(config)
+        self._custom.session = self._session
+        self._saver = Saver(self._session)
+        self._window: TokenWindow | None = None
+
+    @classmethod
+    def the_one(cls) -> PrecisionDebugger:
+        if PrecisionDebugger._instance is None:
+            raise RuntimeError("PrecisionDebugger instance is not created.")
+        return PrecisionDebugger._instance
+
+    @property
+    def config(self) -> Config:
+        return self._config
+
+    # -- calls of a training script ------------------------------------------------------------------------------------
+
+    @either
+    def start(
+        self,
+        model: torch.nn.Module | Sequence[torch.nn.Module] | None = None,
+        token_range: Sequence[int] | None = None,
+        rank_id: int | None = None,
+    ) -> None:
+        """Begin to record. model: needed at levels L0 and mix; a list numbers its members.
+
+        token_range: first and last forward pass of the (first) model to record, both included, counted from 0
+        rank_id: this process's rank, where torch.distributed does not know it
+        """
+        with self._guard:
+            self._reload()
+            if rank_id is not None and (isinstance(rank_id, bool) or not isinstance(rank_id, int) or rank_id < 0):
+                raise ConfigError("rank_id", rank_id, "a number from 0")
+            given = model if model is not None else self._model
+            models = _models(given) if given is not None else []
+            if not models and (self._config.modules or token_range is not None):
+                raise ConfigError("model", model, f"an nn.Module or a list of them (level {self._config.level}, or token_range)")
+            if self._config.level == "debug" or self._config.task == "acc_check" or not self._may_record(rank_id):
+                return
+            session = self._session
+            session.start(models, numbered=isinstance(given, (list, tuple)), step=self.current_step, rank_id=rank_id)
+            if token_range is not None and self._window is None:
+                self._window = TokenWindow(session, token_range)
+                self._window.attach(models[0])
+            if self._window is not None:
+                self._window.begin()
+
+    @either
+    def stop(self) -> None:
+        """Stop recording and bring all data to disk. `start` in the same step goes on in the same files."""
+        with self._guard:
+            if os.getpid() != self._pid or self._config.level == "debug":
+                return
+            if not self._session.recording.active:
+                LOG.debug("stop() without start()")
+            self._session.pause()
+            self._session.recording.settle()
+            self._session.flush()
+            self._reload()
+
+    @either
+    def step(self) -> None:
+        """A training step is over: close its files; the next start opens the next step."""
+        with self._guard:
+            if os.getpid() != self._pid:
+                return
+            running = self._session.recording.active
+            self._session.pause()
+            self._session.end_step()
+            self._saver.reset()
+            self._loop += 1
+            if self._window is not None:
+                self._window.reset()
+            self._reload()
+            if running and self._may_record(None):
+                self._session.open(self.current_step, None)
+                self._session.resume()
+
+    @either
+    def forward_backward_dump_end(self) -> None:
+        """Old name of `stop`."""
+        self.stop()
+
+    @either
+    def save(self, variable: Any, name: str, save_backward: bool = True) -> None:
+        """Record a value by hand, at level debug. save_backward: also its gradient, when it arrives."""
+        with self._guard:
+            if self._config.level != "debug":
+                return
+            if not isinstance(name, str) or not isinstance(save_backward, bool):
+                LOG.warning("save(): name must be a text and save_backward a bool, got %r and %r", name, save_backward)
+                return
+            self._reload()
+            if self._may_record(None):
+                self._saver.save(variable, name, save_backward, step=self.current_step)
+
+    @either
+    def set_init_step(self, step: int) -> None:
+        """Number of the next step; counting goes on from it. For runs that resume from a checkpoint."""
+        if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+            raise ConfigError("step", step, "a number from 0")
+        with self._guard:
+            self._init_step = step
+            self._loop = 0
+
+    @either
+    def register_custom_api(self, module: Any, api: str, api_prefix: str | None = None) -> None:
+        """Record calls of `module.api` as `{api_prefix}.{api}.n.forward`; the attribute is replaced until `restore_custom_api`."""
+        self._custom.register(module, api, api_prefix)
+
+    @either
+    def restore_custom_api(self, module: Any, api: str) -> None:
+        """Undo `register_custom_api`."""
+        self._custom.restore(module, api)
+
+    def __enter__(self) -> PrecisionDebugger:
+        self.start()
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.stop()
+        if error is None:
+            self.step()
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    @property
+    def current_step(self) -> int:
+        return self._init_step + self._loop
+
+    def _may_record(self, rank_id: int | None) -> bool:
+        config = self._config
+        if self._ended or os.getpid() != self._pid or config.dump_enable is False:
+            return False
+        if config.step and self.current_step > config.step[-1]:
+            self._ended = True
+            self._session.pause()
+            self._session.end_step()
+            LOG.info("dumpscope ends successfully: the last step asked for is recorded.")
+            return False
+        if config.step and self.current_step not in config.step:
+            return False
+        if config.rank:
+            number = rank_id if rank_id is not None else rank()
+            if number not in config.rank:
+                self._ended = True
+                LOG.warning("rank %s is not in the rank list %s: this process records nothing", number, list(config.rank))
+                return False
+        return True
+
+    def _reload(self) -> None:
+        """Follow a changed config file, where the key dump_enable allows it."""
+        if self._watcher is None or not self._watcher.changed(enabled=self._config.dump_enable is True):
+            return
+        try:
+            config, notes = load(self._watcher.path, **self._overrides)
+        except ConfigError as error:
+            LOG.error("the changed configuration cannot be used, recording is off: %s", error)
+            config, notes = Config(**{**_fields(self._config), "dump_enable": False}), []
+        for note in notes:
+            LOG.warning("%s", note)
+        if config != self._config:
+            self._session.pause()
+            self._session.end_step()
+            self._ended = False
+            self._take(config)
+            LOG.info("the configuration was read again; dump_enable is %s", config.dump_enable)
+
+    def _at_exit(self) -> None:
+        if os.getpid() == self._pid:
+            self._session.pause()
+            self._session.end_step()
+
+
+def _fields(config: Config) -> dict[str, Any]:
+    return {name: getattr(config, name) for name in Config.__dataclass_fields__}
+
+
+def _models(given: Any) -> list[torch.nn.Module]:
+    models = list(given) if isinstance(given, (list, tuple)) else [given]
+    for model in models:
+        if not isinstance(model, torch.nn.Module):
+            raise ConfigError("model", type(model).__name__, "an nn.Module, or a list of them")
+    if not models:
+        raise ConfigError("model", given, "an nn.Module, or a list of them that is not empty")
+    return models

@@ -1,0 +1,149 @@
+"""Calls of functions: a function mode that sees each outermost listed call of its thread and replaces nothing.
+
+`F.gelu` stays `F.gelu`; what the program imported by name is seen as well. While a listed call runs the mode is off, so what it calls in
+turn is not recorded. A Python function that is not listed runs with the mode on, through a twin that does not offer the call again.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+
+from dumpscope_capture import callsite
+from dumpscope_capture.context import Faults
+from dumpscope_capture.names import Table
+from dumpscope_capture.recording import Recording
+
+_FRAMES: Final = 4
+"""Frames between a mode and the Python function whose call it receives, at most."""
+
+_OFFERS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+
+
+class FunctionMode(TorchFunctionMode):
+    """Records listed calls. One instance serves one thread at a time."""
+
+    def __init__(self, table: Table, recording: Recording) -> None:
+        super().__init__()
+        self._table = table
+        self._recording = recording
+        self._faults: Faults = recording.faults
+
+    def __torch_function__(
+        self, func: Any, types_: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        recording = self._recording
+        call = None
+        if recording.active and not recording.place.inside:
+            try:
+                frame = sys._getframe(1)
+                api = self._table.find(func, frame, args)
+                if api is not None:
+                    given, named, frame = _as_written(func, api.function, frame, args, kwargs)
+                    call = recording.begin_call(api, given, named, frame)
+            except Exception as error:
+                self._faults.note("a call's arguments", error)
+        if call is None:
+            twin = _twin(func) if type(func) is types.FunctionType else None
+            if twin is None:
+                return func(*args, **kwargs)
+            with self:
+                return twin(*args, **kwargs)
+        result = func(*args, **kwargs)
+        try:
+            recording.end_call(call, result)
+        except Exception as error:
+            self._faults.note("a call's results", error)
+        return result
+
+
+def enter(mode: FunctionMode) -> None:
+    """Put a mode under all others of this thread, so that `with torch.device(...)` blocks may begin and end as they like."""
+    above = [torch._C._pop_torch_function_stack() for _ in range(torch._C._len_torch_function_stack())]
+    torch._C._push_on_torch_function_stack(mode)
+    for other in reversed(above):
+        torch._C._push_on_torch_function_stack(other)
+
+
+def leave(mode: FunctionMode) -> bool:
+    """Take a mode out of this thread's stack, wherever it is. False where it is not there."""
+    if mode not in _get_current_function_mode_stack():
+        return False
+    above = []
+    while (other := torch._C._pop_torch_function_stack()) is not mode:
+        above.append(other)
+    for other in reversed(above):
+        torch._C._push_on_torch_function_stack(other)
+    return True
+
+
+def _as_written(
+    func: Any, listed: Any, frame: types.FrameType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any], types.FrameType]:
+    """Arguments as the program gave them, and its own frame. Python functions pass theirs on in another form."""
+    if listed is not func and isinstance(listed, types.FunctionType):  # a Python function that called straight on
+        front: types.FrameType | None = frame
+        for _ in range(_FRAMES):
+            if front is None:
+                return args, kwargs, frame
+            if front.f_code is listed.__code__:
+                break
+            front = front.f_back
+    elif type(func) is types.FunctionType:
+        front = frame
+        for _ in range(_FRAMES):
+            if front is None or front.f_code is func.__code__:
+                break
+            front = front.f_back
+        else:
+            front = None
+    else:
+        return args, kwargs, frame
+    function = listed if isinstance(listed, types.FunctionType) else func
+    if front is None or front.f_code is not function.__code__:
+        return args, kwargs, frame
+    written = callsite.split_arguments(function, front, method=function.__qualname__.startswith("Tensor."))
+    outer = front.f_back or front
+    return (*written, outer) if written is not None else (args, kwargs, outer)
+
+
+# -- functions that are not listed -------------------------------------------------------------------------------------
+
+_twins: dict[types.FunctionType, Callable[..., Any] | None] = {}
+
+
+class _Globals(dict[str, Any]):
+    """A function's globals, live, in which no call is ever offered to a mode."""
+
+    def __init__(self, real: dict[str, Any]) -> None:
+        super().__init__()
+        self._real = real
+        self["__builtins__"] = real["__builtins__"]
+
+    def __getitem__(self, name: str) -> Any:
+        return _never if name in _OFFERS else self._real[name]
+
+
+def _never(*tensors: Any) -> bool:
+    return False
+
+
+def _twin(function: types.FunctionType) -> Callable[..., Any] | None:
+    """The same Python function without its offer to modes; None where it makes none that can be left out."""
+    if function in _twins:
+        return _twins[function]
+    twin: Callable[..., Any] | None = None
+    names = function.__code__.co_names
+    if any(name in names and name in function.__globals__ for name in _OFFERS) and "handle_torch_function" in names:
+        twin = types.FunctionType(
+            function.__code__, _Globals(function.__globals__), function.__name__, function.__defaults__, function.__closure__
+        )
+        twin.__kwdefaults__ = function.__kwdefaults__
+    _twins[function] = twin
+    return twin

@@ -1,0 +1,339 @@
+"""Gradients of one call or module, read at the edges of what it added to the autograd graph.
+
+    arguments --edges before--> [nodes the call made] <--edges after-- results
+
+After the call the graph is walked from the results' nodes to the arguments' edges. A prehook on a result's node sees the gradient of
+that result; a hook on the last node before an argument's edge sees what this call alone adds to the argument's gradient. No node is
+inserted, no tensor is changed, and hooks return nothing, so gradients are the same to the bit. Hooks hold no node and no tensor.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+import torch
+from torch.autograd.graph import Node
+
+Edge = tuple[Node, int]
+"""A node and the place of its output gradient."""
+
+WALK_LIMIT: Final = 200_000
+"""Nodes of one call or module that are walked at most."""
+
+Record = Any
+
+
+class Listener(Protocol):
+    """Who is told how a backward goes. Called under no lock, from the threads of the autograd engine."""
+
+    def begun(self, watch: Watch) -> None:
+        """The first gradient of a result is about to be used."""
+
+    def reserve(self, watch: Watch) -> None:
+        """The first node of a call is done, and its record will be complete later."""
+
+    def complete(self, watch: Watch) -> None:
+        """The last contribution has come."""
+
+    def record(self, tensor: torch.Tensor, item: str) -> Record: ...
+
+    def failed(self, where: str, error: Exception) -> None: ...
+
+
+class Watch:
+    """What arrives in one backward pass of a call. name: of the backward node.
+
+    inputs: records of the gradients of the results; outputs: of the arguments, None for one that has none
+    expected: nodes that give gradients to arguments; spread: they are not the nodes that take those of the results
+    owner: the module, None for a function; data: whether gradients are wanted; outcome: what the filters said
+    """
+
+    __slots__ = (
+        "_counts", "_fired", "_lock", "_sums", "complete", "data", "expected", "inputs", "listener", "name", "outcome",
+        "outputs", "owner", "parent", "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
+    )  # fmt: skip
+
+    def __init__(self, name: str, listener: Listener, *, parent: str | None, results: int, arguments: int, owner: Any = None) -> None:
+        self.name = name
+        self.listener = listener
+        self.parent = parent
+        self.owner = owner
+        self.inputs: list[Record] = [None] * results
+        self.outputs: list[Record] = [None] * arguments
+        self.expected = 0
+        self.pass_id = -1
+        self.started = False
+        self.complete = False
+        self.reserved = False
+        self.data = True
+        self.spread = False
+        self.outcome = "record"
+        self.takes_input = True
+        self.takes_output = True
+        self._counts: list[int] = [0] * arguments
+        self._fired = 0
+        self._sums: dict[int, torch.Tensor] = {}
+        self._lock = threading.Lock()
+
+    def attach(self, results: Sequence[torch.Tensor], edges: Sequence[Edge | None], first: int) -> bool:
+        """Hook the graph of a finished call. False where it made none.
+
+        edges: of the arguments, before the call; first: sequence number the graph stood at
+        """
+        roots = [node_of(tensor) for tensor in results]
+        new = [node is not None and _is_new(node, first) for node in roots]
+        if not any(new):
+            return False
+        places: dict[Edge, list[int]] = {}
+        for place, edge in enumerate(edges):
+            if edge is not None:
+                places.setdefault(edge, []).append(place)
+        boundary = _walk([node for node, fresh in zip(roots, new, strict=True) if node is not None and fresh], places, first)
+        taken = self._assign(boundary, places)
+        by_node: dict[Node, list[tuple[int, int]]] = {}
+        for place, (node, tensor, fresh) in enumerate(zip(roots, results, new, strict=True)):
+            if node is not None and fresh:
+                by_node.setdefault(node, []).append((place, tensor.output_nr))
+        self.expected = len(taken)
+        self.spread = taken.keys() != by_node.keys()
+        for node, wanted in by_node.items():
+            node.register_prehook(_Before(self, wanted))
+            if self.spread:
+                node.register_hook(_Reserve(self))
+        for node, contributions in taken.items():
+            node.register_hook(_After(self, contributions))
+        return True
+
+    def attach_marker(self, results: Sequence[torch.Tensor], first: int) -> bool:
+        """Only learn that the backward of a call comes."""
+        self.data = False
+        for tensor in results:
+            node = node_of(tensor)
+            if node is not None and _is_new(node, first):
+                node.register_prehook(_Before(self, []))
+                return True
+        return False
+
+    def attach_last(self, results: Sequence[torch.Tensor]) -> bool:
+        """As msprobe does: everything that goes through the node of the first result that has one."""
+        for tensor in results:
+            node = node_of(tensor)
+            if node is not None:
+                node.register_hook(_Whole(self))
+                return True
+        return False
+
+    def _assign(self, boundary: list[tuple[Node, int, Edge]], places: dict[Edge, list[int]]) -> dict[Node, list[tuple[int, int]]]:
+        """Give each contribution its argument; a tensor passed twice gets one each where the numbers agree, else the first has all."""
+        of_edge: dict[Edge, list[tuple[Node, int]]] = {}
+        for node, slot, edge in boundary:
+            of_edge.setdefault(edge, []).append((node, slot))
+        taken: dict[Node, list[tuple[int, int]]] = {}
+        for edge, contributions in of_edge.items():
+            arguments = places[edge]
+            each = len(contributions) == len(arguments)
+            for number, (node, slot) in enumerate(contributions):
+                argument = arguments[number] if each else arguments[0]
+                self._counts[argument] += 1
+                taken.setdefault(node, []).append((slot, argument))
+        return taken
+
+    # -- called by hooks -----------------------------------------------------------------------------------------------
+
+    def begin(self) -> bool:
+        """Start or go on with a pass; a graph kept for a second pass starts anew. Whether this was the start."""
+        current = torch._C._current_graph_task_id()
+        with self._lock:
+            if self.started and self.pass_id == current:
+                return False
+            self.started = True
+            self.complete = self.reserved = False
+            self.pass_id = current
+            self.inputs = [None] * len(self.inputs)
+            self.outputs = [None] * len(self.outputs)
+            self._sums.clear()
+            self._fired = 0
+        self.listener.begun(self)
+        return True
+
+    def take_results(self, wanted: list[tuple[int, int]], gradients: Sequence[torch.Tensor | None]) -> None:
+        if self.takes_input and self.data:
+            for place, slot in wanted:
+                gradient = gradients[slot]
+                if gradient is not None:
+                    self.inputs[place] = self.listener.record(gradient, f"{self.name}.input.{place}")
+
+    def take_arguments(self, contributions: list[tuple[int, int]], gradients: Sequence[torch.Tensor | None]) -> None:
+        for slot, argument in contributions:
+            gradient = gradients[slot]
+            if gradient is None or not self.takes_output:
+                continue
+            if self._counts[argument] == 1:
+                self.outputs[argument] = self.listener.record(gradient, f"{self.name}.output.{argument}")
+                continue
+            with self._lock:
+                known = self._sums.get(argument)
+                self._sums[argument] = gradient.detach() if known is None else known + gradient.detach()
+        self.arrived()
+
+    def arrived(self) -> None:
+        """One of the expected nodes is done."""
+        with self._lock:
+            self._fired += 1
+            if self.complete or self._fired < self.expected:
+                return
+            self.complete = True
+        self.settle()
+        self.listener.complete(self)
+
+    def settle(self) -> None:
+        """Record the sums that have come so far."""
+        with self._lock:
+            sums, self._sums = self._sums, {}
+        for argument, total in sums.items():
+            self.outputs[argument] = self.listener.record(total, f"{self.name}.output.{argument}")
+
+
+class _Before:
+    """Prehook of a result's node."""
+
+    __slots__ = ("_wanted", "_watch")
+
+    def __init__(self, watch: Watch, wanted: list[tuple[int, int]]) -> None:
+        self._watch = watch
+        self._wanted = wanted
+
+    def __call__(self, gradients: Sequence[torch.Tensor | None]) -> None:
+        watch = self._watch
+        try:
+            watch.begin()
+            watch.take_results(self._wanted, gradients)
+            if watch.expected == 0 and not watch.complete:
+                watch.complete = True
+                watch.listener.complete(watch)
+        except Exception as error:
+            watch.listener.failed("a gradient", error)
+
+
+class _Reserve:
+    """Hook of a result's node, where other nodes are still to come: the record gets its place in the file now."""
+
+    __slots__ = ("_watch",)
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def __call__(self, inputs: Sequence[torch.Tensor | None], outputs: Sequence[torch.Tensor | None]) -> None:
+        try:
+            self._watch.listener.reserve(self._watch)
+        except Exception as error:
+            self._watch.listener.failed("a gradient", error)
+
+
+class _After:
+    """Hook of the last node before arguments."""
+
+    __slots__ = ("_contributions", "_watch")
+
+    def __init__(self, watch: Watch, contributions: list[tuple[int, int]]) -> None:
+        self._watch = watch
+        self._contributions = contributions
+
+    def __call__(self, inputs: Sequence[torch.Tensor | None], outputs: Sequence[torch.Tensor | None]) -> None:
+        watch = self._watch
+        try:
+            watch.begin()
+            watch.take_arguments(self._contributions, inputs)
+        except Exception as error:
+            watch.listener.failed("a gradient", error)
+
+
+class _Whole:
+    """Hook of a node all of whose gradients are recorded."""
+
+    __slots__ = ("_watch",)
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def __call__(self, inputs: Sequence[torch.Tensor | None], outputs: Sequence[torch.Tensor | None]) -> None:
+        watch = self._watch
+        try:
+            watch.begin()
+            record: Callable[[torch.Tensor, str], Record] = watch.listener.record
+            watch.inputs = [part if part is None else record(part, f"{watch.name}.input.{n}") for n, part in enumerate(outputs)]
+            watch.outputs = [part if part is None else record(part, f"{watch.name}.output.{n}") for n, part in enumerate(inputs)]
+            watch.complete = True
+            watch.listener.complete(watch)
+        except Exception as error:
+            watch.listener.failed("a gradient", error)
+
+
+def sequence_number() -> int:
+    """Number the next node of this thread's graph gets."""
+    return int(torch.autograd._get_sequence_nr())
+
+
+def node_of(tensor: torch.Tensor) -> Node | None:
+    """The node that made a tensor; None for leaves and for tensors inside function transforms."""
+    if not tensor.requires_grad or torch._C._functorch.maybe_get_level(tensor) != -1:
+        return None
+    return tensor.grad_fn
+
+
+def edge_of(tensor: torch.Tensor, accumulators: dict[int, Node]) -> Edge | None:
+    """Where a tensor's gradient goes. accumulators: nodes of leaves by tensor id, kept alive as long as they are needed."""
+    if not tensor.requires_grad or torch._C._functorch.maybe_get_level(tensor) != -1:
+        return None
+    node = tensor.grad_fn
+    if node is not None:
+        return node, tensor.output_nr
+    known = accumulators.get(id(tensor))
+    if known is None or getattr(known, "variable", None) is not tensor:
+        known = accumulator_of(tensor)
+        if known is None:
+            return None
+        accumulators[id(tensor)] = known
+    return known, 0
+
+
+def accumulator_of(tensor: torch.Tensor) -> Node | None:
+    """The AccumulateGrad node of a leaf."""
+    if torch.is_inference(tensor):
+        return None
+    with torch.enable_grad():
+        node = tensor.view_as(tensor).grad_fn
+    return node.next_functions[0][0] if node is not None else None
+
+
+def _is_new(node: Node, first: int) -> bool:
+    return first <= node._sequence_nr() < _ACCUMULATOR
+
+
+_ACCUMULATOR: Final = 1 << 63
+"""AccumulateGrad nodes have the highest number there is."""
+
+
+def _walk(roots: list[Node], wanted: dict[Edge, list[int]], first: int) -> list[tuple[Node, int, Edge]]:
+    """(node, slot, edge) wherever a node made since `first` gives its slot's gradient to a wanted edge; depth first, in slot order."""
+    found: list[tuple[Node, int, Edge]] = []
+    if not wanted:
+        return found
+    seen: set[Node] = set(roots)
+    todo = list(reversed(roots))
+    while todo and len(seen) < WALK_LIMIT:
+        node = todo.pop()
+        below: list[Node] = []
+        for slot, edge in enumerate(node.next_functions):
+            target = edge[0]
+            if target is None:
+                continue
+            if edge in wanted:
+                found.append((node, slot, edge))
+            elif target not in seen and _is_new(target, first):
+                seen.add(target)
+                below.append(target)
+        todo.extend(reversed(below))
+    return found

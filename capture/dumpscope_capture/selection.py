@@ -1,0 +1,97 @@
+"""Which nodes are recorded: scope, list, risk level and data mode, kept as the run goes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from dumpscope_capture.config import Config
+
+Outcome = Literal["record", "link", "drop"]
+"""record: into dump.json; link: into construct.json only; drop: nothing."""
+
+LOUD_PREFIXES = ("NPU", "Distributed", "MindSpeed", "Triton")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """What data_mode keeps."""
+
+    forward: bool
+    backward: bool
+    input: bool
+    output: bool
+
+
+def sides(words: Collection[str]) -> Sides:
+    """A missing direction means both, and so does a missing side."""
+    every = "all" in words
+    directions = every or not {"forward", "backward"} & set(words)
+    ends = every or not {"input", "output"} & set(words)
+    return Sides(
+        forward=directions or "forward" in words,
+        backward=directions or "backward" in words,
+        input=ends or "input" in words,
+        output=ends or "output" in words,
+    )
+
+
+class Selection:
+    """The filters of one run. Order matters: a scope is a switch that names turn on and off as they pass."""
+
+    def __init__(self, config: Config, *, low_risk: Collection[str], core: Collection[str]) -> None:
+        self.sides = sides(config.data_mode)
+        self._scope = config.scope
+        self._list = config.list
+        self._low = frozenset(low_risk) if config.risk_level == "FOCUS" else frozenset()
+        self._core = frozenset(core) if config.risk_level == "CORE" else None
+        self._by_risk = not config.scope and not config.list
+        self._mix = config.level == "mix"
+        self.inside = not config.scope
+        self._last_seen = False
+        self._listed: list[str] = []
+
+    def reset(self) -> None:
+        """A new step begins."""
+        self.inside = not self._scope
+        self._last_seen = False
+        self._listed.clear()
+
+    def begin_module(self, name: str) -> None:
+        if self._scope and name == self._scope[0]:
+            self.inside = True
+        if self._mix and any(part in name for part in self._list):
+            self._listed.append(name)
+
+    def end_module(self, name: str) -> None:
+        """The module's own node has been judged already."""
+        if self._scope and name == self._scope[1]:
+            self.inside = False
+        if name in self._listed:
+            self._listed.remove(name)
+
+    def module(self, name: str) -> Outcome:
+        """Judge a module's node."""
+        return "record" if self.inside and (not self._list or self._is_listed(name)) else "drop"
+
+    def call(self, name: str, prefix: str, api: str, *, direction: str) -> Outcome:
+        """Judge a function's node. api: last segment of its name."""
+        if self._scope and name == self._scope[0]:
+            self.inside = True
+        inside = self.inside
+        if self._scope and name == self._scope[1]:
+            self.inside = False
+        if not inside or (self._list and not self._is_listed(name)):
+            return "drop"
+        if self._by_risk and not self._is_risky(prefix, api):
+            return "link"
+        return "record"
+
+    def _is_listed(self, name: str) -> bool:
+        return bool(self._listed) or any(part in name for part in self._list)
+
+    def _is_risky(self, prefix: str, api: str) -> bool:
+        if self._core is not None:
+            return api in self._core or prefix in LOUD_PREFIXES
+        return api not in self._low

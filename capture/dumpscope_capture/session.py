@@ -1,0 +1,209 @@
+"""A capture from its first start to its end: folders, steps, what is installed while it runs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from dumpscope_capture import functions
+from dumpscope_capture.collectives import Collectives
+from dumpscope_capture.compiled import Eager
+from dumpscope_capture.config import Config
+from dumpscope_capture.context import LOG, Faults, rank
+from dumpscope_capture.functions import FunctionMode
+from dumpscope_capture.modules import ModuleScopes
+from dumpscope_capture.names import Table, read_list
+from dumpscope_capture.recording import Recording
+from dumpscope_capture.selection import Selection
+from dumpscope_capture.sink import StepSink
+from dumpscope_capture.values import Recorder
+from dumpscope_format.layout import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
+
+FRAMEWORK: Final = "pytorch"
+
+
+class Session:
+    """What a debugger with one configuration does."""
+
+    def __init__(self, config: Config) -> None:
+        wanted = read_list(config.wrap_ops)
+        self.config = config
+        self.faults = Faults()
+        self.recording = Recording(config, Selection(config, low_risk=wanted.low_risk, core=wanted.core), self.faults)
+        self.table = Table(wanted, namespaces=config.custom_op_namespaces)
+        self.scopes = ModuleScopes(self.recording)
+        self.collectives = Collectives(wanted, self.recording)
+        self.eager = Eager()
+        self.mode: FunctionMode | None = None
+        self.thread = 0
+        self.models: Sequence[torch.nn.Module] = ()
+        self.sink: StepSink | None = None
+        self.step = -1
+        self.rank: int | None = None
+        self._used: set[Path] = set()
+        self._handles: list[Any] = []
+
+    # -- on and off ----------------------------------------------------------------------------------------------------
+
+    def start(self, models: Sequence[torch.nn.Module], *, numbered: bool, step: int, rank_id: int | None) -> None:
+        """Begin or go on to record a step."""
+        self.open(step, rank_id)
+        if self.config.modules:
+            self.scopes.watch(models, numbered=numbered)
+        self.models = models
+        self.resume()
+
+    def resume(self) -> None:
+        """Install what sees calls and modules, in the calling thread."""
+        if self.recording.active:
+            return
+        if self.config.modules or not self.scopes.empty:
+            self.scopes.install()
+        if self.config.functions:
+            self.mode = FunctionMode(self.table, self.recording)
+            functions.enter(self.mode)
+            self.thread = threading.get_ident()
+            self.collectives.install()
+        if self.config.level == "mix":
+            self._handles = [
+                register_optimizer_step_pre_hook(self._optimizer_begins),
+                register_optimizer_step_post_hook(self._optimizer_ends),
+            ]
+        self.eager.begin(self.models)
+        self.recording.active = True
+
+    def pause(self) -> None:
+        """Take everything out again. Gradients of calls already recorded are still taken until the step ends."""
+        if not self.recording.active:
+            return
+        self.recording.active = False
+        self.eager.end()
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self.collectives.remove()
+        self.scopes.remove()
+        if self.mode is not None and not functions.leave(self.mode) and threading.get_ident() != self.thread:
+            LOG.warning("stop() was called in another thread than start(): that thread goes on with an idle function mode")
+        self.mode = None
+        place = self.recording.place
+        place.modules.clear()
+        place.calls.clear()
+        place.outside.clear()
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def open(self, step: int, rank_id: int | None) -> None:
+        """Open the files of a step, or rename them when the rank has become known."""
+        if self.sink is not None and self.step == step:
+            self._follow_rank(rank_id)
+            return
+        self.end_step()
+        self.rank = rank_id if rank_id is not None else rank()
+        folder = self.folder(step)
+        self._keep_old(folder)
+        recorder = Recorder(
+            task="tensor" if self.config.task == "tensor" else self.config.task,
+            summary=self.config.summary_mode,
+            precision=self.config.precision,
+            **self._files_wanted(),
+        )
+        self.sink = StepSink(
+            folder,
+            {"task": self.config.task, "level": self.config.level, "framework": FRAMEWORK},
+            recorder=recorder,
+            async_dump=self.config.async_dump,
+            extra_info=self.config.extra_info,
+            run=told(self.config, self.rank, step),
+        )
+        self.step = step
+        self.recording.open(self.sink, recorder)
+        LOG.info("data of step %d goes to %s", step, folder)
+
+    def folder(self, step: int) -> Path:
+        return Path(self.config.dump_path, step_folder(step), rank_folder(self.rank, os.getpid()))
+
+    def flush(self) -> None:
+        if self.sink is not None:
+            self.sink.flush()
+
+    def end_step(self) -> None:
+        """Close the files of the step."""
+        sink, self.sink = self.sink, None
+        self.collectives.settle()
+        self.recording.close()
+        if sink is None:
+            return
+        for what, number in self.faults.counts.items():
+            sink.count(f"hook_error {what}", number)
+        self.faults.counts.clear()
+        sink.close()
+        LOG.info("dump.json is at %s", sink.folder / (DEBUG_JSON if self.config.level == "debug" else DUMP_JSON))
+
+    def _files_wanted(self) -> dict[str, Callable[[str], bool]]:
+        if self.config.task == "tensor":
+            return {"wants_tensor": lambda item: True}
+        names = self.config.tensor_list
+        if self.config.task == "statistics" and names:
+            return {"wants_tensor": lambda item: any(name in item for name in names)}
+        return {}
+
+    def _follow_rank(self, rank_id: int | None) -> None:
+        """init_process_group came after the first start: proc123 becomes rank0."""
+        now = rank_id if rank_id is not None else rank()
+        if now is None or now == self.rank or self.sink is None:
+            return
+        self.rank = now
+        folder = self.folder(self.step)
+        self._keep_old(folder)
+        self.sink.move(folder)
+
+    def _keep_old(self, folder: Path) -> None:
+        """A folder with another run's data is renamed, never overwritten."""
+        if folder in self._used or not any((folder / name).exists() for name in (DUMP_JSON, DEBUG_JSON, STACK_JSON, CONSTRUCT_JSON, "dump.journal")):
+            self._used.add(folder)
+            return
+        self._used.add(folder)
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        kept = folder.parents[1] / f"earlier-{stamp}" / folder.parent.name / folder.name
+        number = 0
+        while kept.exists():
+            number += 1
+            kept = folder.parents[1] / f"earlier-{stamp}-{number}" / folder.parent.name / folder.name
+        try:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            folder.rename(kept)
+            LOG.warning("%s held an earlier run's dump; it is now %s", folder, kept)
+        except OSError as error:
+            LOG.warning("%s holds an earlier run's dump and could not be renamed (%s): its files are replaced", folder, error)
+
+    # -- optimizers ----------------------------------------------------------------------------------------------------
+
+    def _optimizer_begins(self, *unused: Any) -> None:
+        if self.recording.active:
+            self.recording.place.outside.append("optimizer")
+            if self.sink is not None:
+                self.sink.parent("optimizer", None)
+
+    def _optimizer_ends(self, *unused: Any) -> None:
+        outside = self.recording.place.outside
+        if outside and outside[-1] == "optimizer":
+            outside.pop()
+
+
+def told(config: Config, number: int | None, step: int) -> dict[str, Any]:
+    """What run.json says about a run."""
+    versions: dict[str, Any] = {"python": platform.python_version(), "torch": torch.__version__}
+    devices = [f"cpu x{os.cpu_count()}"]
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        devices.append(torch.cuda.get_device_name())
+    return {"rank": number, "step": step, "pid": os.getpid(), "host": platform.node(), "versions": versions,
+            "devices": devices, "settings": config.told()}  # fmt: skip

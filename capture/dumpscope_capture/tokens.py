@@ -1,0 +1,52 @@
+"""Recording a range of forward passes of one model, as inference generates token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dumpscope_capture.config import ConfigError
+
+if TYPE_CHECKING:
+    from dumpscope_capture.session import Session
+
+
+class TokenWindow:
+    """Switches recording on at the first forward pass of the range and off after the last."""
+
+    def __init__(self, session: Session, token_range: Sequence[int]) -> None:
+        allowed = "two whole numbers, 0 <= first <= last"
+        if not isinstance(token_range, (list, tuple)) or len(token_range) != 2:
+            raise ConfigError("token_range", token_range, allowed)
+        first, last = token_range
+        if any(isinstance(end, bool) or not isinstance(end, int) for end in token_range) or not 0 <= first <= last:
+            raise ConfigError("token_range", token_range, allowed)
+        self._session = session
+        self._first, self._last = first, last
+        self._count = 0
+        self._handle: Any = None
+
+    def attach(self, model: torch.nn.Module) -> None:
+        self._handle = torch.nn.modules.module.register_module_forward_pre_hook(self._hook_of(model))
+
+    def begin(self) -> None:
+        """Recording was switched on; it stays on only inside the range."""
+        if not self._first <= self._count <= self._last:
+            self._session.pause()
+
+    def reset(self) -> None:
+        self._count = 0
+
+    def _hook_of(self, model: torch.nn.Module) -> Any:
+        def passes(module: torch.nn.Module, args: Any) -> None:
+            if module is not model:
+                return
+            if self._count == self._first:
+                self._session.resume()
+            elif self._count == self._last + 1:
+                self._session.pause()
+            self._count += 1
+
+        return passes
