@@ -30,7 +30,7 @@ CHUNK: Final = 4096
 CHUNK_SECONDS: Final = 2.0
 """How long they may wait: what a kill can cost."""
 
-QUEUE_BYTES: Final = 256 << 20
+QUEUE_BYTES: Final = 64 << 20
 ASYNC_QUEUE_BYTES: Final = 4 << 30
 
 log = logging.getLogger("dumpscope")
@@ -50,7 +50,7 @@ class StepSink:
 
     folder: made if absent; header: task, level, framework (`dump_data_dir` is added)
     recorder: made the records that will come; its snapshots are written here
-    async_dump: let up to 4 GiB of tensors wait in memory instead of 256 MiB
+    async_dump: let up to 4 GiB of tensors wait in memory instead of 64 MiB
     extra_info: write stack.json and construct.json; construct.json is `{}` at level L1
     run: what run.json says besides the counts
     """
@@ -84,10 +84,12 @@ class StepSink:
 
     # -- records -------------------------------------------------------------------------------------------------------
 
-    def add(self, name: str, body: Any, *, stack: tuple[str, ...] | None = None, parent: Any = None) -> None:
+    def add(
+        self, name: str, body: Any, *, stack: tuple[str, ...] | None = None, parent: Any = None, linked: bool = True
+    ) -> None:
         """Take a finished node. The order of calls is the order in dump.json; a name given again replaces its record.
 
-        parent: name of the enclosing node, None at the top, or [name, micro step]
+        parent: name of the enclosing node, None at the top, or [name, micro step]; linked: construct.json names it
         """
         with self._lock:
             if self._closed:
@@ -95,7 +97,7 @@ class StepSink:
                 return
             for snapshot in self.recorder.take_snapshots():
                 self._files.put(snapshot)
-            self._waiting.append(_Node(name=name, body=body, stack=stack, parent=parent, linked=self._links))
+            self._waiting.append(_Node(name=name, body=body, stack=stack, parent=parent, linked=linked and self._links))
             since = self.recorder.chunk.since
             if (
                 len(self.recorder.chunk) >= CHUNK

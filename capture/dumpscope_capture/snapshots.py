@@ -1,52 +1,144 @@
-"""Copies of tensors as they are now, for files and hashes that are made later."""
+"""Copies of tensors as they are now, for files and hashes that are made later, in host buffers that are used again.
+
+Fresh memory is slow (the kernel clears every page on first touch, several times the cost of the copy), so buffers go back to a
+pool when their snapshot has been used.
+"""
 
 from __future__ import annotations
 
+import math
+import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 
+KEPT_BYTES: Final = 64 << 20
+"""Bytes of free buffers a pool keeps."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+_SMALLEST: Final = 1 << 9
+
+
+class Buffers:
+    """Pool of host buffers by size class. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free: dict[tuple[int, bool], list[torch.Tensor]] = {}
+        self._kept = 0
+
+    def take(self, nbytes: int, *, pinned: bool) -> torch.Tensor:
+        """A uint8 tensor of at least `nbytes` bytes, with anything in it."""
+        size = _class_of(nbytes)
+        with self._lock:
+            free = self._free.get((size, pinned))
+            if free:
+                self._kept -= size
+                return free.pop()
+        return torch.empty(size, dtype=torch.uint8, pin_memory=pinned)
+
+    def hold(self, snapshot: Snapshot) -> None:
+        with self._lock:
+            snapshot.holders += 1
+
+    def drop(self, snapshot: Snapshot) -> None:
+        size = snapshot.buffer.numel()
+        with self._lock:
+            snapshot.holders -= 1
+            if not snapshot.holders and self._kept + size <= KEPT_BYTES:
+                self._kept += size
+                self._free.setdefault((size, snapshot.event is not None), []).append(snapshot.buffer)
+
+
+def _class_of(nbytes: int) -> int:
+    """The next of four sizes an octave."""
+    if nbytes <= _SMALLEST:
+        return _SMALLEST
+    step: int = 1 << ((nbytes - 1).bit_length() - 3)
+    return -(-nbytes // step) * step
+
+
+@dataclass(slots=True, kw_only=True)
 class Snapshot:
-    """A row-major copy on the host, complete once `event` has passed. name: file it goes to, "" for none."""
+    """A copy on the host, complete once `event` has passed.
+
+    name: file it goes to, "" for none; nbytes: its bytes, from the start of `buffer`
+    stride: in elements; 0 where a dimension only repeats
+    holders: uses still to come, a file and a hash
+    """
 
     name: str
-    tensor: torch.Tensor
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
     requires_grad: bool
+    nbytes: int
+    buffer: torch.Tensor
+    whole: torch.Tensor | None
     event: Any
+    pool: Buffers
+    holders: int = 1
 
-    @property
-    def nbytes(self) -> int:
-        return self.tensor.untyped_storage().nbytes()
+    def hold(self) -> None:
+        """Announce one more use."""
+        self.pool.hold(self)
 
-    def wait(self) -> torch.Tensor:
-        """The copy, after the device has delivered it."""
+    def wait(self) -> memoryview:
+        """The bytes, after the device has delivered them."""
         if self.event is not None:
             self.event.synchronize()
-        return self.tensor
+        return self.buffer[: self.nbytes].numpy().data
+
+    def tensor(self) -> torch.Tensor:
+        """The copy as a tensor over the buffer. Call `wait` first."""
+        if self.whole is not None:
+            return self.whole
+        return self.buffer[: self.nbytes].view(self.dtype).as_strided(self.shape, self.stride)
+
+    def release(self) -> None:
+        """End a use; after the last one the buffer goes back and the snapshot must not be touched."""
+        if self.whole is None:
+            self.pool.drop(self)
 
 
-def take(tensor: torch.Tensor, name: str, *, requires_grad: bool) -> Snapshot:
+def take(tensor: torch.Tensor, name: str, *, requires_grad: bool, pool: Buffers) -> Snapshot:
     """Copy a detached strided tensor. Its later changes do not show; dimensions that only repeat (stride 0) stay that way.
 
     CUDA tensors are copied into pinned memory in stream order, so nothing waits; other devices copy at once.
     """
-    shape, stride = tensor.shape, tensor.stride()
-    repeated = [dim for dim, step in enumerate(stride) if step == 0 and shape[dim] > 1]
+    if tensor.is_quantized:
+        copy = tensor.to("cpu", copy=True).contiguous()
+        return Snapshot(
+            name=name, dtype=copy.dtype, shape=tuple(copy.shape), stride=copy.stride(), requires_grad=False,
+            nbytes=copy.numel() * copy.element_size(), buffer=copy.int_repr().view(-1).view(torch.uint8), whole=copy, event=None,
+            pool=pool,
+        )  # fmt: skip
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    dtype, shape = tensor.dtype, tuple(tensor.shape)
+    repeated = [dim for dim, step in enumerate(tensor.stride()) if step == 0 and shape[dim] > 1]
     for dim in repeated:
         tensor = tensor.narrow(dim, 0, 1)
+    stride = _row_major(tuple(tensor.shape))
+    pinned = tensor.device.type == "cuda"
+    nbytes = math.prod(tensor.shape) * dtype.itemsize
+    buffer = pool.take(nbytes, pinned=pinned)
+    buffer[:nbytes].view(dtype).as_strided(tensor.shape, stride).copy_(tensor, non_blocking=pinned)
     event = None
-    if tensor.device.type == "cpu":
-        copy = tensor.clone(memory_format=torch.contiguous_format)
-    elif tensor.device.type == "cuda":
-        copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-        copy.copy_(tensor, non_blocking=True)
+    if pinned:
         event = torch.cuda.Event()  # type: ignore[no-untyped-call]
         event.record(torch.cuda.current_stream(tensor.device))
-    else:
-        copy = tensor.to("cpu").contiguous()
-    if repeated:
-        copy = copy.expand(shape)
-    return Snapshot(name=name, tensor=copy, requires_grad=requires_grad, event=event)
+    stride = tuple(0 if dim in repeated else step for dim, step in enumerate(stride))
+    return Snapshot(
+        name=name, dtype=dtype, shape=shape, stride=stride, requires_grad=requires_grad, nbytes=nbytes, buffer=buffer,
+        whole=None, event=event, pool=pool,
+    )  # fmt: skip
+
+
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    stride = []
+    step = 1
+    for size in reversed(shape):
+        stride.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(stride))

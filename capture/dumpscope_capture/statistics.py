@@ -21,6 +21,7 @@ import torch
 
 Number = float | int | bool
 
+_SHAKY: Final = 1e-15  # below it float32 squares lose digits
 _HALF: Final = frozenset((torch.float16, torch.bfloat16))
 _NO_DOUBLE: Final = frozenset(("mps", "npu", "xpu"))
 _WIDE_UNSIGNED: Final = frozenset(
@@ -162,7 +163,7 @@ def measure_now(tensor: torch.Tensor, *, high: bool) -> Statistics:
     mean = value.mean(dtype=wider).item()
     norm = torch.linalg.vector_norm(value, dtype=wider).item()
     if low - low == 0 and top - top == 0:
-        if norm == math.inf and dtype in _HALF:
+        if dtype in _HALF and (norm == math.inf or norm < _SHAKY):
             norm = torch.linalg.vector_norm(value, dtype=torch.float64).item()
         return Statistics(max=top, min=low, mean=mean, norm=norm, zeros=zeros)
     return Statistics(
@@ -217,7 +218,7 @@ def _measure_on_device(tensor: torch.Tensor, high: bool, fill: Fill) -> _Entry:
             wide = torch.float64 if double and (high or half) else None
             mean = value.mean(dtype=torch.float32 if half else wide)
             if half and not double:
-                norm = _scaled_norm(value.float(), low.float(), top.float())
+                norm = scaled_norm(value.float(), low.float(), top.float())
             else:
                 norm = torch.linalg.vector_norm(value, dtype=wide)
             counts = (nonzero, value.isnan().sum(), value.isposinf().sum(), value.isneginf().sum())
@@ -232,7 +233,7 @@ def _measure_on_device(tensor: torch.Tensor, high: bool, fill: Fill) -> _Entry:
     )  # fmt: skip
 
 
-def _scaled_norm(value: torch.Tensor, low: torch.Tensor, top: torch.Tensor) -> torch.Tensor:
+def scaled_norm(value: torch.Tensor, low: torch.Tensor, top: torch.Tensor) -> torch.Tensor:
     """Norm of finite values without overflow and without float64: the largest magnitude times the norm of what is left.
 
     Stays inf or NaN where a value is."""

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import queue
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+from zlib import crc32
 
 import torch
 
-from dumpscope_capture import hashing
 from dumpscope_capture.snapshots import Snapshot
+from dumpscope_capture.torch_file import Layout, can_write, pack
 
 _LINKS_A_FILE: Final = 30_000  # ext4 allows 65000, other file systems fewer
+_COMPARE: Final = 1 << 20
+
+
+@dataclass(slots=True, kw_only=True)
+class _Known:
+    """A file that was written: its name, where its data starts, how many names it has."""
+
+    name: str
+    start: int
+    links: int
 
 
 class TensorFiles:
     """Writes snapshots into a folder. `put` waits while more than `limit` bytes are queued.
 
-    failed: called in the writing thread with "tensor_files" and an error; what it was about is left out
+    failed: called in the writing thread with "tensor_files" and an error; the file it was about does not exist then
     """
 
     def __init__(self, folder: Path, *, limit: int, failed: Callable[[str, BaseException], None]) -> None:
@@ -33,7 +44,8 @@ class TensorFiles:
         self._bytes = 0
         self._open = 0
         self._thread: threading.Thread | None = None
-        self._first: dict[tuple[Any, ...], tuple[str, int]] = {}
+        self._known: dict[tuple[Layout, int, int], _Known] = {}
+        self._made = False
         self._written = 0
         self._linked = 0
         self._size = 0
@@ -71,42 +83,100 @@ class TensorFiles:
                 self._write(snapshot)
             except Exception as error:
                 self._failed("tensor_files", error)
+            snapshot.release()
             with self._space:
                 self._bytes -= snapshot.nbytes
                 self._open -= 1
                 self._space.notify_all()
 
     def _write(self, snapshot: Snapshot) -> None:
-        tensor = snapshot.wait()
-        path = self.folder / snapshot.name
-        key = (tensor.dtype, tuple(tensor.shape), snapshot.requires_grad, tensor.stride(), _digest(tensor))
-        known = self._first.get(key)
-        if known is not None and known[1] < _LINKS_A_FILE and self._link(known[0], path):
-            self._first[key] = (known[0], known[1] + 1)
+        if not self._made:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._made = True
+        data = snapshot.wait()
+        if snapshot.whole is not None or not can_write(snapshot.dtype, data.nbytes):
+            with _Replacing(self.folder / snapshot.name) as temporary:
+                torch.save(snapshot.tensor(), temporary)
+            self._written += 1
+            self._size += (self.folder / snapshot.name).stat().st_size
+            return
+        check = crc32(data)
+        may = snapshot.dtype.is_floating_point or snapshot.dtype.is_complex
+        layout = Layout(
+            dtype=snapshot.dtype,
+            shape=snapshot.shape,
+            stride=snapshot.stride,
+            requires_grad=snapshot.requires_grad and may,
+        )
+        key = (layout, data.nbytes, check)
+        known = self._known.get(key)
+        if known is not None and known.links < _LINKS_A_FILE and self._link(known, data, snapshot.name):
+            known.links += 1
             self._linked += 1
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = self.folder / f".{os.getpid()}.part"
-        try:
-            torch.save(tensor.requires_grad_(snapshot.requires_grad), temporary)
-            os.replace(temporary, path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        self._first[key] = (snapshot.name, 1)
+        parts, start = pack(layout, data, check)
+        with _Replacing(self.folder / snapshot.name) as temporary:
+            size = _write_parts(temporary, parts)
+        self._known[key] = _Known(name=snapshot.name, start=start, links=1)
         self._written += 1
-        self._size += path.stat().st_size
+        self._size += size
 
-    def _link(self, name: str, path: Path) -> bool:
-        """Give a written file a second name; False where the file system cannot."""
-        path.unlink(missing_ok=True)
+    def _link(self, known: _Known, data: memoryview, name: str) -> bool:
+        """Give a written file a second name if it holds the same bytes; False where it does not or the file system cannot."""
+        first = self.folder / known.name
+        if name == known.name:
+            return False
         try:
-            os.link(self.folder / name, path)
+            if not _holds(first, known.start, data):
+                return False
+            with _Replacing(self.folder / name) as temporary:
+                os.link(first, temporary)
         except OSError:
             return False
         return True
 
 
-def _digest(tensor: torch.Tensor) -> bytes:
-    """A digest no two contents share."""
-    return hashlib.sha1(hashing.raw(tensor), usedforsecurity=False).digest()
+class _Replacing:
+    """A name to write to; what was written there takes the real name, or is removed after an exception."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.temporary = path.with_name(f".{os.getpid()}.part")
+
+    def __enter__(self) -> Path:
+        self.temporary.unlink(missing_ok=True)
+        return self.temporary
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            os.replace(self.temporary, self.path)
+        else:
+            self.temporary.unlink(missing_ok=True)
+
+
+def _write_parts(path: Path, parts: list[bytes | memoryview]) -> int:
+    """Write a new file, by one system call unless the kernel takes less; its size."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        size = sum(part.nbytes if isinstance(part, memoryview) else len(part) for part in parts)
+        written = os.writev(handle, parts)
+        if written < size:
+            rest = memoryview(b"".join(parts))[written:]
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+        return size
+    finally:
+        os.close(handle)
+
+
+def _holds(path: Path, start: int, data: memoryview) -> bool:
+    """Whether a file has these bytes at `start`."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        for place in range(0, data.nbytes, _COMPARE):
+            part = data[place : place + _COMPARE]
+            if os.pread(handle, part.nbytes, start + place) != part:
+                return False
+        return True
+    finally:
+        os.close(handle)

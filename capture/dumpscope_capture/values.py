@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from dumpscope_capture import hashing, kinds
 from dumpscope_capture.groups import distributed_record, is_operation, operation_record
-from dumpscope_capture.snapshots import Snapshot, take
+from dumpscope_capture.snapshots import Buffers, Snapshot, take
 from dumpscope_capture.statistics import Chunk, Statistics, measure, measure_now, reason_absent
 from dumpscope_format.layout import file_name
 from dumpscope_format.schema import ARRAY_TYPE, STATISTIC_KEYS, TENSOR_TYPE
@@ -79,6 +79,7 @@ class Recorder:
         self.wants_tensor = wants_tensor
         self.deferred = deferred
         self.chunk = Chunk()
+        self._pool = Buffers()
         self._lock = threading.Lock()
         self._snapshots: list[Snapshot] = []
         self._hashes: list[tuple[dict[str, Any], Snapshot]] = []
@@ -114,8 +115,9 @@ class Recorder:
         with self._lock:
             hashes, self._hashes, self._held = self._hashes, [], 0
         for record, snapshot in hashes:
-            tensor = snapshot.wait()
-            record["md5"] = self._hash(tensor)
+            snapshot.wait()
+            record["md5"] = self._hash(snapshot.tensor())
+            snapshot.release()
 
     def take_snapshots(self) -> list[Snapshot]:
         """Snapshots to be written to files, once each."""
@@ -219,11 +221,12 @@ class Recorder:
         snapshot: Snapshot | None = None
         if self.wants_tensor(item):
             record["data_name"] = file_name(item)
-            snapshot = take(tensor, record["data_name"], requires_grad=bool(record["requires_grad"]))
-            with self._lock:
-                self._snapshots.append(snapshot)
+            snapshot = take(tensor, record["data_name"], requires_grad=bool(record["requires_grad"]), pool=self._pool)
         if self.summary != "statistics":
             self._add_hash(tensor, record, snapshot)
+        if snapshot is not None:
+            with self._lock:
+                self._snapshots.append(snapshot)
         if not tensor.is_contiguous():
             record["stride"] = list(tensor.stride())
 
@@ -232,7 +235,10 @@ class Recorder:
             record["md5"] = self._hash(tensor)
             return
         record["md5"] = None
-        snapshot = snapshot or take(tensor, "", requires_grad=False)
+        if snapshot is None:
+            snapshot = take(tensor, "", requires_grad=False, pool=self._pool)
+        else:
+            snapshot.hold()
         with self._lock:
             self._hashes.append((record, snapshot))
             self._held += snapshot.nbytes
@@ -260,7 +266,7 @@ class Recorder:
         if self.wants_tensor(item):
             record["data_name"] = file_name(item)
             with self._lock:
-                self._snapshots.append(take(tensor, record["data_name"], requires_grad=False))
+                self._snapshots.append(take(tensor, record["data_name"], requires_grad=False, pool=self._pool))
         return record
 
 
