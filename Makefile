@@ -41,7 +41,7 @@ types: $(DEVELOPER) ## mypy --strict
 frontend-tests: $(VENV)/.developer modules ## biome, tsc, vitest
 	cd frontend && npm run --silent lint && npm run --silent types && npm run --silent test
 
-python-tests: $(DEVELOPER) ui browser postgres ## pytest: contracts, stages, REST, wheel, browser
+python-tests: $(DEVELOPER) ui modules browser postgres ## pytest: contracts, stages, REST, wheel, browser
 	@.ci/with-postgres $(BIN)/python -m pytest $(PYTEST_FLAGS)
 
 ui: $(VENV)/.server

@@ -8,14 +8,21 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Response, sync_playwright
+
+PLAIN = "plain.test"
+"""A host name that is not this machine's own: over http, browsers do not call it secure and give no clipboard."""
+
+LARGEST_REPLY = 200_000
 
 FLAGS = [
+    f"--host-resolver-rules=MAP {PLAIN} 127.0.0.1",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-background-networking",
@@ -27,11 +34,11 @@ FLAGS = [
 class Server:
     """`dumpscope serve` on a free port; `restart` keeps the address and the data."""
 
-    def __init__(self, data: Path, root: Path) -> None:
+    def __init__(self, data: Path, *roots: Path, **environment: str) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        self.data, self.root = data, root
+        self.data, self.roots, self.environment = data, roots, environment
         self.url = f"http://127.0.0.1:{self.port}"
         self.start()
 
@@ -39,16 +46,18 @@ class Server:
         command = [sys.executable, "-m", "dumpscope", "serve", "--port", str(self.port), "--data-dir", str(self.data)]
         log = (self.data.parent / f"serve-{self.port}.log").open("ab")
         self.process = subprocess.Popen(
-            [*command, "--root", str(self.root)],
+            [*command, *(part for root in self.roots for part in ("--root", str(root)))],
             stdout=log,
             stderr=log,
-            env={**os.environ, "DUMPSCOPE_EXECUTOR": "processes:1"},
+            env={**os.environ, "DUMPSCOPE_EXECUTOR": "processes:1", **self.environment},
         )
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:
                 with urllib.request.urlopen(f"{self.url}/api/health", timeout=2):
                     return
+            except urllib.error.HTTPError:  # it answers, and asks for a token
+                return
             except OSError:
                 assert self.process.poll() is None, "the server ended at start"
                 time.sleep(0.1)
@@ -64,8 +73,15 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("ui") / "data", dumps)
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder whose dumps the server may open besides the real ones."""
+    return tmp_path_factory.mktemp("generated")
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, dumps: Path, generated: Path) -> Iterator[Server]:
+    data = tmp_path_factory.mktemp("ui") / "data"
+    running = Server(data, dumps, generated, DUMPSCOPE_ALLOWED_HOSTS=f'["{PLAIN}"]')
     yield running
     running.stop()
 
@@ -92,10 +108,18 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
-    """A page whose script errors and console errors fail the test."""
+    """A page whose script errors, console errors and replies above the promised size fail the test."""
     fresh = context.new_page()
     errors: list[str] = []
     fresh.on("pageerror", lambda error: errors.append(str(error)))
     fresh.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    fresh.on("response", lambda reply: errors.extend(too_large(reply)))
     yield fresh
     assert errors == []
+
+
+def too_large(reply: Response) -> list[str]:
+    size = int(reply.headers.get("content-length", 0))
+    if size <= LARGEST_REPLY or "application/json" not in reply.headers.get("content-type", ""):
+        return []
+    return [f"{reply.url}: {size} bytes"]

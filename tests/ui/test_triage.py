@@ -5,45 +5,20 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from ui.conftest import Server
+from ui.driving import compare, finished
 
 CAUSE = "Functional.softmax.1.forward"
 
 
-def register(page: Page, folder: Path) -> None:
-    page.get_by_test_id("server-path").fill(str(folder))
-    page.get_by_test_id("register").click()
-    expect(page.get_by_role("link", name=folder.name, exact=True).first).to_be_visible(timeout=30_000)
-
-
-def pick(page: Page, folder: Path, side: str) -> None:
-    row = page.get_by_role("row").filter(has=page.get_by_role("link", name=folder.name, exact=True)).first
-    row.get_by_role("button", name=f"Use {folder.name} as {side}", exact=True).click()
-
-
-def compare(page: Page, server: Server, target: Path, golden: Path) -> str:
-    """Register two dumps, compare them, wait for the verdict; the address of the result."""
-    page.goto(server.url)
-    register(page, target)
-    register(page, golden)
-    pick(page, target, "target")
-    pick(page, golden, "golden")
-    page.get_by_test_id("compare").click()
-    expect(page.get_by_test_id("banner")).to_be_visible(timeout=60_000)
-    return page.url
-
-
 @pytest.fixture(scope="module")
-def address(server: Server, browser: object, dumps: Path) -> str:
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US")  # type: ignore[attr-defined]
-    try:
-        return compare(context.new_page(), server, dumps / "target_fault", dumps / "golden").split("?")[0]
-    finally:
-        context.close()
+def address(server: Server, dumps: Path) -> str:
+    return finished(server, dumps / "target_fault", dumps / "golden")
 
 
 def test_the_true_cause_is_named_with_stack_and_plot_without_a_click(page: Page, address: str) -> None:
@@ -56,6 +31,27 @@ def test_the_true_cause_is_named_with_stack_and_plot_without_a_click(page: Page,
     expect(page.locator(".js-plotly-plot, .main-svg").first).to_be_visible(timeout=30_000)
     expect(page.get_by_test_id("tree").get_by_text("Functional.softmax.1", exact=False).first).to_be_visible()
     expect(page.get_by_test_id("calls").get_by_text(CAUSE, exact=True)).to_be_visible()
+
+
+def test_two_dumps_are_registered_picked_and_compared_on_the_page(page: Page, server: Server, dumps: Path) -> None:
+    compare(page, server, dumps / "target_nan", dumps / "golden")
+    expect(page.get_by_test_id("origin")).to_contain_text("Functional.gelu.0.forward")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_name_reason_stack_and_plot_are_in_view_at_1280x800(
+    browser: Browser, address: str, theme: Literal["light", "dark"]
+) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-US", color_scheme=theme)
+    try:
+        page = context.new_page()
+        page.goto(address)
+        expect(page.locator(".main-svg").first).to_be_visible(timeout=30_000)
+        for part in ("origin", "reason", "selected-name", "why", "stack-target", "stack-golden", "figure"):
+            expect(page.get_by_test_id(part)).to_be_in_viewport(ratio=1)
+        assert page.locator(".main-svg").first.bounding_box()["height"] > 120  # type: ignore[index]
+    finally:
+        context.close()
 
 
 def test_a_click_in_the_list_selects_everywhere_and_stands_in_the_address(page: Page, address: str) -> None:
@@ -129,6 +125,22 @@ def test_keys_walk_the_calls(page: Page, address: str) -> None:
 def test_agreement_is_said_with_its_coverage(page: Page, server: Server, dumps: Path) -> None:
     compare(page, server, dumps / "stat_golden", dumps / "md5_golden")
     expect(page.get_by_test_id("no-origin")).to_be_visible(timeout=30_000)
+
+
+def test_a_call_without_partner_shows_the_evidence_of_its_origin(page: Page, server: Server, dumps: Path) -> None:
+    page.goto(finished(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Tensor.__add__.0.forward", timeout=30_000)
+    expect(page.get_by_test_id("why")).to_contain_text("exists only in the target")
+    expect(page.get_by_test_id("figure").locator(".main-svg").first).to_be_visible(timeout=30_000)
+
+
+def test_backward_entries_of_the_tree_are_marked(page: Page, address: str) -> None:
+    page.goto(address)
+    tree = page.get_by_test_id("tree")
+    twins = tree.get_by_role("treeitem").filter(has_text="head (Linear)")
+    expect(twins).to_have_count(2, timeout=30_000)
+    expect(twins.nth(0)).not_to_contain_text("bwd")
+    expect(twins.nth(1)).to_contain_text("bwd")
 
 
 def test_an_unknown_comparison_shows_an_error_and_a_way_back(context: object, server: Server) -> None:

@@ -50,7 +50,7 @@ export function formatShare(value: Real): string {
 export function formatError(error: Real, score: Real): string {
   if (score === "inf" && !error) return "∞";
   if (error !== null && error !== undefined) return formatShare(error);
-  if (typeof score !== "number") return formatReal(score);
+  if (typeof score !== "number" || score === 0) return formatReal(score);
   if (score >= 1e5) return `${trimExponent(score.toExponential(1))}×`;
   return `${score >= 10 ? Math.round(score) : formatReal(score, 2)}×`;
 }

@@ -29,7 +29,6 @@ export function Header({ children }: { children?: ReactNode }) {
           type="button"
           className={`plain ${classes.language}`}
           lang={other}
-          aria-label={t("app.language")}
           data-testid="language"
           onClick={() => setLanguage(other)}
         >

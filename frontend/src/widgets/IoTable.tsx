@@ -92,11 +92,10 @@ function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
           <th scope="row" className={classes.item}>
             <button
               type="button"
-              className={`plain ${classes.oneLine}`}
+              className="plain"
               aria-expanded={open}
-              aria-label={t("evidence.expand", { name: full })}
               onClick={onToggle}
-              title={full}
+              title={t("evidence.expand", { name: full })}
             >
               <span className={classes.turn}>{open ? "▾" : "▸"}</span> {name}{" "}
               <span className={classes.inlineType}>{types[0]}</span>
@@ -116,9 +115,8 @@ function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
             type="button"
             className="plain"
             aria-expanded={open}
-            aria-label={t("evidence.expand", { name: full })}
             onClick={onToggle}
-            title={full}
+            title={t("evidence.expand", { name: full })}
           >
             <span className={classes.label}>
               <span className={classes.turn}>{open ? "▾" : "▸"}</span> <span>{name}</span>{" "}

@@ -228,7 +228,7 @@ function EntryLabel({ line, verdicts }: { line: EntryLine; verdicts: boolean }) 
         data-module={module || undefined}
         data-virtual={entry.kind === "virtual" || undefined}
       >
-        <MiddleName name={entry.label || entry.name} tail={module ? 18 : undefined} title={entry.name} />
+        <MiddleName name={entry.label || entry.name} tail={module ? 12 : undefined} title={entry.name} />
         {line.turns && <span className={classes.turn}>{t("comparison.backward")}</span>}
       </span>
       {verdicts && <Badges entry={entry} counts={entry.counts ?? null} />}

@@ -185,7 +185,7 @@ function Numbers({ summary, triage }: { summary: Summary; triage: Triage }) {
             type="button"
             className={`plain ${classes.count}`}
             aria-pressed={active.includes(cls)}
-            aria-label={t("comparison.showClass", {
+            title={t("comparison.showClass", {
               total: formatCount(count),
               cls: t(`classes.${cls}`),
             })}

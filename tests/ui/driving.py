@@ -1,0 +1,69 @@
+"""What a test does before it looks: over the page where that is the subject, over REST where it is not."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from ui.conftest import Server
+
+
+def register(page: Page, folder: Path) -> None:
+    page.get_by_test_id("server-path").fill(str(folder))
+    page.get_by_test_id("register").click()
+    expect(page.get_by_role("link", name=folder.name, exact=True).first).to_be_visible(timeout=30_000)
+
+
+def pick(page: Page, folder: Path, side: str) -> None:
+    row = page.get_by_role("row").filter(has=page.get_by_role("link", name=folder.name, exact=True)).first
+    row.get_by_role("button", name=f"Use {folder.name} as {side}", exact=True).click()
+
+
+def compare(page: Page, server: Server, target: Path, golden: Path) -> str:
+    """Register two dumps, compare them, wait for the verdict; the address of the result."""
+    page.goto(server.url)
+    register(page, target)
+    register(page, golden)
+    pick(page, target, "target")
+    pick(page, golden, "golden")
+    page.get_by_test_id("compare").click()
+    expect(page.get_by_test_id("banner")).to_be_visible(timeout=60_000)
+    return page.url
+
+
+def ask(server: Server, method: str, path: str, body: object = None) -> Any:
+    """One REST call; the parsed answer, None for an empty one."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(
+        f"{server.url}/api{path}", method=method, data=data, headers={"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as reply:
+        text = reply.read()
+    return json.loads(text) if text else None
+
+
+def start(server: Server, target: Path, golden: Path) -> str:
+    """Id of a comparison that was only asked for."""
+    sides = {
+        side: ask(server, "POST", "/dumps", {"path": str(path)})["id"]
+        for side, path in (("target", target), ("golden", golden))
+    }
+    return str(ask(server, "POST", "/comparisons", sides)["id"])
+
+
+def finished(server: Server, target: Path, golden: Path) -> str:
+    """Address of a comparison that is done."""
+    comparison = start(server, target, golden)
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        status = ask(server, "GET", f"/comparisons/{comparison}")["status"]
+        if status == "done":
+            return f"{server.url}/comparisons/{comparison}"
+        assert status in ("pending", "running"), status
+        time.sleep(0.1)
+    raise AssertionError("the comparison was not done within 90 seconds")

@@ -1,0 +1,107 @@
+"""Everybody who may, gets in: logins, links for colleagues, assistive technology."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from ui.conftest import PLAIN, Server
+from ui.driving import finished
+
+TOKEN = "open-sesame"
+
+
+@pytest.fixture(scope="module")
+def address(server: Server, dumps: Path) -> str:
+    return finished(server, dumps / "target_fault", dumps / "golden")
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory, dumps: Path) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("guarded") / "data", dumps, DUMPSCOPE_TOKEN=TOKEN)
+    yield running
+    running.stop()
+
+
+def test_a_page_without_the_token_says_how_to_log_in(context: BrowserContext, guarded: Server) -> None:
+    page = context.new_page()  # the 401 is logged by the browser, so not the strict page
+    reply = page.goto(guarded.url)
+    assert reply is not None
+    assert reply.status == 401
+    expect(page.get_by_label("Token")).to_be_visible()
+    expect(page.locator("body")).to_contain_text("DUMPSCOPE_TOKEN")
+    page.get_by_label("Token").fill("wrong")
+    page.get_by_role("button").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+    page.get_by_label("Token").fill(TOKEN)
+    page.get_by_role("button").click()
+    expect(page.get_by_test_id("server-path")).to_be_visible(timeout=15_000)
+    assert TOKEN not in page.url
+
+
+def test_a_link_with_the_token_logs_in_once_and_for_all(page: Page, guarded: Server) -> None:
+    page.goto(f"{guarded.url}/?token={TOKEN}")
+    expect(page.get_by_test_id("server-path")).to_be_visible(timeout=15_000)
+    assert TOKEN not in page.url
+    page.goto(guarded.url)
+    expect(page.get_by_test_id("server-path")).to_be_visible(timeout=15_000)
+
+
+def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address: str) -> None:
+    page.goto(address.replace("127.0.0.1", PLAIN) + "?s=0&r=0&n=Functional.gelu.1.forward&tab=order&f=class:propagated")
+    name = page.get_by_test_id("selected-name")
+    expect(name).to_contain_text("Functional.gelu.1.forward", timeout=30_000)
+    assert page.evaluate("window.isSecureContext") is False
+    page.locator("body").press("c")
+    expect(page.get_by_test_id("notice")).to_have_text("Copied")
+    field = page.get_by_test_id("tree-search")
+    field.click()
+    page.keyboard.press("Control+V")
+    link = field.input_value()
+    assert link == page.url
+    page.goto("about:blank")
+    page.goto(link)
+    expect(name).to_contain_text("Functional.gelu.1.forward", timeout=30_000)
+    expect(page.get_by_test_id("plot-order")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_test_id("chips")).to_contain_text("propagated")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("screen", ["home", "triage", "dump"])
+def test_axe_finds_nothing_serious(
+    browser: Browser,
+    server: Server,
+    address: str,
+    pytestconfig: pytest.Config,
+    screen: str,
+    theme: Literal["light", "dark"],
+) -> None:
+    script = pytestconfig.rootpath / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US", color_scheme=theme)
+    try:
+        page = context.new_page()
+        if screen == "home":
+            page.goto(server.url)
+            expect(page.get_by_role("row").nth(3)).to_be_visible(timeout=15_000)
+        else:
+            page.goto(address)
+            expect(page.locator(".main-svg").first).to_be_visible(timeout=30_000)
+        if screen == "dump":
+            page.get_by_role("heading", level=1).get_by_role("link").first.click()
+            expect(page).to_have_url(re.compile("/dumps/"))
+            expect(page.get_by_test_id("leaves")).to_be_visible(timeout=15_000)
+        page.evaluate(script.read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    finally:
+        context.close()
+    bad = [
+        (rule["id"], [(node["target"], node["failureSummary"]) for node in rule["nodes"][:3]])
+        for rule in found
+        if rule["impact"] in ("serious", "critical")
+    ]
+    assert bad == []
