@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dis
 import types
+from bisect import bisect_right
 from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Final, Literal
@@ -61,7 +62,7 @@ class Site:
 
 
 _sites: dict[tuple[CodeType, int], Site] = {}
-_codes: dict[CodeType, tuple[list[dis.Instruction], dict[int, int]]] = {}
+_codes: dict[CodeType, tuple[list[dis.Instruction], list[int]]] = {}
 _OTHER: Final = Site(kind="other")
 
 
@@ -217,11 +218,9 @@ def _look_up(names: tuple[str, ...], frame: FrameType) -> Any:
 def _read(code: CodeType, offset: int) -> Site:
     if code not in _codes:
         listed = [instruction for instruction in dis.get_instructions(code) if instruction.opname not in _EMPTY]
-        _codes[code] = listed, {instruction.offset: place for place, instruction in enumerate(listed)}
-    instructions, places = _codes[code]
-    place = places.get(offset)
-    if place is None:
-        return _OTHER
+        _codes[code] = listed, [instruction.offset for instruction in listed]
+    instructions, offsets = _codes[code]
+    place = bisect_right(offsets, offset) - 1  # a frame may stand in the cache behind its instruction
     now = instructions[place]
     if now.opname.startswith(("BINARY_OP", "COMPARE_OP", "UNARY_")):
         start = _start(instructions, place)

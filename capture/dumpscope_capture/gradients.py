@@ -16,6 +16,8 @@ from typing import Any, Final, Protocol
 import torch
 from torch.autograd.graph import Node
 
+from dumpscope_capture.context import Quiet
+
 Edge = tuple[Node, int]
 """A node and the place of its output gradient."""
 
@@ -46,12 +48,12 @@ class Watch:
     """What arrives in one backward pass of a call. name: of the backward node.
 
     inputs: records of the gradients of the results; outputs: of the arguments, None for one that has none
-    expected: nodes that give gradients to arguments; spread: they are not the nodes that take those of the results
+    first: number the graph stood at when the call began; expected: nodes that give gradients to arguments; spread: they are not the nodes that take those of the results
     owner: the module, None for a function; data: whether gradients are wanted; outcome: what the filters said
     """
 
     __slots__ = (
-        "_counts", "_fired", "_lock", "_sums", "complete", "data", "expected", "inputs", "listener", "name", "outcome",
+        "_counts", "_fired", "_lock", "_sums", "complete", "data", "expected", "first", "inputs", "listener", "name", "outcome",
         "outputs", "owner", "parent", "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
     )  # fmt: skip
 
@@ -62,6 +64,7 @@ class Watch:
         self.owner = owner
         self.inputs: list[Record] = [None] * results
         self.outputs: list[Record] = [None] * arguments
+        self.first = 0
         self.expected = 0
         self.pass_id = -1
         self.started = False
@@ -82,10 +85,11 @@ class Watch:
 
         edges: of the arguments, before the call; first: sequence number the graph stood at
         """
+        self.first = first
         roots = [node_of(tensor) for tensor in results]
         new = [node is not None and _is_new(node, first) for node in roots]
         if not any(new):
-            return False
+            return self._attach_through(roots, results, edges)
         places: dict[Edge, list[int]] = {}
         for place, edge in enumerate(edges):
             if edge is not None:
@@ -106,9 +110,23 @@ class Watch:
             node.register_hook(_After(self, contributions))
         return True
 
+    def _attach_through(self, roots: list[Node | None], results: Sequence[torch.Tensor], edges: Sequence[Edge | None]) -> bool:
+        """A module that hands its arguments on: the gradient of the result is that of the argument."""
+        if self.owner is None:
+            return False
+        found = False
+        for place, (node, tensor) in enumerate(zip(roots, results, strict=True)):
+            edge = (node, tensor.output_nr) if node is not None else None
+            if node is not None and edge in edges:
+                node.register_prehook(_Through(self, tensor.output_nr, place, edges.index(edge)))
+                self.expected += 1
+                found = True
+        return found
+
     def attach_marker(self, results: Sequence[torch.Tensor], first: int) -> bool:
         """Only learn that the backward of a call comes."""
         self.data = False
+        self.first = first
         for tensor in results:
             node = node_of(tensor)
             if node is not None and _is_new(node, first):
@@ -116,8 +134,9 @@ class Watch:
                 return True
         return False
 
-    def attach_last(self, results: Sequence[torch.Tensor]) -> bool:
+    def attach_last(self, results: Sequence[torch.Tensor], first: int) -> bool:
         """As msprobe does: everything that goes through the node of the first result that has one."""
+        self.first = first
         for tensor in results:
             node = node_of(tensor)
             if node is not None:
@@ -170,10 +189,10 @@ class Watch:
             gradient = gradients[slot]
             if gradient is None or not self.takes_output:
                 continue
-            if self._counts[argument] == 1:
+            if self._counts[argument] <= 1:
                 self.outputs[argument] = self.listener.record(gradient, f"{self.name}.output.{argument}")
                 continue
-            with self._lock:
+            with self._lock, Quiet():
                 known = self._sums.get(argument)
                 self._sums[argument] = gradient.detach() if known is None else known + gradient.detach()
         self.arrived()
@@ -213,6 +232,27 @@ class _Before:
             if watch.expected == 0 and not watch.complete:
                 watch.complete = True
                 watch.listener.complete(watch)
+        except Exception as error:
+            watch.listener.failed("a gradient", error)
+
+
+class _Through:
+    """Prehook of the node of an argument that a module returned as it was."""
+
+    __slots__ = ("_argument", "_place", "_slot", "_watch")
+
+    def __init__(self, watch: Watch, slot: int, place: int, argument: int) -> None:
+        self._watch = watch
+        self._slot = slot
+        self._place = place
+        self._argument = argument
+
+    def __call__(self, gradients: Sequence[torch.Tensor | None]) -> None:
+        watch = self._watch
+        try:
+            watch.begin()
+            watch.take_results([(self._place, self._slot)], gradients)
+            watch.take_arguments([(self._slot, self._argument)], gradients)
         except Exception as error:
             watch.listener.failed("a gradient", error)
 

@@ -33,11 +33,13 @@ class ParameterGradients:
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._lock = threading.Lock()
-        self._hooked: dict[int, list[tuple[str, str]]] = {}
+        self._hooked: dict[int, Any] = {}
         self._groups: dict[str, _Group] = {}
 
     def reset(self) -> None:
         with self._lock:
+            for handle in self._hooked.values():
+                handle.remove()
             self._hooked.clear()
             self._groups.clear()
 
@@ -50,8 +52,7 @@ class ParameterGradients:
                 edge = edge_of(parameter, self._recording.accumulators)
             if edge is None or parameter.grad_fn is not None:
                 continue
-            self._hooked[id(parameter)] = [(label, name)]
-            edge[0].register_hook(_Fired(self, label, name, parameter))
+            self._hooked[id(parameter)] = edge[0].register_hook(_Fired(self, label, name, parameter))
 
     def fired(self, label: str, name: str, parameter: torch.Tensor) -> None:
         """A parameter has its gradient: add it to the module's record."""

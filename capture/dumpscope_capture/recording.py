@@ -216,7 +216,7 @@ class Recording:
             if call.outcome == "link" or not self.data:
                 watch.attach_marker(results, call.first)
             elif owner is None and self.config.backward == "msprobe":
-                watch.attach_last(results)
+                watch.attach_last(results, call.first)
             else:
                 watch.attach(results, call.edges, call.first)
         call.edges = []
@@ -233,7 +233,7 @@ class Recording:
     def begun(self, watch: Watch) -> None:
         if self.sink is None:
             return
-        self._flush_late()
+        self._flush_late(watch.first)
         with self._lock:
             self._await_end(watch.pass_id)
             self._unfinished[watch.pass_id].append(watch)
@@ -242,30 +242,26 @@ class Recording:
 
     def reserve(self, watch: Watch) -> None:
         if watch.owner is None and not watch.reserved and self.sink is not None:
-            self._flush_late()
+            self._flush_late(watch.first)
             watch.reserved = True
             self._judge(watch)
             self._write(watch, empty=True)
 
     def complete(self, watch: Watch) -> None:
         if watch.owner is not None and watch.expected:
-            # Its own parameters' gradients follow at once and belong before it; any other event ends the wait.
+            # Gradients of its own parameters may follow and belong before it, until the engine has passed all of its nodes.
             with self._lock:
                 self._late.append(watch)
             return
-        self._flush_late()
+        self._flush_late(watch.first)
         self._finish(watch)
 
     def failed(self, where: str, error: Exception) -> None:
         self.faults.note(where, error)
 
-    def event(self) -> None:
-        """Something else than a parameter's gradient happened in backward."""
-        self._flush_late()
-
     def end_pass(self, number: int) -> None:
         """A backward pass is over: what has not come by now will not come."""
-        self._flush_late()
+        self._flush_late(-1)
         with self._lock:
             left = self._unfinished.pop(number, [])
         for watch in left:
@@ -285,9 +281,13 @@ class Recording:
         if number != -1:
             torch.autograd.Variable._execution_engine.queue_callback(_EndOfPass(self.end_pass, number))
 
-    def _flush_late(self) -> None:
+    def _flush_late(self, first: int) -> None:
+        """Finish waiting modules. first: number of a call that is at work now; modules that began after it are over."""
+        if not self._late:
+            return
         with self._lock:
-            late, self._late = self._late, []
+            late = [watch for watch in self._late if watch.first > first]
+            self._late = [watch for watch in self._late if watch.first <= first]
         for watch in late:
             self._finish(watch)
 
