@@ -12,6 +12,8 @@ from typing import Final
 
 EXACT_CELLS: Final = 250_000
 """Largest gap (rows x columns) solved exactly, about a quarter of a second."""
+WINDOW: Final = 256
+"""Calls of a side that are aligned at a time where no sure place is in sight."""
 LOOKAHEAD: Final = 96
 """How far a resynchronisation looks for the place where a long gap closes."""
 RUN: Final = 6
@@ -53,13 +55,17 @@ def _middle(
     while (a1 - a0) * (b1 - b0) > EXACT_CELLS:
         step = _resync(a, b, a0, a1, b0, b1, similarity)
         if step is None:
-            cut = EXACT_CELLS**0.5
-            step = (int(min(a1 - a0, cut)), int(min(b1 - b0, cut)))
+            found, a0, b0 = _window(a, b, a0, a1, b0, b1, similarity)
+            pairs += found
+            continue
         da, db = step
         if da or db:
             pairs += _exact(a, b, a0, a0 + da, b0, b0 + db, similarity)
             a0 += da
             b0 += db
+        pairs += [(a0 + k, b0 + k) for k in range(RUN)]
+        a0 += RUN
+        b0 += RUN
         while a0 < a1 and b0 < b1 and a[a0] == b[b0] and similarity(a0, b0) >= 5:
             pairs.append((a0, b0))
             a0 += 1
@@ -71,20 +77,36 @@ def _resync(
     a: Sequence[Hashable], b: Sequence[Hashable], a0: int, a1: int, b0: int, b1: int, similarity: Similarity
 ) -> tuple[int, int] | None:
     """Smallest skip (da, db) after which RUN keys in a row agree and the calls look alike."""
-    best: tuple[int, int] | None = None
     for total in range(2 * LOOKAHEAD):
         for da in range(max(0, total - LOOKAHEAD), min(total, LOOKAHEAD) + 1):
             i, j = a0 + da, b0 + total - da
             if i + RUN > a1 or j + RUN > b1 or a[i] != b[j]:
                 continue
-            if list(a[i : i + RUN]) == list(b[j : j + RUN]):
-                if sum(similarity(i + k, j + k) for k in range(RUN)) >= 5 * RUN:
-                    return da, total - da
-                if best is None:
-                    best = (da, total - da)
-        if best is not None and total > sum(best) + RUN:
-            break
-    return best
+            if (
+                list(a[i : i + RUN]) == list(b[j : j + RUN])
+                and sum(similarity(i + k, j + k) for k in range(RUN)) >= 5 * RUN
+            ):
+                return da, total - da
+    return None
+
+
+def _window(
+    a: Sequence[Hashable], b: Sequence[Hashable], a0: int, a1: int, b0: int, b1: int, similarity: Similarity
+) -> tuple[list[tuple[int, int]], int, int]:
+    """Pairs at the beginning of a long stretch without a sure place, and where it goes on.
+
+    A window is solved exactly and only its first three quarters are kept: near its end the pairs depend on what lies beyond.
+    """
+    rows = min(a1 - a0, max(WINDOW, WINDOW**2 // (b1 - b0)))
+    columns = min(b1 - b0, WINDOW**2 // rows)
+    a_end = a0 + (rows if a0 + rows == a1 else rows * 3 // 4)
+    b_end = b0 + (columns if b0 + columns == b1 else columns * 3 // 4)
+    found = _exact(a, b, a0, a0 + rows, b0, b0 + columns, similarity)
+    kept = [(i, j) for i, j in found if i < a_end and j < b_end]
+    if len(kept) < len(found):  # between the last pair kept and the next one nothing pairs
+        i, j = found[len(kept)]
+        return kept, min(i, a_end), min(j, b_end)
+    return kept, a_end, b_end
 
 
 def _exact(
