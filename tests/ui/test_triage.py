@@ -80,6 +80,20 @@ def test_every_plot_draws_and_has_words(page: Page, address: str, tab: str) -> N
     assert page.locator(".main-svg").first.bounding_box()["height"] > 100  # type: ignore[index]
 
 
+def test_the_plot_fills_the_place_it_is_given(page: Page, address: str) -> None:
+    page.goto(address)
+    plot = page.locator(".main-svg").first
+    expect(plot).to_be_visible(timeout=30_000)
+    small = plot.bounding_box()
+    page.get_by_test_id("plot-large").click()
+    expect(page.get_by_test_id("plot-large")).to_have_attribute("aria-pressed", "true")
+    page.wait_for_function(
+        "height => document.querySelector('.main-svg').getBoundingClientRect().height > 1.5 * height",
+        arg=small["height"],  # type: ignore[index]
+        timeout=10_000,
+    )
+
+
 def test_a_pasted_address_shows_the_same_screen_after_a_restart(page: Page, server: Server, address: str) -> None:
     page.goto(f"{address}?s=0&r=0&n=Functional.gelu.1.forward&tab=order")
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.gelu.1.forward", timeout=30_000)

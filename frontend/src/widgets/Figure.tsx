@@ -8,9 +8,8 @@ import classes from "./Figure.module.css";
 import { Failure } from "./States";
 
 const CONFIG = {
-  responsive: true,
   displaylogo: false,
-  modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+  modeBarButtons: [["toImage", "resetScale2d"]],
   showTips: false,
 };
 
@@ -74,10 +73,17 @@ function Plot({ figure, label, onPick }: PlotProps) {
     };
   }, [figure, colorScheme]);
 
+  // The plot follows its box: panels are dragged wider and the plot is enlarged without a change of the window.
   useEffect(() => {
     const element = box.current;
+    if (!element) return;
+    const watch = new ResizeObserver(() => {
+      if (element.querySelector(".main-svg") && element.clientWidth > 0) window.Plotly?.Plots.resize(element);
+    });
+    watch.observe(element);
     return () => {
-      if (element) window.Plotly?.purge(element);
+      watch.disconnect();
+      window.Plotly?.purge(element);
     };
   }, []);
 
@@ -106,6 +112,7 @@ function listen(element: PlotlyElement, choose: (order: number) => void): void {
 function themed(layout: Record<string, unknown>): Record<string, unknown> {
   const style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue("--ink").trim();
+  const faint = style.getPropertyValue("--ink-2").trim();
   const line = style.getPropertyValue("--line").trim();
   const result: Record<string, unknown> = {
     ...layout,
@@ -119,6 +126,7 @@ function themed(layout: Record<string, unknown>): Record<string, unknown> {
     margin: { ...(layout.margin as object), t: 20, b: 30, l: 44, r: 8 },
     legend: { ...(layout.legend as object), orientation: "h", x: 0, y: 1, yref: "container", yanchor: "top" },
     hoverlabel: { font: { size: 11 } },
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: faint, activecolor: ink },
   };
   for (const [key, value] of Object.entries(layout)) {
     if (!/^[xy]axis\d*$/.test(key)) continue;

@@ -87,6 +87,7 @@ export function PlotPanel({ comparison, triage, large, onLarge }: PlotPanelProps
         />
         <Tooltip label={t(large ? "evidence.plotSmaller" : "evidence.plotLarger")}>
           <ActionIcon
+            className={classes.resize}
             size="sm"
             aria-label={t("evidence.plotLarger")}
             aria-pressed={large}
