@@ -19,7 +19,10 @@ import torch
 _LOADS: Final = ("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_CLASSDEREF")
 _CONSTANTS: Final = ("LOAD_CONST", "LOAD_SMALL_INT")
 _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
-_EMPTY: Final = ("CACHE", "EXTENDED_ARG", "RESUME", "NOP", "PRECALL")
+_EMPTY: Final = ("CACHE", "EXTENDED_ARG", "RESUME", "NOP")
+_LEVELS: Final = 4
+"""Frames between a function mode and the Python function whose call it receives, at most."""
+
 _UNKNOWN: Final = object()
 
 OPERATORS: Final = {
@@ -50,7 +53,8 @@ class Site:
     """The instruction a caller stands at.
 
     kind: "operator", "call", "spread" (`f(*args)`) or "other"; count: arguments of a call, self not counted;
-    keywords: names of the last of them
+    keywords: names of the last of them; target: what is called, `("F", "softmax")` or just `("relu",)` after something else than
+    names, empty where unknown; attribute: whether it was looked up on something
     """
 
     kind: Kind
@@ -58,7 +62,8 @@ class Site:
     keywords: tuple[str, ...] = ()
     left: Operand = Operand()
     right: Operand = Operand()
-    attributes: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    target: tuple[str, ...] = ()
+    attribute: bool = False
 
 
 _sites: dict[tuple[CodeType, int], Site] = {}
@@ -90,7 +95,7 @@ def method_name(name: str, frame: FrameType | None, args: tuple[Any, ...]) -> st
     if here.kind == "other" or frame is None:
         return name
     if here.kind in ("call", "spread"):
-        if name in frame.f_code.co_names:
+        if (here.attribute and here.target[-1] == name and here.target[:-1] != ("operator",)) or (not here.target and name in frame.f_code.co_names):
             return name
         mirrored = special in _MIRRORED and len(args) > 1 and not isinstance(args[1], torch.Tensor)
         return _MIRRORED[special] if mirrored else special
@@ -103,10 +108,19 @@ def namespace(name: str, frame: FrameType | None) -> Any:
     """Object on which a call's function was looked up (`F` in `F.conv2d(...)`), None where that cannot be told."""
     if frame is None:
         return None
-    for attribute, path in site(frame).attributes:
-        if attribute == name:
-            owner = _look_up(path, frame)
-            return None if owner is _UNKNOWN else owner
+    here = site(frame)
+    if not here.attribute or here.target[-1] != name:
+        return None
+    owner = _look_up(here.target[:-1], frame)
+    return None if owner is _UNKNOWN else owner
+
+
+def frame_of(function: types.FunctionType, frame: FrameType | None) -> FrameType | None:
+    """The frame in which a Python function runs, at `frame` or a few levels outside."""
+    for _ in range(_LEVELS):
+        if frame is None or frame.f_code is function.__code__:
+            return frame
+        frame = frame.f_back
     return None
 
 
@@ -227,27 +241,34 @@ def _read(code: CodeType, offset: int) -> Site:
         left = _operand(instructions, start) if start > 0 else Operand()
         return Site(kind="operator", left=left, right=_operand(instructions, place))
     if now.opname == "CALL_FUNCTION_EX":
-        return Site(kind="spread", attributes=_attributes(instructions, place))
+        return Site(kind="spread")
     if now.opname in ("CALL", "CALL_KW", "CALL_FUNCTION", "CALL_METHOD"):
         keywords: tuple[str, ...] = ()
-        before = instructions[place - 1]
+        names = place - 1
+        while instructions[names].opname == "PRECALL":
+            names -= 1
+        before = instructions[names]
         if now.opname == "CALL" and before.opname == "KW_NAMES":
             keywords = before.argval if isinstance(before.argval, tuple) else code.co_consts[before.arg or 0]
         elif now.opname == "CALL_KW" and isinstance(before.argval, tuple):
             keywords = before.argval
-        return Site(kind="call", count=now.arg or 0, keywords=keywords, attributes=_attributes(instructions, place))
+        target, attribute = _target(instructions, names + 1, (now.arg or 0) + (now.opname == "CALL_KW"))
+        return Site(kind="call", count=now.arg or 0, keywords=keywords, target=target, attribute=attribute)
     return _OTHER
 
 
-def _attributes(instructions: list[dis.Instruction], place: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Attributes loaded before a call on the same line of thought, nearest first, with the names they were loaded from."""
-    found: list[tuple[str, tuple[str, ...]]] = []
-    for now in range(place - 1, max(-1, place - 200), -1):
-        if instructions[now].opname in _ATTRIBUTES:
-            path = _operand(instructions, now).names
-            if path:
-                found.append((str(instructions[now].argval), path))
-    return tuple(found)
+def _target(instructions: list[dis.Instruction], end: int, count: int) -> tuple[tuple[str, ...], bool]:
+    """What a call with `count` arguments before `end` calls, and whether that is an attribute of something."""
+    start = _start(instructions, end, count) if count else end
+    place = start - 1
+    while place >= 0 and instructions[place].opname in ("PUSH_NULL", "KW_NAMES", "PRECALL"):
+        place -= 1
+    if start < 0 or place < 0:
+        return (), False
+    now = instructions[place]
+    if now.opname in _ATTRIBUTES:
+        return (*_operand(instructions, place).names, str(now.argval)), True
+    return ((str(now.argval),), False) if now.opname in _LOADS else ((), False)
 
 
 def _operand(instructions: list[dis.Instruction], end: int) -> Operand:
@@ -265,14 +286,18 @@ def _operand(instructions: list[dis.Instruction], end: int) -> Operand:
     return Operand()
 
 
-def _start(instructions: list[dis.Instruction], end: int) -> int:
-    """Index of the first instruction of the operand that ends before `end`; -1 where code branches inside it."""
-    missing = 1
+def _start(instructions: list[dis.Instruction], end: int, count: int = 1) -> int:
+    """Index of the first instruction of the `count` values pushed before `end`; -1 where code branches between."""
+    missing = count
     for now in range(end - 1, -1, -1):
         instruction = instructions[now]
-        if "JUMP" in instruction.opname or instruction.opname.startswith(("LOAD_METHOD", "CALL", "KW_NAMES", "PUSH_NULL")):
+        if "JUMP" in instruction.opname:
             return -1
         missing -= dis.stack_effect(instruction.opcode, instruction.arg)
-        if missing == 0:
+        if missing == 0 and instruction.opname not in _INNER:
             return now
     return -1
+
+
+_INNER: Final = ("CALL", "PRECALL", "KW_NAMES", "BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP", "LOAD_ATTR", "COPY", "SWAP")
+"""Instructions that take values from below and so never begin one."""

@@ -19,8 +19,8 @@ from dumpscope_capture.context import Faults
 from dumpscope_capture.names import Table
 from dumpscope_capture.recording import Recording
 
-_FRAMES: Final = 4
-"""Frames between a mode and the Python function whose call it receives, at most."""
+_STOP: Final = "_StopRecomputationError"
+"""How a checkpoint ends a recomputation as soon as it has all it needs."""
 
 _OFFERS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
@@ -55,7 +55,12 @@ class FunctionMode(TorchFunctionMode):
                 return func(*args, **kwargs)
             with self:
                 return twin(*args, **kwargs)
-        result = func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except Exception as error:
+            if type(error).__name__ == _STOP:
+                recording.stop_call(call)
+            raise
         try:
             recording.end_call(call, result)
         except Exception as error:
@@ -87,29 +92,14 @@ def _as_written(
     func: Any, listed: Any, frame: types.FrameType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any], types.FrameType]:
     """Arguments as the program gave them, and its own frame. Python functions pass theirs on in another form."""
-    if listed is not func and isinstance(listed, types.FunctionType):  # a Python function that called straight on
-        front: types.FrameType | None = frame
-        for _ in range(_FRAMES):
-            if front is None:
-                return args, kwargs, frame
-            if front.f_code is listed.__code__:
-                break
-            front = front.f_back
-    elif type(func) is types.FunctionType:
-        front = frame
-        for _ in range(_FRAMES):
-            if front is None or front.f_code is func.__code__:
-                break
-            front = front.f_back
-        else:
-            front = None
-    else:
-        return args, kwargs, frame
     function = listed if isinstance(listed, types.FunctionType) else func
-    if front is None or front.f_code is not function.__code__:
+    if not isinstance(function, types.FunctionType):
         return args, kwargs, frame
-    written = callsite.split_arguments(function, front, method=function.__qualname__.startswith("Tensor."))
-    outer = front.f_back or front
+    own = callsite.frame_of(function, frame)
+    if own is None:
+        return args, kwargs, frame
+    written = callsite.split_arguments(function, own, method=function.__qualname__.startswith("Tensor."))
+    outer = own.f_back or own
     return (*written, outer) if written is not None else (args, kwargs, outer)
 
 

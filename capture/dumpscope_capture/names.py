@@ -75,6 +75,7 @@ class Table:
         self._by_function: dict[Any, Api] = {}
         self._also: dict[Any, list[tuple[Any, Api]]] = {}
         self._methods: dict[str, Api] = {}
+        self._branches: dict[types.FunctionType, Api] = {}
         self._fronts: dict[types.CodeType, Api] = {}
         self._namespaces = frozenset(namespaces)
         for category, names in wanted.names.items():
@@ -92,14 +93,23 @@ class Table:
         if api.prefix == "Tensor":
             if api.name in callsite.OPERATORS and type(function) is types.MethodDescriptorType:
                 return self._method(function, frame, args)
-            if api.name in _REFLECTED and _is_operator(frame):  # `2 / t` goes by another attribute than __rdiv__
+            if api.name in _REFLECTED and _is_operator(function, frame):  # `2 / t` goes by another attribute than __rdiv__
                 return self._methods.get(_REFLECTED[api.name])
         elif function in self._also:
             owner = callsite.namespace(api.name, frame)
             for other, sibling in self._also[function]:
                 if owner is other:
                     return sibling
+        if type(function) is types.FunctionType and function in self._branches:
+            return self._branch(function, frame) or api
         return self._front(frame) or api
+
+    def _branch(self, function: types.FunctionType, frame: types.FrameType | None) -> Api | None:
+        """The listed function that chose this one: `F.max_pool2d` calls `F.max_pool2d_with_indices` where indices are wanted."""
+        own = callsite.frame_of(function, frame)
+        chooser = self._branches[function]
+        outer = own.f_back if own is not None else None
+        return chooser if outer is not None and outer.f_code is chooser.function.__code__ else None
 
     def _front(self, frame: types.FrameType | None) -> Api | None:
         """A listed Python function that calls straight on without being seen by the mode: `F.sigmoid`, `F.upsample`."""
@@ -132,6 +142,8 @@ class Table:
                 self._methods.setdefault(api.name, api)
             if isinstance(function, types.FunctionType) and not reaches_mode(function):
                 self._fronts.setdefault(function.__code__, api)
+            for chosen in _choices(function):
+                self._branches.setdefault(chosen, api)
             try:
                 known = self._by_function.setdefault(function, api)
             except TypeError:
@@ -146,8 +158,17 @@ class Table:
 _REFLECTED: Final = {"__rdiv__": "__rtruediv__"}
 
 
-def _is_operator(frame: types.FrameType | None) -> bool:
-    return callsite.site(frame).kind == "operator"
+def _is_operator(function: types.FunctionType, frame: types.FrameType | None) -> bool:
+    own = callsite.frame_of(function, frame)
+    return own is not None and callsite.site(own.f_back).kind == "operator"
+
+
+def _choices(function: Any) -> list[types.FunctionType]:
+    """Python functions between which a dispatching closure chooses."""
+    if not isinstance(function, types.FunctionType) or reaches_mode_directly(function):
+        return []
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    return [inner for inner in cells if isinstance(inner, types.FunctionType)]
 
 
 def owners(category: str) -> list[Any]:
@@ -201,6 +222,11 @@ def attribute(owner: Any, dotted: str) -> Any:
     return owner
 
 
+def reaches_mode_directly(function: types.FunctionType) -> bool:
+    """Whether a Python function itself offers its call to function modes."""
+    return "handle_torch_function" in function.__code__.co_names
+
+
 def reaches_mode(function: types.FunctionType) -> bool:
     """Whether a Python function offers its call to function modes; closures (dispatchers) pass it to one that does."""
-    return "handle_torch_function" in function.__code__.co_names or bool(function.__code__.co_freevars)
+    return reaches_mode_directly(function) or bool(function.__code__.co_freevars)

@@ -28,12 +28,12 @@ class _Group:
 
 
 class ParameterGradients:
-    """Hooks on the AccumulateGrad nodes of modules' own parameters, one per parameter and step."""
+    """Hooks on the AccumulateGrad nodes of modules' own parameters, one per parameter, module and step."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._lock = threading.Lock()
-        self._hooked: dict[int, Any] = {}
+        self._hooked: dict[tuple[int, str], Any] = {}
         self._groups: dict[str, _Group] = {}
 
     def reset(self) -> None:
@@ -46,13 +46,13 @@ class ParameterGradients:
     def watch(self, label: str, module: torch.nn.Module) -> None:
         """Hook a module's own parameters. label: `Module.fc.Linear`."""
         for name, parameter in module.named_parameters(recurse=False):
-            if not parameter.requires_grad or id(parameter) in self._hooked:
+            if not parameter.requires_grad or (id(parameter), label) in self._hooked:
                 continue
             with Quiet():
                 edge = edge_of(parameter, self._recording.accumulators)
             if edge is None or parameter.grad_fn is not None:
                 continue
-            self._hooked[id(parameter)] = edge[0].register_hook(_Fired(self, label, name, parameter))
+            self._hooked[id(parameter), label] = edge[0].register_hook(_Fired(self, label, name, parameter))
 
     def fired(self, label: str, name: str, parameter: torch.Tensor) -> None:
         """A parameter has its gradient: add it to the module's record."""

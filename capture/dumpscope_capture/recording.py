@@ -155,6 +155,13 @@ class Recording:
         if not call.idle:
             self.watch(call, f"{call.name.removesuffix('forward')}backward", result, None)
 
+    def stop_call(self, call: Call) -> None:
+        """A checkpoint has what it needs and breaks the call off: it is a node without results."""
+        with self.faults.guard("a call's results"):
+            self.count(call.label)
+            if call.outcome == "record" and self.sink is not None and self.selection.sides.forward:
+                self.sink.add(call.name, call.body, stack=call.stack, parent=call.parent)
+
     # -- what functions and modules have in common ---------------------------------------------------------------------
 
     def take_arguments(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> None:
