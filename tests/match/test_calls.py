@@ -132,6 +132,10 @@ def test_a_data_mapping_that_names_nothing_is_a_problem_not_a_crash(dumps: Path)
         ("data_mapping", "a: [", "data_mapping"),
         ("cell_mapping", "- a\n- b", "cell_mapping"),
         ("layer_mapping", "Block: ffn", "Block"),
+        ("layer_mapping", "Block: {mlp: [ffn]}", "mlp"),
+        ("data_mapping", "a.input.0: [b]", "a.input.0"),
+        ("data_mapping", "a: 2001-99-99", "data_mapping"),
+        ("cell_mapping", "{a: " * 5000, "cell_mapping"),
     ],
 )
 def test_a_bad_mapping_file_is_told_by_name(dumps: Path, option: str, text: str, words: str) -> None:

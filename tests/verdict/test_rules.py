@@ -228,6 +228,14 @@ def test_a_policy_file_widens_ignores_and_renames_floors() -> None:
         ("floors: {float32: 3}", "floors.float32"),
         ("warn: yes", "warn is True"),
         ("ignore: ['[']", "no regular expression"),
+        ("ignore: abc", "ignore is a str"),
+        ("ignore: [3]", "ignore holds 3"),
+        ("floors: 3", "floors is a int"),
+        ("scale: [a]", "scale is a list"),
+        ("base: {a: 1}", "base is a dict"),
+        ("warn: [1]", "warn is a list"),
+        ("warn: 2001-99-99", "cannot be read as yaml"),
+        ("{a: " * 5000, "cannot be read as yaml"),
     ],
 )
 def test_a_wrong_policy_is_told_by_key_and_value(text: str, words: str) -> None:

@@ -39,7 +39,7 @@ def parse_mapping(options: Options) -> Mapping:
                 f"layer_mapping: {name!r} must hold pairs of paths",
                 hint="write `target.path: golden.path` lines below it",
             )
-        layers[str(name)] = {str(key): str(value) for key, value in body.items()}
+        layers[str(name)] = {str(key): _word(value, "layer_mapping", key) for key, value in body.items()}
     return Mapping(cells=cells, layers=layers, data=data)
 
 
@@ -94,7 +94,17 @@ def _contains(label: str, part: str) -> bool:
 
 
 def _flat(text: str | None, option: str) -> dict[str, str]:
-    return {str(key): str(value) for key, value in _load(text, option).items()}
+    return {str(key): _word(value, option, key) for key, value in _load(text, option).items()}
+
+
+def _word(value: object, option: str, key: object) -> str:
+    """A name on the golden side. A list or table is refused before it is spelled: a few aliases unfold to gigabytes."""
+    if isinstance(value, list | dict | set | tuple):
+        raise UsageError(
+            f"{option}: {str(key)[:200]!r} holds a {type(value).__name__}",
+            hint="write one `target: golden` pair a line",
+        )
+    return str(value)
 
 
 def _load(text: str | None, option: str) -> dict[object, object]:
@@ -108,6 +118,8 @@ def _load(text: str | None, option: str) -> dict[object, object]:
         raise UsageError(
             f"{option} is not valid yaml at {place}", hint="write one `target: golden` pair a line"
         ) from error
+    except (ValueError, RecursionError) as error:  # an impossible date, nesting without end
+        raise UsageError(f"{option} cannot be read as yaml", hint="write one `target: golden` pair a line") from error
     if data is None:
         return {}
     if not isinstance(data, dict):

@@ -61,6 +61,16 @@ class Policy:
     scale: tuple[tuple[str, float], ...] = ()
 
 
+FORMS: Final = (
+    ("name", str, "a text"),
+    ("base", str, "the name of a rule book"),
+    ("floors", dict, "{dtype: {bulk: number, peak: number}}"),
+    ("ignore", list, "a list of regular expressions"),
+    ("scale", dict, "{regular expression: factor}"),
+)
+"""Type of the values of a policy file, and how to say it."""
+
+
 def load_policy(text: str) -> Policy:
     """A policy by name, or from the text of a yaml file: keys base, floors, warn, ignore, scale.
 
@@ -72,16 +82,21 @@ def load_policy(text: str) -> Policy:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise UsageError("the policy file is not valid yaml", hint=str(error).splitlines()[0]) from error
+    except (ValueError, RecursionError) as error:  # an impossible date, nesting without end
+        raise UsageError("the policy file cannot be read as yaml", hint="see docs/verdicts.md") from error
     if not isinstance(data, dict):
         raise UsageError(f"unknown policy {text!r}", hint=f"allowed: {', '.join(RULE_BOOKS)}, or a yaml file")
     known = {"name", "base", "floors", "warn", "ignore", "scale"}
     for key in data:
         if key not in known:
             raise UsageError(f"policy: unknown key {key!r}", hint=f"allowed: {', '.join(sorted(known))}")
-    base = data.get("base", "default")
+    for key, kind, form in FORMS:
+        if not isinstance(data.get(key), kind | None):
+            raise UsageError(f"policy: {key} is a {type(data[key]).__name__}", hint=f"write {form}")
+    base = data.get("base") or "default"
     if base not in RULE_BOOKS:
         raise UsageError(f"policy: base is {base!r}", hint=f"allowed: {', '.join(RULE_BOOKS)}")
-    policy = Policy(name=str(data.get("name", "custom")), base=base)
+    policy = Policy(name=data.get("name") or "custom", base=base)
     return replace(
         policy,
         floors={**FLOORS, **_floors(data.get("floors") or {})},
@@ -96,7 +111,7 @@ def _floors(data: dict[str, Any]) -> dict[str, Floor]:
     for dtype, body in data.items():
         name = dtype if str(dtype).startswith("torch.") else f"torch.{dtype}"
         if not isinstance(body, dict) or not {"bulk", "peak"} >= set(body):
-            raise UsageError(f"policy: floors.{dtype} is {body!r}", hint="write {bulk: number, peak: number}")
+            raise UsageError(f"policy: floors.{dtype} is {_short(body)}", hint="write {bulk: number, peak: number}")
         old = FLOORS.get(name, FLOORS["torch.float32"])
         floors[name] = Floor(
             bulk=_positive(f"floors.{dtype}.bulk", body.get("bulk", old.bulk)),
@@ -107,13 +122,20 @@ def _floors(data: dict[str, Any]) -> dict[str, Floor]:
 
 def _positive(key: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise UsageError(f"policy: {key} is {value!r}", hint="it must be a number above 0")
+        raise UsageError(f"policy: {key} is {_short(value)}", hint="it must be a number above 0")
     return float(value)
 
 
+def _short(value: Any) -> str:
+    """A value in a message; what holds others is named only: a few aliases unfold to gigabytes."""
+    return f"a {type(value).__name__}" if isinstance(value, list | dict | set) else repr(value)[:200]
+
+
 def _pattern(key: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"policy: {key} holds {_short(value)}", hint="write a regular expression as text")
     try:
-        re.compile(str(value))
+        re.compile(value)
     except re.error as error:
         raise UsageError(f"policy: {key} holds {value!r}, which is no regular expression", hint=str(error)) from error
-    return str(value)
+    return value
