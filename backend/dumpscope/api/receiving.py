@@ -13,7 +13,6 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from dumpscope.errors import LimitError, Problem, UsageError
 
-FIELD: Final = b"files"
 NAME_LIMIT: Final = 64
 """Bytes of a form field other than a file that are read (the dump's name)."""
 

@@ -51,12 +51,6 @@ def stacks_by_id(connection: Connection, ids: Iterable[int | None]) -> dict[int,
     return {key: tuple(texts[number] for number in numbers) for key, numbers in frames.items()}
 
 
-def ids_of(connection: Connection, wanted: str) -> int | None:
-    """Id of a text that is stored already, else None."""
-    digest = _digest(storable([wanted])[0])
-    return connection.execute(select(text.c.id).where(text.c.digest == digest)).scalar()
-
-
 def _digest(value: str) -> bytes:
     return hashlib.blake2b(value.encode(), digest_size=16).digest()
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
-from dumpscope.domain.records import Bool, Float64, Int64, Kind, State
+from dumpscope.domain.records import Bool, Float64, State
 from dumpscope.verdict.policy import FLOORS, TINY, Policy
 
 MAX, MIN, MEAN, NORM = range(4)
@@ -156,8 +156,3 @@ def scores(context: Context, facts: Facts, policy: Policy, factor: Float64) -> F
 
 def judged_by_tensor(facts: Facts) -> Bool:
     return facts.unequal >= 0
-
-
-def tensors_of(context: Context) -> Int64:
-    """Item pairs where both sides are tensors."""
-    return np.flatnonzero(context.both & (context.kind == Kind.TENSOR) & ~context.kind_differs)
