@@ -128,6 +128,7 @@ def test_no_key_acts_while_a_field_has_the_focus(page: Page, address: str) -> No
 def test_keys_walk_the_calls(page: Page, address: str) -> None:
     page.goto(address)
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("calls").get_by_text("Functional.dropout.1.forward", exact=True)).to_be_visible()
     page.locator("body").press("j")
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.dropout.1.forward")
     page.locator("body").press("k")

@@ -116,6 +116,7 @@ export const en = {
     failed: "The dump could not be read",
     calls: "Calls",
     search: "Search calls",
+    noCalls: "There is no call here.",
   },
   unit: {
     step: "step",

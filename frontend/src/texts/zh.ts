@@ -117,6 +117,7 @@ export const zh: Texts = {
     failed: "无法读取该转储",
     calls: "调用",
     search: "搜索调用",
+    noCalls: "这里没有调用。",
   },
   unit: {
     step: "step",

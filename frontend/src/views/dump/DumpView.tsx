@@ -128,7 +128,13 @@ function Ready({ dump }: { dump: Dump }) {
           </section>
           <section className={`panel ${classes.panel}`} aria-label={t("evidence.title")}>
             <Boundary title={t("app.crashed")} resetKey={selected ?? ""}>
-              <NodePanel id={dump.id} unit={unit} name={selected} onSelect={select} />
+              {dump.nodes === 0 && dump.problems.length > 0 ? (
+                <div className={classes.detail}>
+                  <ProblemList problems={dump.problems} />
+                </div>
+              ) : (
+                <NodePanel id={dump.id} unit={unit} name={selected} onSelect={select} />
+              )}
             </Boundary>
           </section>
         </div>

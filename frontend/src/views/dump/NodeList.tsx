@@ -50,7 +50,7 @@ export function NodeList({ id, unit, query, selected, onSelect }: NodeListProps)
 
   if (nodes.error) return <Failure problem={nodes.error} onRetry={() => void nodes.refetch()} />;
   if (nodes.isPending) return <Loading />;
-  if (rows.length === 0) return <Empty>{query ? t("home.nothingFound", { query }) : t("tree.empty")}</Empty>;
+  if (rows.length === 0) return <Empty>{query ? t("home.nothingFound", { query }) : t("dump.noCalls")}</Empty>;
   return (
     <div
       ref={box}
