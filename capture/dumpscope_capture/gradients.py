@@ -53,7 +53,7 @@ class Watch:
     """
 
     __slots__ = (
-        "_counts", "_fired", "_lock", "_sums", "complete", "data", "expected", "first", "inputs", "listener", "name", "outcome",
+        "_counts", "_fired", "_inner", "_lock", "_sums", "complete", "data", "expected", "first", "inputs", "listener", "name", "outcome",
         "outputs", "owner", "parent", "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
     )  # fmt: skip
 
@@ -78,6 +78,7 @@ class Watch:
         self._counts: list[int] = [0] * arguments
         self._fired = 0
         self._sums: dict[int, torch.Tensor] = {}
+        self._inner: dict[int, torch.Tensor] = {}
         self._lock = threading.Lock()
 
     def attach(self, results: Sequence[torch.Tensor], edges: Sequence[Edge | None], first: int) -> bool:
@@ -94,12 +95,17 @@ class Watch:
         for place, edge in enumerate(edges):
             if edge is not None:
                 places.setdefault(edge, []).append(place)
-        boundary = _walk([node for node, fresh in zip(roots, new, strict=True) if node is not None and fresh], places, first)
-        taken = self._assign(boundary, places)
-        by_node: dict[Node, list[tuple[int, int]]] = {}
+        made: dict[Edge, int] = {}
         for place, (node, tensor, fresh) in enumerate(zip(roots, results, new, strict=True)):
             if node is not None and fresh:
-                by_node.setdefault(node, []).append((place, tensor.output_nr))
+                made[node, tensor.output_nr] = place
+        boundary, inner = _walk([node for node, _ in made], places, made, first)
+        for node, slot, edge in inner:
+            node.register_hook(_Inner(self, slot, made[edge]))
+        taken = self._assign(boundary, places)
+        by_node: dict[Node, list[tuple[int, int]]] = {}
+        for (node, slot), place in made.items():
+            by_node.setdefault(node, []).append((place, slot))
         self.expected = len(taken)
         self.spread = taken.keys() != by_node.keys()
         for node, wanted in by_node.items():
@@ -173,6 +179,7 @@ class Watch:
             self.inputs = [None] * len(self.inputs)
             self.outputs = [None] * len(self.outputs)
             self._sums.clear()
+            self._inner.clear()
             self._fired = 0
         self.listener.begun(self)
         return True
@@ -181,7 +188,11 @@ class Watch:
         if self.takes_input and self.data:
             for place, slot in wanted:
                 gradient = gradients[slot]
+                inner = self._inner.pop(place, None)
                 if gradient is not None:
+                    if inner is not None:
+                        with Quiet():
+                            gradient = gradient - inner
                     self.inputs[place] = self.listener.record(gradient, f"{self.name}.input.{place}")
 
     def take_arguments(self, contributions: list[tuple[int, int]], gradients: Sequence[torch.Tensor | None]) -> None:
@@ -196,6 +207,13 @@ class Watch:
                 known = self._sums.get(argument)
                 self._sums[argument] = gradient.detach() if known is None else known + gradient.detach()
         self.arrived()
+
+    def take_inner(self, place: int, gradient: torch.Tensor | None) -> None:
+        """Part of a result's gradient that comes from the call's own use of it, and so is none of the result's."""
+        if gradient is not None and self.takes_input:
+            with self._lock, Quiet():
+                known = self._inner.get(place)
+                self._inner[place] = gradient.detach() if known is None else known + gradient.detach()
 
     def arrived(self) -> None:
         """One of the expected nodes is done."""
@@ -234,6 +252,24 @@ class _Before:
                 watch.listener.complete(watch)
         except Exception as error:
             watch.listener.failed("a gradient", error)
+
+
+class _Inner:
+    """Hook of a node inside a call that uses one of its results."""
+
+    __slots__ = ("_place", "_slot", "_watch")
+
+    def __init__(self, watch: Watch, slot: int, place: int) -> None:
+        self._watch = watch
+        self._slot = slot
+        self._place = place
+
+    def __call__(self, inputs: Sequence[torch.Tensor | None], outputs: Sequence[torch.Tensor | None]) -> None:
+        try:
+            self._watch.begin()
+            self._watch.take_inner(self._place, inputs[self._slot])
+        except Exception as error:
+            self._watch.listener.failed("a gradient", error)
 
 
 class _Through:
@@ -356,13 +392,15 @@ _ACCUMULATOR: Final = 1 << 63
 """AccumulateGrad nodes have the highest number there is."""
 
 
-def _walk(roots: list[Node], wanted: dict[Edge, list[int]], first: int) -> list[tuple[Node, int, Edge]]:
-    """(node, slot, edge) wherever a node made since `first` gives its slot's gradient to a wanted edge; depth first, in slot order."""
+def _walk(
+    roots: list[Node], wanted: dict[Edge, list[int]], made: dict[Edge, int], first: int
+) -> tuple[list[tuple[Node, int, Edge]], list[tuple[Node, int, Edge]]]:
+    """Nodes made since `first`, depth first in slot order: (node, slot, edge) where a slot's gradient goes to a wanted edge, and
+    where it goes to one of the results in `made`."""
     found: list[tuple[Node, int, Edge]] = []
-    if not wanted:
-        return found
+    inner: list[tuple[Node, int, Edge]] = []
     seen: set[Node] = set(roots)
-    todo = list(reversed(roots))
+    todo = list(reversed(list(dict.fromkeys(roots))))
     while todo and len(seen) < WALK_LIMIT:
         node = todo.pop()
         below: list[Node] = []
@@ -372,8 +410,11 @@ def _walk(roots: list[Node], wanted: dict[Edge, list[int]], first: int) -> list[
                 continue
             if edge in wanted:
                 found.append((node, slot, edge))
-            elif target not in seen and _is_new(target, first):
+                continue
+            if edge in made:
+                inner.append((node, slot, edge))
+            if target not in seen and _is_new(target, first):
                 seen.add(target)
                 below.append(target)
         todo.extend(reversed(below))
-    return found
+    return found, inner

@@ -25,6 +25,8 @@ from dumpscope_format.naming import api_name, item_name
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 _DROPOUTS: Final = frozenset(("dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"))
+_CLIPPERS: Final = frozenset(("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "_clip_grads_with_norm_", "get_total_norm", "_get_total_norm"))
+_CLIP_LEVELS: Final = 10
 NESTING_LIMIT: Final = 50
 
 
@@ -78,8 +80,10 @@ class Recording:
         self.parameters = ParameterGradients(self)
         self.links = config.extra_info and config.level != "L1"
         self.data = config.task != "structure"
+        self.functions_too = config.level == "mix"
         self._lock = threading.RLock()
         self._counters: dict[str, int] = {}
+        self._pseudo: set[str] = set()
         self._open: list[Watch] = []
         self._late: list[Watch] = []
         self._unfinished: dict[int, list[Watch]] = {}
@@ -102,6 +106,7 @@ class Recording:
         self.settle()
         with self._lock:
             self._counters.clear()
+            self._pseudo.clear()
             self._open.clear()
             self._late.clear()
             self._unfinished.clear()
@@ -131,6 +136,14 @@ class Recording:
                         return watch.name
         return None
 
+    def link_once(self, name: str) -> None:
+        """A line of construct.json for a pseudo parent."""
+        with self._lock:
+            if name in self._pseudo or self.sink is None:
+                return
+            self._pseudo.add(name)
+        self.sink.parent(name, None)
+
     # -- functions -----------------------------------------------------------------------------------------------------
 
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
@@ -139,6 +152,9 @@ class Recording:
         name = api_name(api.prefix, api.name, number, "forward")
         outcome = self.selection.call(name, api.prefix, api.name, direction="forward")
         call = Call(name, outcome, self.parent() if self.links else None)
+        if call.parent is None and self.links and self.functions_too and _is_clipping(frame):
+            call.parent = "clip_grad"
+            self.link_once("clip_grad")
         call.api = api
         call.idle = api.name in _DROPOUTS and _drop_share(args, kwargs) == 0
         if outcome != "drop":
@@ -380,6 +396,17 @@ def _backward_of(parent: str | None) -> str | None:
         return None if parent is None or ".backward." not in parent else parent
     head, _, number = parent.rpartition(".forward.")
     return f"{head}.backward.{number}"
+
+
+def _is_clipping(frame: FrameType | None) -> bool:
+    """Whether a call comes from torch's clipping of gradients."""
+    for _ in range(_CLIP_LEVELS):
+        if frame is None:
+            return False
+        if frame.f_code.co_name in _CLIPPERS and frame.f_code.co_filename.endswith("clip_grad.py"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _drop_share(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -190,8 +190,7 @@ class Session:
     def _optimizer_begins(self, *unused: Any) -> None:
         if self.recording.active:
             self.recording.place.outside.append("optimizer")
-            if self.sink is not None:
-                self.sink.parent("optimizer", None)
+            self.recording.link_once("optimizer")
 
     def _optimizer_ends(self, *unused: Any) -> None:
         outside = self.recording.place.outside
