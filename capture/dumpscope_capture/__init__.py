@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dumpscope_capture.config import ConfigError
-from dumpscope_capture.debugger import PrecisionDebugger
+from dumpscope_capture.debugger import PrecisionDebugger, module_dump, module_dump_end
+from dumpscope_capture.seeding import random_save, seed_all
 
-__all__ = ["ConfigError", "PrecisionDebugger"]
+__all__ = ["ConfigError", "PrecisionDebugger", "module_dump", "module_dump_end", "random_save", "seed_all"]

@@ -124,7 +124,7 @@ def wrapped(
     @wraps(function)
     def call_recorded(*args: Any, **kwargs: Any) -> Any:
         place = recording.place
-        if not recording.active or place.inside:
+        if not recording.active or place.inside or recording.functions_off:
             return function(*args, **kwargs)
         call = None
         with recording.faults.guard("a call's arguments"):

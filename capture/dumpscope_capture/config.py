@@ -83,7 +83,7 @@ class Config:
     @property
     def functions(self) -> bool:
         """Whether calls of functions are nodes."""
-        return self.level in ("L1", "mix", "L2")
+        return self.level in ("L1", "mix")
 
     @property
     def modules(self) -> bool:

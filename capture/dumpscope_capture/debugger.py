@@ -144,7 +144,7 @@ class PrecisionDebugger:
         with self._guard:
             if os.getpid() != self._pid or self._config.level == "debug":
                 return
-            if not self._session.recording.active:
+            if not self._session.installed:
                 LOG.debug("stop() without start()")
             self._session.pause()
             self._session.recording.settle()
@@ -157,7 +157,7 @@ class PrecisionDebugger:
         with self._guard:
             if os.getpid() != self._pid:
                 return
-            running = self._session.recording.active
+            running = self._session.installed
             self._session.pause()
             self._session.end_step()
             self._saver.reset()
@@ -223,7 +223,7 @@ class PrecisionDebugger:
 
     def _may_record(self, rank_id: int | None) -> bool:
         config = self._config
-        if self._ended or os.getpid() != self._pid or config.dump_enable is False:
+        if self._ended or self._session.ended or os.getpid() != self._pid or config.dump_enable is False:
             return False
         if config.step and self.current_step > config.step[-1]:
             self._ended = True
@@ -265,6 +265,17 @@ class PrecisionDebugger:
             self._session.end_step()
 
 
+def _forked() -> None:
+    """Children of a fork, data loader workers for one, never record."""
+    instance = PrecisionDebugger._instance
+    if instance is not None and instance._ready:
+        instance._session.silence()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
 def _fields(config: Config) -> dict[str, Any]:
     return {name: getattr(config, name) for name in Config.__dataclass_fields__}
 
@@ -277,3 +288,17 @@ def _models(given: Any) -> list[torch.nn.Module]:
     if not models:
         raise ConfigError("model", given, "an nn.Module, or a list of them that is not empty")
     return models
+
+
+def module_dump(module: torch.nn.Module, name: str) -> None:
+    """Record only this module, as `Module.{name}.Class`, and no functions, until `module_dump_end`. Raises ConfigError."""
+    if not isinstance(module, torch.nn.Module) or isinstance(module, torch.jit.ScriptModule):
+        raise ConfigError("module", type(module).__name__, "an nn.Module that is not scripted")
+    if not isinstance(name, str) or not name:
+        raise ConfigError("dump_name", name, "a text")
+    PrecisionDebugger.the_one()._session.narrow(module, name)
+
+
+def module_dump_end() -> None:
+    """Undo `module_dump`."""
+    PrecisionDebugger.the_one()._session.widen()

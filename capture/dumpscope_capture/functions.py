@@ -40,7 +40,7 @@ class FunctionMode(TorchFunctionMode):
         kwargs = kwargs or {}
         recording = self._recording
         call = None
-        if recording.active and not recording.place.inside:
+        if recording.active and not recording.place.inside and not recording.functions_off:
             try:
                 frame = sys._getframe(1)
                 api = self._table.find(func, frame, args)
@@ -56,7 +56,7 @@ class FunctionMode(TorchFunctionMode):
             with self:
                 return twin(*args, **kwargs)
         try:
-            result = func(*args, **kwargs)
+            result = recording.run(call, func, args, kwargs)
         except Exception as error:
             if type(error).__name__ == _STOP:
                 recording.stop_call(call)

@@ -39,7 +39,8 @@ class Listener(Protocol):
     def complete(self, watch: Watch) -> None:
         """The last contribution has come."""
 
-    def record(self, tensor: torch.Tensor, item: str) -> Record: ...
+    def gradient(self, tensor: torch.Tensor, item: str) -> Record:
+        """Record of one gradient."""
 
     def failed(self, where: str, error: Exception) -> None: ...
 
@@ -193,7 +194,7 @@ class Watch:
                     if inner is not None:
                         with Quiet():
                             gradient = gradient - inner
-                    self.inputs[place] = self.listener.record(gradient, f"{self.name}.input.{place}")
+                    self.inputs[place] = self.listener.gradient(gradient, f"{self.name}.input.{place}")
 
     def take_arguments(self, contributions: list[tuple[int, int]], gradients: Sequence[torch.Tensor | None]) -> None:
         for slot, argument in contributions:
@@ -201,7 +202,7 @@ class Watch:
             if gradient is None or not self.takes_output:
                 continue
             if self._counts[argument] <= 1:
-                self.outputs[argument] = self.listener.record(gradient, f"{self.name}.output.{argument}")
+                self.outputs[argument] = self.listener.gradient(gradient, f"{self.name}.output.{argument}")
                 continue
             with self._lock, Quiet():
                 known = self._sums.get(argument)
@@ -230,7 +231,7 @@ class Watch:
         with self._lock:
             sums, self._sums = self._sums, {}
         for argument, total in sums.items():
-            self.outputs[argument] = self.listener.record(total, f"{self.name}.output.{argument}")
+            self.outputs[argument] = self.listener.gradient(total, f"{self.name}.output.{argument}")
 
 
 class _Before:
@@ -338,7 +339,7 @@ class _Whole:
         watch = self._watch
         try:
             watch.begin()
-            record: Callable[[torch.Tensor, str], Record] = watch.listener.record
+            record: Callable[[torch.Tensor, str], Record] = watch.listener.gradient
             watch.inputs = [part if part is None else record(part, f"{watch.name}.input.{n}") for n, part in enumerate(outputs)]
             watch.outputs = [part if part is None else record(part, f"{watch.name}.output.{n}") for n, part in enumerate(inputs)]
             watch.complete = True

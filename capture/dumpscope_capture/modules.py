@@ -6,8 +6,9 @@ Backward comes from the gradient edges of a module's arguments and results, neve
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final
@@ -37,6 +38,9 @@ class ModuleScopes:
         self._known: dict[int, Known] = {}
         self._handles: list[Any] = []
         self._warned: set[str] = set()
+        self._only: Known | None = None
+        self.adopt: Callable[[], Callable[[], Any] | None] | None = None
+        self._adopted = threading.local()
 
     def watch(self, models: Sequence[torch.nn.Module], *, numbered: bool) -> None:
         """Name the modules of models; a module that stands in several places keeps its first name. The roots are no nodes."""
@@ -54,8 +58,15 @@ class ModuleScopes:
             LOG.warning("%s has a hook of the deprecated register_backward_hook; its backward is recorded all the same", label)
         self._known[id(module)] = Known(label=label, module=weakref.ref(module))
 
-    def forget(self, module: torch.nn.Module) -> None:
-        self._known.pop(id(module), None)
+    def knows(self, module: torch.nn.Module) -> bool:
+        return self._of(module) is not None
+
+    def narrow(self, module: torch.nn.Module, label: str) -> None:
+        """Record this module only."""
+        self._only = Known(label=label, module=weakref.ref(module))
+
+    def widen(self) -> None:
+        self._only = None
 
     def install(self) -> None:
         if not self._handles:
@@ -71,9 +82,11 @@ class ModuleScopes:
 
     @property
     def empty(self) -> bool:
-        return not self._known
+        return not self._known and self._only is None
 
     def _of(self, module: torch.nn.Module) -> Known | None:
+        if self._only is not None:
+            return self._only if self._only.module() is module else None
         known = self._known.get(id(module))
         return known if known is not None and known.module() is module else None
 
@@ -82,6 +95,7 @@ class ModuleScopes:
     def _before(self, module: torch.nn.Module, args: Any) -> None:
         if not self._recording.active:
             return
+        self._meet_thread(module)
         known = self._of(module)
         if known is None:
             return
@@ -92,6 +106,7 @@ class ModuleScopes:
             self._recording.faults.note("a module's arguments", error)
 
     def _after(self, module: torch.nn.Module, args: Any, result: Any) -> None:
+        self._leave_thread(module)
         known = self._of(module)
         if known is None:
             return
@@ -99,6 +114,18 @@ class ModuleScopes:
             self._end(known, module, result)
         except Exception as error:
             self._recording.faults.note("a module's results", error)
+
+    def _meet_thread(self, module: torch.nn.Module) -> None:
+        """A thread that the program started calls its first module: its functions are recorded until that module returns."""
+        if self.adopt is not None and getattr(self._adopted, "owner", None) is None:
+            leave = self.adopt()
+            if leave is not None:
+                self._adopted.owner, self._adopted.leave = id(module), leave
+
+    def _leave_thread(self, module: torch.nn.Module) -> None:
+        if getattr(self._adopted, "owner", None) == id(module):
+            self._adopted.leave()
+            self._adopted.owner = None
 
     def _begin(self, known: Known, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType) -> None:
         recording = self._recording

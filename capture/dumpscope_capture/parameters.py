@@ -75,6 +75,8 @@ class ParameterGradients:
             group.body[name] = None
         if recording.selection.module(node) != "record":
             return
+        if recording.overflow is not None and not recording.overflow.overflows(node, (), gradient):
+            return
         if recording.data:
             record = recording.record(gradient, f"{node}.{name}")
             with self._lock:

@@ -12,9 +12,11 @@ from typing import Any, Final
 
 import torch
 
+from dumpscope_capture.checks import Bench, Overflow
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import Faults, Quiet, call_stack
 from dumpscope_capture.gradients import Edge, Watch, edge_of, sequence_number
+from dumpscope_capture.kernels import KernelDump
 from dumpscope_capture.names import Api
 from dumpscope_capture.parameters import ParameterGradients
 from dumpscope_capture.selection import Outcome, Selection
@@ -47,7 +49,7 @@ class Place(threading.local):
 class Call:
     """A node between its start and its end."""
 
-    __slots__ = ("api", "body", "edges", "first", "idle", "name", "outcome", "parent", "stack")
+    __slots__ = ("api", "body", "edges", "first", "held", "idle", "name", "outcome", "parent", "stack")
 
     def __init__(self, name: str, outcome: Outcome, parent: str | None) -> None:
         self.name = name
@@ -59,6 +61,7 @@ class Call:
         self.edges: list[Edge | None] = []
         self.first = -1
         self.idle = False
+        self.held: Arguments | None = None
 
     @property
     def label(self) -> str:
@@ -81,6 +84,10 @@ class Recording:
         self.links = config.extra_info and config.level != "L1"
         self.data = config.task != "structure"
         self.functions_too = config.level == "mix"
+        self.functions_off = False
+        self.overflow: Overflow | None = None
+        self.bench: Bench | None = None
+        self.kernels: KernelDump | None = None
         self._lock = threading.RLock()
         self._counters: dict[str, int] = {}
         self._pseudo: set[str] = set()
@@ -161,6 +168,13 @@ class Recording:
             self.take_arguments(call, args, kwargs, frame)
         return call
 
+    def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call, inside the device's kernel dump where this is the call it is for."""
+        if self.kernels is not None and self.sink is not None and self.kernels.wanted(call.name):
+            with self.kernels.around(call.name, self.sink.folder):
+                return function(*args, **kwargs)
+        return function(*args, **kwargs)
+
     def end_call(self, call: Call, result: Any) -> None:
         """Record a call's results and watch its gradients."""
         assert call.api is not None
@@ -185,7 +199,9 @@ class Recording:
         if call.outcome == "record" and sides.forward:
             if self.config.extra_info:
                 call.stack = call_stack(frame)
-            if sides.input and self.data:
+            if self.overflow is not None or self.bench is not None:
+                call.held = (args, kwargs)
+            if sides.input and self.data and self.overflow is None:
                 self.record_arguments(call, args, kwargs)
         if sides.backward and torch.is_grad_enabled():
             with Quiet():
@@ -209,12 +225,41 @@ class Recording:
             return
         sides = self.selection.sides
         if call.outcome == "record" and sides.forward:
+            if self.overflow is not None and not self._keep_overflow(call, result):
+                return
             if sides.output and self.data:
                 call.body["output"] = self.record_output(result, call.name)
             call.body.update(more or {})
+            if self.bench is not None:
+                self._save_difference(call, result)
             sink.add(call.name, call.body, stack=call.stack, parent=call.parent)
         elif self.links and sides.forward:
             sink.parent(call.name, call.parent)
+
+    def _keep_overflow(self, call: Call, result: Any) -> bool:
+        """Record a call's arguments where its values overflow; in-place calls show them as they are after it."""
+        assert self.overflow is not None
+        held, call.held = call.held, None
+        if not self.overflow.overflows(call.name, held, result):
+            return False
+        if held is not None and self.selection.sides.input:
+            self.record_arguments(call, *held)
+        return True
+
+    def _save_difference(self, call: Call, result: Any) -> None:
+        """Save a call's tensors where its results part from the bench dump's."""
+        assert self.bench is not None
+        held, call.held = call.held, None
+        if self.recorder is None or held is None:
+            return
+        self.recorder.resolve()
+        if self.bench.differs(call.name, call.body):
+            self.bench.saving = True
+            try:
+                self.record_arguments(call, *held)
+                call.body["output"] = self.record_output(result, call.name)
+            finally:
+                self.bench.saving = False
 
     def record_output(self, result: Any, name: str) -> Any:
         """List of results; the record of a named tuple or dataclass is an object."""
@@ -243,6 +288,10 @@ class Recording:
             else:
                 watch.attach(results, call.edges, call.first)
         call.edges = []
+
+    def gradient(self, tensor: torch.Tensor, item: str) -> Any:
+        """Record of a gradient; where only overflow is kept the tensor itself, until all of its node have come."""
+        return tensor.detach() if self.overflow is not None else self.record(tensor, item)
 
     def record(self, value: Any, item: str, *, keyword: str | None = None) -> Any:
         recorder = self.recorder
@@ -344,6 +393,11 @@ class Recording:
         if watch.outcome != "record":
             return
         body: dict[str, Any] = {}
+        if self.overflow is not None:
+            if empty or not self.overflow.overflows(watch.name, watch.inputs, watch.outputs):
+                return
+            watch.inputs = self.record(watch.inputs, f"{watch.name}.input")
+            watch.outputs = self.record(watch.outputs, f"{watch.name}.output")
         if self.data:
             if watch.takes_input:
                 body["input"] = [] if empty else list(watch.inputs)

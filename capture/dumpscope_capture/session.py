@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
+from torch.overrides import _get_current_function_mode_stack
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from dumpscope_capture import functions
+from dumpscope_capture import functions, kernels
+from dumpscope_capture.aten import AtenMode
+from dumpscope_capture.checks import Bench, Overflow
 from dumpscope_capture.collectives import Collectives
 from dumpscope_capture.compiled import Eager
 from dumpscope_capture.config import Config
@@ -43,6 +46,11 @@ class Session:
         self.collectives = Collectives(wanted, self.recording)
         self.eager = Eager()
         self.mode: FunctionMode | None = None
+        self.aten: AtenMode | None = None
+        self.kernels = self.recording.kernels = _kernels(config)
+        self.ended = False
+        self.installed = False
+        self._check = self._make_check()
         self.thread = 0
         self.models: Sequence[torch.nn.Module] = ()
         self.sink: StepSink | None = None
@@ -63,14 +71,18 @@ class Session:
 
     def resume(self) -> None:
         """Install what sees calls and modules, in the calling thread."""
-        if self.recording.active:
+        if self.installed or self.ended:
             return
-        if self.config.modules or not self.scopes.empty:
+        if self.config.modules or self.config.functions or not self.scopes.empty:
             self.scopes.install()
-        if self.config.functions:
+        if self.config.level == "L2" and self.kernels is None:
+            self.aten = AtenMode(self.recording)
+            self.aten.__enter__()
+        if self.config.functions or self.kernels is not None:
             self.mode = FunctionMode(self.table, self.recording)
             functions.enter(self.mode)
             self.thread = threading.get_ident()
+            self.scopes.adopt = self._adopt
             self.collectives.install()
         if self.config.level == "mix":
             self._handles = [
@@ -78,26 +90,61 @@ class Session:
                 register_optimizer_step_post_hook(self._optimizer_ends),
             ]
         self.eager.begin(self.models)
-        self.recording.active = True
+        self.installed = self.recording.active = True
 
     def pause(self) -> None:
         """Take everything out again. Gradients of calls already recorded are still taken until the step ends."""
-        if not self.recording.active:
+        if not self.installed:
             return
-        self.recording.active = False
+        self.installed = self.recording.active = False
         self.eager.end()
         for handle in self._handles:
             handle.remove()
         self._handles = []
         self.collectives.remove()
         self.scopes.remove()
+        if self.aten is not None:
+            self.aten.__exit__(None, None, None)
+            self.aten = None
         if self.mode is not None and not functions.leave(self.mode) and threading.get_ident() != self.thread:
             LOG.warning("stop() was called in another thread than start(): that thread goes on with an idle function mode")
         self.mode = None
+        self.scopes.adopt = None
         place = self.recording.place
         place.modules.clear()
         place.calls.clear()
         place.outside.clear()
+
+    def silence(self) -> None:
+        """In a forked child: record nothing and leave the parent's files alone."""
+        self.recording.active = False
+        self.recording.sink = self.sink = None
+
+    def _adopt(self) -> Callable[[], Any] | None:
+        """Let the calling thread be recorded too. Returns what ends that, None where it is recorded already."""
+        if threading.get_ident() == self.thread or any(
+            isinstance(mode, FunctionMode) for mode in _get_current_function_mode_stack()
+        ):
+            return None
+        mode = FunctionMode(self.table, self.recording)
+        functions.enter(mode)
+        return lambda: functions.leave(mode)
+
+    def narrow(self, module: torch.nn.Module, name: str) -> None:
+        """Record one module and nothing else."""
+        if self.scopes.knows(module):
+            LOG.info("%s is recorded already: module_dump changes nothing", name)
+            return
+        self.scopes.narrow(module, f"Module.{name}.{type(module).__name__}")
+        self.recording.functions_off = True
+        if self.recording.active:
+            self.scopes.install()
+
+    def widen(self) -> None:
+        self.scopes.widen()
+        self.recording.functions_off = False
+        if self.scopes.empty:
+            self.scopes.remove()
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
@@ -111,7 +158,7 @@ class Session:
         folder = self.folder(step)
         self._keep_old(folder)
         recorder = Recorder(
-            task="tensor" if self.config.task == "tensor" else self.config.task,
+            task="tensor" if self.config.task == "overflow_check" else self.config.task,
             summary=self.config.summary_mode,
             precision=self.config.precision,
             **self._files_wanted(),
@@ -125,6 +172,10 @@ class Session:
             run=told(self.config, self.rank, step),
         )
         self.step = step
+        if isinstance(self._check, Bench):
+            self._check.open(step, folder.name)
+        if self.kernels is not None:
+            self.kernels.reset()
         self.recording.open(self.sink, recorder)
         LOG.info("data of step %d goes to %s", step, folder)
 
@@ -148,7 +199,25 @@ class Session:
         sink.close()
         LOG.info("dump.json is at %s", sink.folder / (DEBUG_JSON if self.config.level == "debug" else DUMP_JSON))
 
+    def _make_check(self) -> Overflow | Bench | None:
+        check: Overflow | Bench | None = None
+        if self.config.task == "overflow_check":
+            check = self.recording.overflow = Overflow(self.config, self._end)
+        elif self.config.bench_path is not None:
+            check = self.recording.bench = Bench(self.config, self._end)
+        return check
+
+    def _end(self) -> None:
+        """Nothing more is to be recorded; what is installed goes out at the next stop."""
+        self.ended = True
+        self.recording.active = False
+
     def _files_wanted(self) -> dict[str, Callable[[str], bool]]:
+        bench = self.recording.bench
+        if bench is not None:
+            return {"wants_tensor": lambda item: bench.saving}
+        if self.config.task == "overflow_check":
+            return {"wants_tensor": lambda item: True}
         if self.config.task == "tensor":
             return {"wants_tensor": lambda item: True}
         names = self.config.tensor_list
@@ -196,6 +265,12 @@ class Session:
         outside = self.recording.place.outside
         if outside and outside[-1] == "optimizer":
             outside.pop()
+
+
+def _kernels(config: Config) -> kernels.KernelDump | None:
+    """The kernel dump of level L2, where the device can make one."""
+    device = kernels.ascend() if config.level == "L2" else None
+    return kernels.KernelDump(device, config.list, config.scope) if device is not None else None
 
 
 def told(config: Config, number: int | None, step: int) -> dict[str, Any]:
