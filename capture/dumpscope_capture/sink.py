@@ -74,8 +74,10 @@ class StepSink:
         self._links = self._extra_info and header.get("level") != "L1"
         self._run = dict(run or {})
         self._lock = threading.RLock()
+        self._counting = threading.Lock()
         self._waiting: list[_Node] = []
         self._closed = False
+        self._pid = os.getpid()
         self._journal: Writer | None = None
         self._files = TensorFiles(
             self.folder / TENSOR_FOLDER, limit=ASYNC_QUEUE_BYTES if async_dump else QUEUE_BYTES, failed=self._failed
@@ -91,6 +93,8 @@ class StepSink:
 
         parent: name of the enclosing node, None at the top, or [name, micro step]; linked: construct.json names it
         """
+        if self._foreign:
+            return
         with self._lock:
             if self._closed:
                 self.count("late")
@@ -110,6 +114,8 @@ class StepSink:
 
     def parent(self, name: str, parent: Any) -> None:
         """Note a node's parent in construct.json, whether or not its record ever comes."""
+        if self._foreign:
+            return
         with self._lock:
             if self._links and not self._closed and self._journal is not None:
                 journal = self._journal
@@ -117,13 +123,15 @@ class StepSink:
 
     def count(self, kind: str, number: int = 1) -> None:
         """Count something for run.json: hook errors, refused values, lost records."""
-        with self._lock:
+        with self._counting:  # not `_lock`: the writing thread counts while close() waits for it
             self.counts[kind] = self.counts.get(kind, 0) + number
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
         """Bring everything to disk. The sink stays open: later records are added to the same files."""
+        if self._foreign:
+            return
         with self._lock:
             if not self._closed:
                 self._complete()
@@ -133,6 +141,8 @@ class StepSink:
 
     def move(self, folder: Path | str) -> None:
         """Rename the folder (proc123 turns out to be rank0). Where that fails the old name stays."""
+        if self._foreign:
+            return
         with self._lock:
             self._files.drain()
             if self._attempt("move", lambda: self.folder.rename(folder)):
@@ -145,6 +155,8 @@ class StepSink:
 
     def close(self) -> None:
         """Write the JSON files and remove the journal; where that fails the journal stays and `dumpscope` reads it."""
+        if self._foreign:
+            return
         with self._lock:
             if self._closed:
                 return
@@ -163,6 +175,11 @@ class StepSink:
         if error is not None:
             self._run["exception"] = f"{type(error).__name__}: {error}"[:500]
         self.close()
+
+    @property
+    def _foreign(self) -> bool:
+        """Whether this is a forked child: the files are its parent's, and the writing thread was not forked with it."""
+        return os.getpid() != self._pid
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -202,8 +219,8 @@ class StepSink:
             _replace(self.folder / CONSTRUCT_JSON, contents.write_construct)
 
     def _write_run(self, *, ended: str) -> None:
-        with self._lock:
-            told = {**self._run, "ended": ended, "counts": self.counts, "tensor_files": self._files.told()}
+        with self._counting:
+            told = {**self._run, "ended": ended, "counts": dict(self.counts), "tensor_files": self._files.told()}
         _replace(self.folder / RUN_JSON, lambda out: _write_text(out, json.dumps(told, indent=1, default=str)))
 
     def _attempt(self, what: str, act: Callable[[], Any]) -> bool:

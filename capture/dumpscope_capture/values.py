@@ -46,6 +46,7 @@ _FORMAT_WORDS: Final = ("contiguous_format", "channels_last", "channels_last_3d"
 _FORMATS: Final = {getattr(torch, word): word for word in _FORMAT_WORDS}
 _EMPTY: Final[dict[str, Any]] = dict.fromkeys(STATISTIC_KEYS)
 _EMPTY_XOR: Final[dict[str, Any]] = {"md5": None}
+_POOL: Final = Buffers()  # lives longer than the recorder of one step
 _ORDINARY: Final = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -79,7 +80,6 @@ class Recorder:
         self.wants_tensor = wants_tensor
         self.deferred = deferred
         self.chunk = Chunk()
-        self._pool = Buffers()
         self._lock = threading.Lock()
         self._snapshots: list[Snapshot] = []
         self._hashes: list[tuple[dict[str, Any], Snapshot]] = []
@@ -221,7 +221,7 @@ class Recorder:
         snapshot: Snapshot | None = None
         if self.wants_tensor(item):
             record["data_name"] = file_name(item)
-            snapshot = take(tensor, record["data_name"], requires_grad=bool(record["requires_grad"]), pool=self._pool)
+            snapshot = take(tensor, record["data_name"], requires_grad=bool(record["requires_grad"]), pool=_POOL)
         if self.summary != "statistics":
             self._add_hash(tensor, record, snapshot)
         if snapshot is not None:
@@ -236,7 +236,7 @@ class Recorder:
             return
         record["md5"] = None
         if snapshot is None:
-            snapshot = take(tensor, "", requires_grad=False, pool=self._pool)
+            snapshot = take(tensor, "", requires_grad=False, pool=_POOL)
         else:
             snapshot.hold()
         with self._lock:
@@ -266,7 +266,7 @@ class Recorder:
         if self.wants_tensor(item):
             record["data_name"] = file_name(item)
             with self._lock:
-                self._snapshots.append(take(tensor, record["data_name"], requires_grad=False, pool=self._pool))
+                self._snapshots.append(take(tensor, record["data_name"], requires_grad=False, pool=_POOL))
         return record
 
 
