@@ -6,7 +6,6 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
 from typing import Any
 
 import torch
@@ -25,10 +24,11 @@ class either:  # noqa: N801 - a decorator
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        update_wrapper(self, function)
+        self.__doc__ = function.__doc__
 
     def __get__(self, instance: PrecisionDebugger | None, owner: type[PrecisionDebugger]) -> Callable[..., Any]:
-        return self._function.__get__(instance if instance is not None else owner.the_one(), owner)
+        method: Callable[..., Any] = self._function.__get__(instance if instance is not None else owner.the_one(), owner)
+        return method
 
 
 class PrecisionDebugger:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import torch
-from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+from torch.overrides import TorchFunctionMode
 
 from dumpscope_capture import callsite
 from dumpscope_capture.context import Faults
@@ -76,9 +76,14 @@ def enter(mode: FunctionMode) -> None:
         torch._C._push_on_torch_function_stack(other)
 
 
+def mode_stack() -> list[Any]:
+    """Function modes of this thread, the outermost first."""
+    return [torch._C._get_function_stack_at(place) for place in range(torch._C._len_torch_function_stack())]
+
+
 def leave(mode: FunctionMode) -> bool:
     """Take a mode out of this thread's stack, wherever it is. False where it is not there."""
-    if mode not in _get_current_function_mode_stack():
+    if not any(other is mode for other in mode_stack()):
         return False
     above = []
     while (other := torch._C._pop_torch_function_stack()) is not mode:

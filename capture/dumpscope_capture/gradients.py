@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final, Protocol
 
 import torch
@@ -109,6 +110,8 @@ class Watch:
             by_node.setdefault(node, []).append((place, slot))
         self.expected = len(taken)
         self.spread = taken.keys() != by_node.keys()
+        if self.owner is None and not self.spread and len(taken) == 1:
+            taken = self._by_slot(taken)
         for node, wanted in by_node.items():
             node.register_prehook(_Before(self, wanted))
             if self.spread:
@@ -165,6 +168,19 @@ class Watch:
                 self._counts[argument] += 1
                 taken.setdefault(node, []).append((slot, argument))
         return taken
+
+    def _by_slot(self, taken: dict[Node, list[tuple[int, int]]]) -> dict[Node, list[tuple[int, int]]]:
+        """Number the gradients of a call of one node by that node's slots: these are its differentiable arguments, as a rule in
+        their own order. Where the order is another one the arguments' stays."""
+        ((node, contributions),) = taken.items()
+        contributions = sorted(contributions)
+        arguments = [argument for _, argument in contributions]
+        if any(after <= before for before, after in pairwise(arguments)):
+            return taken
+        slots = len(node.next_functions)
+        self.outputs = [None] * slots
+        self._counts = [1] * slots
+        return {node: [(slot, slot) for slot, _ in contributions]}
 
     # -- called by hooks -----------------------------------------------------------------------------------------------
 
@@ -350,7 +366,7 @@ class _Whole:
 
 def sequence_number() -> int:
     """Number the next node of this thread's graph gets."""
-    return int(torch.autograd._get_sequence_nr())
+    return int(torch._C._autograd._get_sequence_nr())
 
 
 def node_of(tensor: torch.Tensor) -> Node | None:

@@ -124,7 +124,7 @@ class Table:
         """Operators of `torch.ops` in the namespaces that are recorded."""
         if not self._namespaces or not isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
             return None
-        packet = getattr(function, "overloadpacket", function)
+        packet: Any = getattr(function, "overloadpacket", function)
         space, _, name = str(packet._qualified_op_name).partition("::")
         if space not in self._namespaces:
             return None

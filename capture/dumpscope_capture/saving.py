@@ -37,10 +37,10 @@ class Saver:
             number = self._counts.get(name, 0)
             self._counts[name] = number + 1
             key = debug_name(name, number)
-            recording = session.recording
-            if session.sink is None:
+            sink = session.sink
+            if sink is None:
                 return
-            session.sink.add(key, recording.record(variable, key))
+            sink.add(key, session.recording.record(variable, key))
             if backward:
                 self._watch(variable, debug_name(name, number, gradient=True))
         except Exception as error:
@@ -56,7 +56,9 @@ class Saver:
             return
         sink.add(key, root[0])
         for tensor, item, holder, place in found:
-            tensor.register_hook(_Arrived(session, sink, key, item, root, holder, place))
+            tensor.register_hook(  # type: ignore[no-untyped-call]
+                _Arrived(session, sink, key, item, root, holder, place)
+            )
 
 
 class _Arrived:

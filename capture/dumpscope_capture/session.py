@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from torch.overrides import _get_current_function_mode_stack
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from dumpscope_capture import functions, kernels
@@ -77,7 +76,7 @@ class Session:
             self.scopes.install()
         if self.config.level == "L2" and self.kernels is None:
             self.aten = AtenMode(self.recording)
-            self.aten.__enter__()
+            self.aten.__enter__()  # type: ignore[no-untyped-call]
         if self.config.functions or self.kernels is not None:
             self.mode = FunctionMode(self.table, self.recording)
             functions.enter(self.mode)
@@ -104,7 +103,7 @@ class Session:
         self.collectives.remove()
         self.scopes.remove()
         if self.aten is not None:
-            self.aten.__exit__(None, None, None)
+            self.aten.__exit__(None, None, None)  # type: ignore[no-untyped-call]
             self.aten = None
         if self.mode is not None and not functions.leave(self.mode) and threading.get_ident() != self.thread:
             LOG.warning("stop() was called in another thread than start(): that thread goes on with an idle function mode")
@@ -122,9 +121,7 @@ class Session:
 
     def _adopt(self) -> Callable[[], Any] | None:
         """Let the calling thread be recorded too. Returns what ends that, None where it is recorded already."""
-        if threading.get_ident() == self.thread or any(
-            isinstance(mode, FunctionMode) for mode in _get_current_function_mode_stack()
-        ):
+        if threading.get_ident() == self.thread or any(isinstance(mode, FunctionMode) for mode in functions.mode_stack()):
             return None
         mode = FunctionMode(self.table, self.recording)
         functions.enter(mode)
@@ -161,8 +158,10 @@ class Session:
             task="tensor" if self.config.task == "overflow_check" else self.config.task,
             summary=self.config.summary_mode,
             precision=self.config.precision,
-            **self._files_wanted(),
         )
+        wanted = self._files_wanted()
+        if wanted is not None:
+            recorder.wants_tensor = wanted
         self.sink = StepSink(
             folder,
             {"task": self.config.task, "level": self.config.level, "framework": FRAMEWORK},
@@ -212,18 +211,17 @@ class Session:
         self.ended = True
         self.recording.active = False
 
-    def _files_wanted(self) -> dict[str, Callable[[str], bool]]:
+    def _files_wanted(self) -> Callable[[str], bool] | None:
+        """Which items get a tensor file; None where none can."""
         bench = self.recording.bench
         if bench is not None:
-            return {"wants_tensor": lambda item: bench.saving}
-        if self.config.task == "overflow_check":
-            return {"wants_tensor": lambda item: True}
-        if self.config.task == "tensor":
-            return {"wants_tensor": lambda item: True}
+            return lambda item: bench.saving
+        if self.config.task in ("tensor", "overflow_check"):
+            return lambda item: True
         names = self.config.tensor_list
         if self.config.task == "statistics" and names:
-            return {"wants_tensor": lambda item: any(name in item for name in names)}
-        return {}
+            return lambda item: any(name in item for name in names)
+        return None
 
     def _follow_rank(self, rank_id: int | None) -> None:
         """init_process_group came after the first start: proc123 becomes rank0."""
@@ -277,7 +275,7 @@ def told(config: Config, number: int | None, step: int) -> dict[str, Any]:
     """What run.json says about a run."""
     versions: dict[str, Any] = {"python": platform.python_version(), "torch": torch.__version__}
     devices = [f"cpu x{os.cpu_count()}"]
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         devices.append(torch.cuda.get_device_name())
     return {"rank": number, "step": step, "pid": os.getpid(), "host": platform.node(), "versions": versions,
             "devices": devices, "settings": config.told()}  # fmt: skip

@@ -1,0 +1,185 @@
+"""Reproducible runs: seeds, deterministic kernels, dropout off, and a record of every use of random numbers."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from dumpscope_capture.config import ConfigError
+from dumpscope_capture.context import LOG, call_stack, rank
+
+SEED_LIMIT: Final = 2**32 - 1
+_DROPOUTS: Final = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+_ASCEND: Final = {
+    "HCCL_DETERMINISTIC": "True", "LCCL_DETERMINISTIC": "1", "CLOSE_MATMUL_K_SHIFT": "1", "ATB_LLM_LCOC_ENABLE": "0",
+}  # fmt: skip
+_RANDOM: Final = {
+    "random": (
+        "random", "randint", "randrange", "uniform", "choice", "choices", "sample", "shuffle", "gauss", "normalvariate",
+        "triangular", "betavariate", "expovariate", "gammavariate", "lognormvariate", "vonmisesvariate", "paretovariate",
+        "weibullvariate", "getrandbits", "randbytes",
+    ),
+    "numpy.random": (
+        "rand", "randn", "randint", "random", "random_sample", "ranf", "sample", "bytes", "choice", "shuffle", "permutation",
+        "beta", "binomial", "chisquare", "dirichlet", "exponential", "f", "gamma", "geometric", "gumbel", "hypergeometric",
+        "laplace", "logistic", "lognormal", "logseries", "multinomial", "multivariate_normal", "negative_binomial",
+        "noncentral_chisquare", "noncentral_f", "normal", "pareto", "poisson", "power", "rayleigh", "standard_cauchy",
+        "standard_exponential", "standard_gamma", "standard_normal", "standard_t", "triangular", "uniform", "vonmises",
+        "wald", "weibull", "zipf",
+    ),
+    "torch": (
+        "rand", "rand_like", "randn", "randn_like", "randint", "randint_like", "randperm", "bernoulli", "multinomial",
+        "normal", "poisson",
+    ),
+    "torch.Tensor": (
+        "bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "normal_", "random_", "uniform_",
+        "multinomial",
+    ),
+}  # fmt: skip
+
+_replaced: dict[tuple[int, str], tuple[Any, Any]] = {}
+
+
+def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False, is_enhanced: bool = False) -> None:
+    """Seed random, numpy and torch on every device.
+
+    mode: deterministic kernels too; False leaves that setting as the program made it
+    rm_dropout: dropout drops nothing
+    is_enhanced: every random function starts from the seed's state in each call, so an extra call shifts no other
+    Raises ConfigError.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= SEED_LIMIT:
+        raise ConfigError("seed", seed, f"a number from 0 to {SEED_LIMIT}")
+    for key, value in (("mode", mode), ("rm_dropout", rm_dropout), ("is_enhanced", is_enhanced)):
+        if not isinstance(value, bool):
+            raise ConfigError(key, value, "True or False")
+    random.seed(seed)
+    os.environ["PYTHONHASHSEED"] = str(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+    if mode:
+        torch.use_deterministic_algorithms(True)
+    _seed_devices(seed)
+    if rm_dropout:
+        _remove_dropout()
+    if is_enhanced:
+        state = _States()
+        for owner, name in _random_functions():
+            _replace(owner, name, lambda function, label: _from_state(function, state))
+
+
+def _seed_devices(seed: int) -> None:
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(seed)
+        torch.backends.cudnn.deterministic = True
+        torch.backends.cudnn.benchmark = False
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    npu: Any = getattr(sys.modules.get("torch_npu"), "npu", None)
+    if npu is not None and npu.is_available():
+        npu.manual_seed_all(seed)
+        os.environ.update(_ASCEND)
+
+
+def _remove_dropout() -> None:
+    for name in _DROPOUTS:
+        _replace(torch.nn.functional, name, lambda function, path: _without_dropping(function))
+
+
+def _without_dropping(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def kept(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+        return function(input, 0.0, training, inplace)
+
+    return kept
+
+
+def random_save(output_path: str = "./output") -> Path:
+    """Write a line for every random call from now on: `random_rank0_TIME.csv` with the call's name and its stack.
+
+    Returns the file's path. Raises OSError where it cannot be made.
+    """
+    folder = Path(output_path)
+    folder.mkdir(parents=True, exist_ok=True)
+    number = rank()
+    who = f"proc{os.getpid()}" if number is None else f"rank{number}"
+    path = folder / f"random_{who}_{time.strftime('%Y%m%d%H%M%S')}.csv"
+    with open(path, "w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerow(["api_name", "stack"])
+    for owner, name in _random_functions():
+        _replace(owner, name, lambda function, label: _noted(function, label, path))
+    return path
+
+
+def _noted(function: Callable[..., Any], label: str, path: Path) -> Callable[..., Any]:
+    @wraps(function)
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        try:
+            with open(path, "a", newline="", encoding="utf-8") as out:
+                csv.writer(out).writerow([label, "\n".join(call_stack(sys._getframe(1)))])
+        except OSError as error:
+            LOG.warning("%s cannot be written: %s", path, error)
+        return function(*args, **kwargs)
+
+    return noted
+
+
+class _States:
+    """The state of all generators at one moment."""
+
+    def __init__(self) -> None:
+        self._python = random.getstate()
+        self._numpy = np.random.get_state()
+        self._torch = torch.get_rng_state()
+        self._cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+
+    def restore(self) -> None:
+        random.setstate(self._python)
+        np.random.set_state(self._numpy)
+        torch.set_rng_state(self._torch)
+        if self._cuda:
+            torch.cuda.set_rng_state_all(self._cuda)
+
+
+def _from_state(function: Callable[..., Any], state: _States) -> Callable[..., Any]:
+    @wraps(function)
+    def repeated(*args: Any, **kwargs: Any) -> Any:
+        state.restore()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            state.restore()
+
+    return repeated
+
+
+def _random_functions() -> Iterator[tuple[Any, str]]:
+    for path, names in _RANDOM.items():
+        owner = torch.Tensor if path == "torch.Tensor" else importlib.import_module(path)
+        for name in names:
+            if hasattr(owner, name):
+                yield owner, name
+
+
+def _replace(owner: Any, name: str, wrap: Callable[[Callable[..., Any], str], Callable[..., Any]]) -> None:
+    function = getattr(owner, name)
+    label = f"{getattr(owner, '__module__', '') + '.' if isinstance(owner, type) else ''}{owner.__name__}.{name}"
+    _replaced.setdefault((id(owner), name), (owner, function))
+    setattr(owner, name, wrap(function, label))
+
+
+def undo() -> None:
+    """Put back every function that was replaced."""
+    for (_, name), (owner, function) in _replaced.items():
+        setattr(owner, name, function)
+    _replaced.clear()
