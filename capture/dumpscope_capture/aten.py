@@ -29,7 +29,12 @@ class AtenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if recording.active and getattr(func, "namespace", "") not in ("prim", "profiler"):
             with recording.faults.guard("a call's arguments"):
                 call = recording.begin_call(self._api(func), args, kwargs, sys._getframe(1))
-        result = func(*args, **kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except BaseException:
+            if call is not None:
+                recording.fail_call(call)
+            raise
         if call is not None:
             with recording.faults.guard("a call's results"):
                 call.first = -1  # gradients are operators of their own here

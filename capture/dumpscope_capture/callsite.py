@@ -97,8 +97,8 @@ def method_name(name: str, frame: FrameType | None, args: tuple[Any, ...]) -> st
     if here.kind in ("call", "spread"):
         if (here.attribute and here.target[-1] == name and here.target[:-1] != ("operator",)) or (not here.target and name in frame.f_code.co_names):
             return name
-        mirrored = special in _MIRRORED and len(args) > 1 and not isinstance(args[1], torch.Tensor)
-        return _MIRRORED[special] if mirrored else special
+        mirrored = here.target == ("sum",) and len(args) > 1 and not isinstance(args[1], torch.Tensor)  # 0 + the first
+        return _MIRRORED.get(special, special) if mirrored else special
     if special in _MIRRORED and len(args) > 1 and not isinstance(args[1], torch.Tensor) and _is_mirrored(here, frame, args):
         return _MIRRORED[special]
     return special

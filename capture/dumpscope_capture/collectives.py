@@ -78,7 +78,6 @@ class Collectives:
         if call.api is not None and call.api.prefix == "MindSpeed":
             self._recording.end_call(call, result)
             return
-        self._recording.count(call.label)
         works = [one for one in (result if isinstance(result, list) else [result]) if hasattr(one, "is_completed")]
         if works and not all(work.is_completed() for work in works):
             self._working[id(works[-1])] = (works[-1], call, args, kwargs)
@@ -133,6 +132,10 @@ def wrapped(
         place.inside += 1
         try:
             result = function(*args, **kwargs)
+        except BaseException:
+            if call is not None:
+                recording.fail_call(call)
+            raise
         finally:
             place.inside -= 1
         if call is not None:

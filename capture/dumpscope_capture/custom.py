@@ -53,6 +53,10 @@ class CustomCalls:
             recording.place.inside += 1
             try:
                 result = function(*args, **kwargs)
+            except BaseException:
+                if call is not None:
+                    recording.fail_call(call)
+                raise
             finally:
                 recording.place.inside -= 1
             if call is not None:

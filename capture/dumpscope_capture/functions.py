@@ -43,6 +43,8 @@ class FunctionMode(TorchFunctionMode):
         if recording.active and not recording.place.inside and not recording.functions_off:
             try:
                 frame = sys._getframe(1)
+                while frame.f_code.co_name == "__torch_function__" and frame.f_back is not None:  # of a mode above this one
+                    frame = frame.f_back
                 api = self._table.find(func, frame, args)
                 if api is not None:
                     given, named, frame = _as_written(func, api.function, frame, args, kwargs)
@@ -57,9 +59,11 @@ class FunctionMode(TorchFunctionMode):
                 return twin(*args, **kwargs)
         try:
             result = recording.run(call, func, args, kwargs)
-        except Exception as error:
+        except BaseException as error:
             if type(error).__name__ == _STOP:
                 recording.stop_call(call)
+            else:
+                recording.fail_call(call)
             raise
         try:
             recording.end_call(call, result)

@@ -155,8 +155,7 @@ class Recording:
 
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
         """Record a call's arguments before it runs."""
-        number = self._counters.get(api.label, 0)
-        name = api_name(api.prefix, api.name, number, "forward")
+        name = api_name(api.prefix, api.name, self.count(api.label), "forward")
         outcome = self.selection.call(name, api.prefix, api.name, direction="forward")
         call = Call(name, outcome, self.parent() if self.links else None)
         if call.parent is None and self.links and self.functions_too and _is_clipping(frame):
@@ -177,8 +176,6 @@ class Recording:
 
     def end_call(self, call: Call, result: Any) -> None:
         """Record a call's results and watch its gradients."""
-        assert call.api is not None
-        self.count(call.api.label)
         if call.outcome == "drop":
             return
         self.take_results(call, result)
@@ -188,9 +185,15 @@ class Recording:
     def stop_call(self, call: Call) -> None:
         """A checkpoint has what it needs and breaks the call off: it is a node without results."""
         with self.faults.guard("a call's results"):
-            self.count(call.label)
             if call.outcome == "record" and self.sink is not None and self.selection.sides.forward:
                 self.sink.add(call.name, call.body, stack=call.stack, parent=call.parent)
+
+    def fail_call(self, call: Call) -> None:
+        """A call raised: it was no node, and the next one of its name takes its number."""
+        number = int(call.name.rsplit(".", 2)[1])
+        with self._lock:
+            if self._counters.get(call.label) == number + 1:
+                self._counters[call.label] = number
 
     # -- what functions and modules have in common ---------------------------------------------------------------------
 

@@ -1,0 +1,293 @@
+"""Names and arguments of function nodes are what the program wrote."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
+from torch.nn.functional import softmax
+
+from dumpscope_capture.config import ConfigError
+from dumpscope_capture.names import Table, read_list
+
+
+def _capture(make: Any, read: Any, run: Callable[[], Any], **keys: Any) -> dict[str, Any]:
+    debugger = make(**{"level": "L1", "risk_level": "ALL", **keys})
+    debugger.start()
+    run()
+    debugger.stop()
+    debugger.step()
+    assert not read().errors
+    return dict(read().data)
+
+
+X = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+M = X > 1
+THREE = 3.0
+
+WRITTEN: dict[str, tuple[Callable[[], Any], list[str]]] = {
+    "plus": (lambda: X + 1, ["Tensor.__add__.0.forward"]),
+    "plus from the right": (lambda: 1 + X, ["Tensor.__radd__.0.forward"]),
+    "times a name from the right": (lambda: THREE * X, ["Tensor.__rmul__.0.forward"]),
+    "times a name": (lambda: X * THREE, ["Tensor.__mul__.0.forward"]),
+    "minus from the right": (lambda: 1 - X, ["Tensor.__rsub__.0.forward"]),
+    "method": (lambda: X.add(1), ["Tensor.add.0.forward"]),
+    "class method": (lambda: torch.Tensor.add(X, 1), ["Tensor.add.0.forward"]),
+    "special method by name": (lambda: X.__add__(1), ["Tensor.__add__.0.forward"]),
+    "function": (lambda: torch.add(X, 1), ["Torch.add.0.forward"]),
+    "operator module": (lambda: operator.add(X, 1), ["Tensor.__add__.0.forward"]),
+    "sum": (lambda: sum([X, X]), ["Tensor.__radd__.0.forward", "Tensor.__add__.0.forward"]),
+    "power": (lambda: X**2, ["Tensor.__pow__.0.forward"]),
+    "comparison": (lambda: X < 2, ["Tensor.__lt__.0.forward"]),
+    "mirrored comparison": (lambda: 2 < X, ["Tensor.__gt__.0.forward"]),  # noqa: SIM300
+    "matrix product": (lambda: X @ X, ["Tensor.__matmul__.0.forward"]),
+    "one over": (lambda: 1 / X, ["Tensor.reciprocal.0.forward", "Tensor.__mul__.0.forward"]),
+    "and": (lambda: M & M, ["Tensor.__and__.0.forward"]),
+    "imported by name": (lambda: softmax(X, -1), ["Functional.softmax.0.forward"]),
+    "partial": (lambda: functools.partial(F.softmax, dim=0)(X), ["Functional.softmax.0.forward"]),
+    "functional": (lambda: F.conv1d(X[None], X[None]), ["Functional.conv1d.0.forward"]),
+    "torch, same object": (lambda: torch.conv1d(X[None], X[None]), ["Torch.conv1d.0.forward"]),
+    "chosen by a dispatcher": (lambda: F.max_pool1d(X[None], 2, return_indices=True), ["Functional.max_pool1d.0.forward"]),
+    "without indices": (lambda: F.max_pool1d(X[None], 2), ["Functional.max_pool1d.0.forward"]),
+    "calls straight on": (lambda: F.sigmoid(X), ["Functional.sigmoid.0.forward"]),
+    "outermost only": (lambda: F.cross_entropy(X, torch.tensor([0, 1])), ["Functional.cross_entropy.0.forward"]),
+    "dotted": (lambda: torch.linalg.norm(X), ["Torch.norm.0.forward"]),
+    "not listed, calls listed ones": (lambda: torch.functional.cdist(X, X) if False else list(X), ["Tensor.unbind.0.forward"]),
+    "truth": (lambda: bool(X.sum() > 0), ["Tensor.sum.0.forward", "Tensor.__gt__.0.forward", "Tensor.__bool__.0.forward"]),
+    "generator": (lambda: [y + 1 for y in (X, X)], ["Tensor.__add__.0.forward", "Tensor.__add__.1.forward"]),
+    "root mean square norm": (lambda: F.rms_norm(X, (2,)), ["Functional.rms_norm.0.forward"]),
+}
+
+
+@pytest.mark.parametrize("case", WRITTEN)
+def test_a_call_has_the_name_it_was_written_with(make: Any, read: Any, case: str) -> None:
+    run, expected = WRITTEN[case]
+    data = _capture(make, read, run)
+    assert list(data) == expected
+
+
+def test_arguments_stand_as_they_were_given(make: Any, read: Any) -> None:
+    w = torch.ones(2)
+    options = {"dim": 0}
+
+    def run() -> None:
+        F.layer_norm(X, (2,), w, None, 1e-3)
+        F.layer_norm(X, (2,), weight=w)
+        F.layer_norm(input=X, normalized_shape=(2,), bias=w)
+        F.softmax(X, **options)
+        X.norm(2, dim=-1)
+        torch.norm(X, p=1)
+        F.dropout(X, training=False)
+
+    data = _capture(make, read, run)
+    first, second, third = (data[f"Functional.layer_norm.{number}.forward"] for number in range(3))
+    assert (len(first["input_args"]), list(first["input_kwargs"])) == (5, [])
+    assert (len(second["input_args"]), list(second["input_kwargs"])) == (2, ["weight"])
+    assert (len(third["input_args"]), list(third["input_kwargs"])) == (0, ["input", "normalized_shape", "bias"])
+    assert data["Functional.softmax.0.forward"]["input_args"][1]["value"] == 0
+    assert list(data["Tensor.norm.0.forward"]["input_kwargs"]) == ["dim"]
+    assert len(data["Tensor.norm.0.forward"]["input_args"]) == 2
+    assert list(data["Torch.norm.0.forward"]["input_kwargs"]) == ["p"]
+    assert list(data["Functional.dropout.0.forward"]["input_kwargs"]) == ["training"]
+
+
+def test_in_place_calls_show_what_was_there_before(make: Any, read: Any) -> None:
+    def run() -> None:
+        y = X.clone()
+        y.add_(10)
+
+    record = _capture(make, read, run)["Tensor.add_.0.forward"]
+    assert record["input_args"][0]["Max"] == 4.0
+    assert record["output"][0]["Max"] == 14.0
+
+
+def test_a_failing_call_is_no_node_and_the_next_ones_are(make: Any, read: Any) -> None:
+    def run() -> None:
+        with pytest.raises(RuntimeError):
+            torch.matmul(X, torch.ones(3, 3))
+        with pytest.raises(TypeError):
+            F.softmax(X, dim="x")  # type: ignore[arg-type]
+        F.relu(X)
+        torch.matmul(X, X)
+
+    assert list(_capture(make, read, run)) == ["Functional.relu.0.forward", "Torch.matmul.0.forward"]
+
+
+def test_device_contexts_may_begin_and_end_across_start_and_stop(make: Any, read: Any) -> None:
+    debugger = make(level="L1", risk_level="ALL")
+    with torch.device("meta"):
+        debugger.start()
+        inside = torch.ones(2) + 1
+    outside = torch.ones(2) * 2
+    context = torch.device("meta")
+    with context:
+        torch.ones(2) - 1
+        debugger.stop()
+        late = torch.ones(2)
+    debugger.step()
+    assert inside.is_meta
+    assert late.is_meta
+    assert not outside.is_meta
+    assert list(read().data) == ["Tensor.__add__.0.forward", "Tensor.__mul__.0.forward", "Tensor.__sub__.0.forward"]
+    assert torch._C._len_torch_function_stack() == 0
+
+
+def test_low_risk_calls_are_in_construct_only(make: Any, read: Any) -> None:
+    whole = nn.ModuleDict({"a": nn.Flatten()})
+    debugger = make(level="mix")
+    debugger.start(whole)
+    F.relu(whole["a"](X[None]))
+    debugger.stop()
+    debugger.step()
+    assert "Tensor.flatten.0.forward" not in read().data
+    assert read().construct["Tensor.flatten.0.forward"] == "Module.a.Flatten.forward.0"
+    assert "Functional.relu.0.forward" in read().data
+
+
+def test_core_keeps_kernels_that_compute_and_a_list_switches_risk_off(make: Any, read: Any) -> None:
+    def run() -> None:
+        F.relu(F.linear(X, X))
+        torch.cat([X, X])
+
+    assert list(_capture(make, read, run, risk_level="CORE")) == ["Functional.linear.0.forward"]
+
+
+def test_listed_names_are_kept_at_any_risk(make: Any, read: Any) -> None:
+    def run() -> None:
+        F.relu(F.linear(X, X))
+        torch.cat([X, X])
+
+    assert list(_capture(make, read, run, risk_level="CORE", section={"list": ["cat", "relu"]})) == [
+        "Functional.relu.0.forward", "Torch.cat.0.forward"]  # fmt: skip
+
+
+def test_a_scope_holds_from_its_first_name_to_its_last(make: Any, read: Any) -> None:
+    def run() -> None:
+        for _ in range(4):
+            F.relu(X)
+            F.gelu(X)
+
+    data = _capture(make, read, run, section={"scope": ["Functional.gelu.0.forward", "Functional.relu.2.forward"]})
+    assert list(data) == ["Functional.gelu.0.forward", "Functional.relu.1.forward", "Functional.gelu.1.forward", "Functional.relu.2.forward"]
+
+
+@pytest.mark.parametrize(
+    ("modes", "keys", "directions"),
+    [
+        (["forward"], {"input_args", "input_kwargs", "output"}, {"forward"}),
+        (["backward"], {"input", "output"}, {"backward"}),
+        (["input"], {"input_args", "input_kwargs", "input"}, {"forward", "backward"}),
+        (["forward", "output"], {"output"}, {"forward"}),
+    ],
+)
+def test_data_mode_keeps_directions_and_sides(make: Any, read: Any, modes: list[str], keys: set[str], directions: set[str]) -> None:
+    x = X.clone().requires_grad_()
+    data = _capture(make, read, lambda: F.gelu(x).sum().backward(), section={"data_mode": modes})
+    assert {key for record in data.values() for key in record} == keys
+    assert {node.rsplit(".", 1)[-1] for node in data} == directions
+
+
+def test_threads_of_the_program_are_recorded_inside_their_modules(make: Any, read: Any) -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    debugger = make(level="mix")
+    debugger.start(model)
+    threads = [threading.Thread(target=lambda: [model(X) for _ in range(10)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    debugger.stop()
+    debugger.step()
+    data, construct = read().data, read().construct
+    assert sum(node.startswith("Functional.linear.") for node in data) == 40
+    assert sum(node.startswith("Module.0.Linear.forward.") for node in data) == 40
+    assert all(str(construct[node]).startswith("Module.0.Linear") for node in data if node.startswith("Functional.linear."))
+    assert not read().errors
+
+
+def test_recomputed_calls_are_nodes_of_the_open_backward(make: Any, read: Any) -> None:
+    from torch.utils.checkpoint import checkpoint  # noqa: PLC0415
+
+    model = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+    debugger = make(level="mix")
+    debugger.start(model)
+    checkpoint(model, X.clone().requires_grad_(), use_reentrant=True).sum().backward()
+    debugger.stop()
+    debugger.step()
+    data = read().data
+    assert "Module.0.Linear.forward.1" in data
+    assert "Module.0.Linear.backward.1" in data
+
+
+def test_custom_functions_are_recorded_until_they_are_restored(make: Any, read: Any) -> None:
+    import types  # noqa: PLC0415
+
+    library = types.ModuleType("library")
+    library.fused = lambda x, scale=1.0: F.relu(x) * scale  # type: ignore[attr-defined]
+    original = library.fused
+    debugger = make(level="L1")
+    debugger.register_custom_api(library, "fused", "Mine")
+    debugger.start()
+    library.fused(X, scale=2.0)
+    debugger.stop()
+    debugger.restore_custom_api(library, "fused")
+    assert library.fused is original
+    debugger.step()
+    assert list(read().data) == ["Mine.fused.0.forward"]
+    assert list(read().data["Mine.fused.0.forward"]["input_kwargs"]) == ["scale"]
+    with pytest.raises(ConfigError, match="absent"):
+        debugger.register_custom_api(library, "absent")
+
+
+def test_operators_of_named_namespaces_are_recorded(make: Any, read: Any) -> None:
+    with torch.library._scoped_library("dumpscope_test", "DEF") as library:
+        library.define("twice(Tensor x) -> Tensor")
+        library.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
+        data = _capture(make, read, lambda: torch.ops.dumpscope_test.twice(X), custom_op_namespaces=["dumpscope_test"])
+    assert list(data) == ["dumpscope_test.twice.0.forward"]
+
+
+def test_a_list_of_the_users_own_replaces_the_shipped_one(make: Any, read: Any, tmp_path: Any) -> None:
+    path = tmp_path / "ops.yaml"
+    path.write_text("functional: ['*elu']\ntensor: [__neg__]\n", encoding="utf-8")
+
+    def run() -> None:
+        F.gelu(X)
+        F.softmax(X, 0)
+        -X  # noqa: B018
+
+    assert list(_capture(make, read, run, wrap_ops=str(path))) == ["Functional.gelu.0.forward", "Tensor.__neg__.0.forward"]
+    path.write_text("functional: 3", encoding="utf-8")
+    with pytest.raises(ConfigError, match="functional"):
+        read_list(str(path))
+
+
+def test_every_listed_name_of_torch_reaches_the_table() -> None:
+    wanted = read_list()
+    table = Table(wanted)
+    for name in wanted.names["functional"]:
+        function = getattr(F, name, None)
+        if function is not None:
+            assert table.find(function, None, ()) is not None, name
+
+
+def test_stacks_begin_in_the_program_and_hide_the_capture(make: Any, read: Any) -> None:
+    model = nn.Sequential(nn.LayerNorm(2))
+    debugger = make(level="mix")
+    debugger.start(model)
+    model(X)
+    debugger.stop()
+    debugger.step()
+    stacks = {node: frames for nodes, frames in read().json("stack.json").values() for node in nodes}
+    frames = stacks["Functional.layer_norm.0.forward"]
+    assert "normalization.py" in frames[0]
+    assert "in forward" in frames[0]
+    assert any("test_functions.py" in frame for frame in frames)
+    assert not [frame for frame in frames if "dumpscope_capture" in frame or "overrides.py" in frame]
