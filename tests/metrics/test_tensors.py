@@ -182,6 +182,41 @@ def test_every_sixteen_bit_pattern_is_decoded_like_numpy_does(name: str) -> None
     assert_same(forced(target, target.copy()), by_numpy(target, target.copy()))
 
 
+def test_a_difference_beyond_float32_leaves_the_largest_errors_exact() -> None:
+    target = np.full(3000, 1.0, np.float32)
+    golden = np.full(3000, 1.5, np.float32)
+    target[5], golden[5] = 3e38, -3e38
+    target[2000], golden[2000] = 7.0, 2.0
+    facts = forced(target, golden)
+    assert facts.max_abs == 2 * float(np.float32(3e38))
+    assert (facts.max_rel, facts.worst_index) == (2.5, (5,))
+    assert_same(facts, by_numpy(target, golden))
+
+
+def test_the_largest_error_is_found_among_those_that_float32_cannot_tell_apart() -> None:
+    target = np.ones(5000, np.float32)
+    golden = np.full(5000, -1e-9, np.float32)
+    golden[3000] = -1.5e-9
+    facts = forced(target, golden)
+    assert facts.worst_index == (3000,)
+    assert_same(facts, by_numpy(target, golden))
+    target = np.full(5000, np.float32(1e-9), np.float32)
+    golden = np.ones(5000, np.float32)
+    golden[4000], target[4000] = 1.0, -1e-9
+    facts = forced(target, golden)
+    assert facts.max_rel == 1.0 + float(np.float32(1e-9))
+    assert_same(facts, by_numpy(target, golden))
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_zeros_or_a_constant_shift_on_one_side_are_measured_alike_by_both_kernels(name: str) -> None:
+    values = np.random.default_rng(2).standard_normal(4097).astype(dtype_of(name))
+    zeros = np.where(np.arange(values.size) % 2, values, dtype_of(name).type(0))
+    for golden in (zeros, np.ones_like(values)):
+        assert_same(forced(values, golden), by_numpy(values, golden))
+        assert_same(forced(golden, values), by_numpy(golden, values))
+
+
 @pytest.fixture(scope="module")
 def large() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Over a million numbers, so that threads and the sampled ULP histogram come in, with a few that are not finite."""
@@ -231,7 +266,7 @@ def test_a_compiled_kernel_is_trusted_only_if_it_reproduces_numpy(monkeypatch: p
 
     def wrong(*arguments: Any) -> None:
         true_compare(*arguments)
-        arguments[-2][5] += 1
+        arguments[-1][fused.REL_DECADES + 5] += 1
 
     monkeypatch.setattr(fused, "compare", wrong)
     assert load_again(fused) is None

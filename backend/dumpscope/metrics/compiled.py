@@ -40,7 +40,8 @@ _UNITS: Final = {
 }
 _WIDE: Final = np.empty(0, dtype=np.uint32)
 _NARROW: Final = np.empty(0, dtype=np.uint16)
-_EDGES: Final = EDGES.view(np.int64)
+_SAMPLE: Final = SAMPLE.astype(np.uint32)
+_EDGES: Final = EDGES.astype(np.float32).view(np.int32)
 
 
 class _Loader:
@@ -123,10 +124,8 @@ class FusedKernel:
     def __call__(self, target: Raw, golden: Raw, eps: float, start: int, *, detail: bool, sampled: bool) -> Partial:
         """target, golden: shape (n,); start: flat index of the first element in the whole pair."""
         fused = self._module
-        counts = np.zeros(fused.COUNTS, dtype=np.int64)
-        counts[fused.MAX_AT] = -1
-        sums = np.zeros(4)
-        part = Partial(elements=target.size)
+        results = np.zeros(fused.RESULTS, dtype=np.int64)
+        results[fused.MAX_AT] = -1
         fused.compare(
             *_patterns(target),
             self._target_form,
@@ -136,28 +135,49 @@ class FusedKernel:
             eps,
             detail,
             sampled,
-            SAMPLE,
-            counts,
-            sums,
-            part.ulps,
-            part.abs_decades,
-            part.rel_decades,
+            _SAMPLE,
             _EDGES,
+            results,
         )
-        number = counts.tolist()
-        part.excluded = number[fused.EXCLUDED]
-        part.unequal = number[fused.UNEQUAL]
-        part.nonfinite_target = number[fused.BAD_TARGET]
-        part.nonfinite_golden = number[fused.BAD_GOLDEN]
-        part.disagree = number[fused.DISAGREE]
-        part.below_1e3 = number[fused.BELOW_1E3] - part.disagree
-        part.below_5e3 = number[fused.BELOW_5E3] - part.disagree
-        part.products, part.targets, part.goldens, part.differences = sums.tolist()
-        part.max_at = number[fused.MAX_AT] + start if number[fused.MAX_AT] >= 0 else -1
-        errors = counts[[fused.MAX_ABS, fused.MAX_REL]].view(np.float64)
-        part.max_abs, part.max_rel = errors.tolist()
-        part.max_ulp = number[fused.MAX_ULP]
-        return part
+        number = results[: fused.ABS_DECADES].tolist()
+        real = results[: fused.ABS_DECADES].view(np.float64).tolist()
+        disagree = number[fused.DISAGREE]
+        return Partial(
+            elements=target.size,
+            excluded=number[fused.EXCLUDED],
+            unequal=number[fused.UNEQUAL],
+            nonfinite_target=number[fused.BAD_TARGET],
+            nonfinite_golden=number[fused.BAD_GOLDEN],
+            disagree=disagree,
+            products=real[fused.PRODUCTS],
+            targets=real[fused.TARGETS],
+            goldens=real[fused.GOLDENS],
+            differences=real[fused.DIFFERENCES],
+            max_abs=real[fused.MAX_ABS],
+            max_at=number[fused.MAX_AT] + start if number[fused.MAX_AT] >= 0 else -1,
+            max_rel=real[fused.MAX_REL],
+            below_1e3=number[fused.BELOW_1E3] - disagree,
+            below_5e3=number[fused.BELOW_5E3] - disagree,
+            max_ulp=number[fused.MAX_ULP],
+            ulps=results[fused.ULPS :],
+            abs_decades=results[fused.ABS_DECADES : fused.REL_DECADES],
+            rel_decades=results[fused.REL_DECADES : fused.ULPS],
+        )
+
+
+class _Memory:
+    """An array's memory under one type, read-only or not: machine code is made per type, and writes to none of it."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, owner: Raw, typestr: str) -> None:
+        self.owner = owner
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": owner.shape,
+            "typestr": typestr,
+            "data": (owner.__array_interface__["data"][0], False),
+        }
 
 
 def _patterns(values: Raw) -> tuple[Raw, Raw]:
@@ -165,5 +185,5 @@ def _patterns(values: Raw) -> tuple[Raw, Raw]:
     if not values.flags.aligned:
         values = values.copy()
     if values.itemsize == 4:
-        return values.view(np.uint32), _NARROW
-    return _WIDE, values.view(np.uint16)
+        return np.asarray(_Memory(values, "=u4")), _NARROW
+    return _WIDE, np.asarray(_Memory(values, "=u2"))

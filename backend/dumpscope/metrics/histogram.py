@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from dumpscope.domain.facts import ERROR_BINS
 from dumpscope.domain.records import Float64, Int64
 
+Errors = NDArray[np.float32] | NDArray[np.float64]
+
 EDGES: Final[Float64] = np.array([float(f"1e{power}") for power in ERROR_BINS])
 """Left edges of the decades as numbers."""
 
@@ -26,24 +28,29 @@ ULP_BINS: Final = ((191 << 23) >> ULP_SHIFT) - ULP_BASE + 1
 own, larger ones share a bin with those at most 1/32 away. 2**64 is the last bin."""
 
 SAMPLED_FROM: Final = 1 << 20
-"""Elements from which the ULP histogram counts one position of every eight; the largest distance is always that of all."""
+"""Elements from which the ULP histogram counts one position of every STRIDE; the largest distance is always that of all."""
 
-SAMPLE: Final = np.array([8 * group + (group * group * 5 + group * 3) // 4 % 8 for group in range(128)])
-"""Sampled positions of 1024 in a row: one of each eight, at a place that varies so that no stride of the data is favoured."""
+STRIDE: Final = 16
+SAMPLE: Final = np.array([STRIDE * group + (group * (5 * group + 3) // 4) % STRIDE for group in range(64)])
+"""Sampled positions of 1024 in a row: one of each STRIDE, at a place that varies so that no stride of the data is favoured."""
 
 
-def count_decades(errors: Float64, counts: Int64) -> None:
-    """Add the decades of non-negative, not-nan `errors` (shape (n,)) to `counts` (shape (DECADE_BINS,))."""
+def count_decades(errors: Errors, counts: Int64) -> None:
+    """Add the decades of non-negative, not-nan `errors` (shape (n,)) to `counts` (shape (DECADE_BINS,)).
+
+    Float32 errors are compared with edges rounded to float32.
+    """
+    edges = EDGES.astype(errors.dtype)
     largest = errors.max()
     nonzero = int(np.count_nonzero(errors))
     counts[0] += errors.size - nonzero
     if nonzero == 0:
         return
     smallest = errors.min() if nonzero == errors.size else errors[errors > 0].min()
-    first, last = np.searchsorted(EDGES, (smallest, largest), side="right")
+    first, last = np.searchsorted(edges, np.array((smallest, largest), dtype=errors.dtype), side="right")
     above = nonzero
     for edge in range(first, last):
-        reached = int(np.count_nonzero(errors >= EDGES[edge]))
+        reached = int(np.count_nonzero(errors >= edges[edge]))
         counts[edge + 1] += above - reached
         above = reached
     counts[last + 1] += above
@@ -62,7 +69,7 @@ def median_ulp(counts: Int64) -> float | None:
     total = int(counts.sum())
     if total == 0:
         return None
-    index = int(np.searchsorted(np.cumsum(counts), (total + 1) // 2))
+    index = int(counts.cumsum().searchsorted((total + 1) // 2))
     if index == 0:
         return 0.0
     edges = (np.array([index, index + 1], dtype=np.uint32) + np.uint32(ULP_BASE)) << np.uint32(ULP_SHIFT)

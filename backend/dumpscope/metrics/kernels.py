@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dumpscope.domain.records import Float64
-from dumpscope.metrics.histogram import SAMPLE, count_decades, count_ulps
+from dumpscope.metrics.histogram import SAMPLE, STRIDE, Errors, count_decades, count_ulps
 from dumpscope.metrics.partial import Partial
-from dumpscope.metrics.ulps import Distances, Raw, common_unit, round_to, ulp_distance
+from dumpscope.metrics.ulps import Distances, Raw, common_unit, is_float, round_to, ulp_distance
 
 BLOCK: Final = 8192
 """Elements a block: some fifteen float64 temporaries of it fit a 1 MiB cache, and BLAS does not start threads for it."""
 
-_SAMPLE: Final = np.add.outer(np.arange(0, BLOCK, 8 * SAMPLE.size), SAMPLE).reshape(-1)
+_SAMPLE: Final = np.add.outer(np.arange(0, BLOCK, STRIDE * SAMPLE.size), SAMPLE).reshape(-1)
 
 SMALL_SUM: Final = 1e-280
 LARGE_SUM: Final = 1e300
@@ -39,6 +39,7 @@ class Plan:
     eps: what replaces a golden value of zero in the relative error
     ulp: the float dtype whose steps are counted, None where a side has no such steps
     scaled: squares can leave the range of float64
+    narrow: both are real floats of at most 32 bits: shares and decades look at errors rounded to float32
     """
 
     target: np.dtype[Any]
@@ -47,6 +48,7 @@ class Plan:
     complex: bool
     ulp: np.dtype[Any] | None
     scaled: bool
+    narrow: bool
 
 
 def _native(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -80,6 +82,7 @@ def plan(target: np.dtype[Any], golden: np.dtype[Any]) -> Plan:
         eps=float(np.finfo(np.result_type(*eps_types, np.float32)).eps),
         complex="c" in (target.kind, golden.kind),
         ulp=common_unit(_component(target), _component(golden)),
+        narrow=all(is_float(dtype) and dtype.itemsize <= 4 for dtype in (target, golden)),
         scaled=any(_component(dtype).kind == "f" and dtype.itemsize >= 8 for dtype in (target, golden)),
     )
 
@@ -165,6 +168,15 @@ def _usable(both: Bools | None, size: int, sampled: bool) -> int:
     return sample.size if both is None else int(np.count_nonzero(both[sample]))
 
 
+def _coarse(target: Raw, golden: Raw, both: Bools | None, plan: Plan) -> tuple[Errors, Errors]:
+    """Absolute and relative errors in float32 arithmetic; 0 where a side is not finite."""
+    first, second = target.astype(np.float32), golden.astype(np.float32)
+    if both is not None:
+        first, second = np.where(both, first, np.float32(0)), np.where(both, second, np.float32(0))
+    errors, lengths = np.abs(first - second), np.abs(second)
+    return errors, errors / np.where(lengths == 0, np.float32(plan.eps), lengths)
+
+
 def measure(target: Raw, golden: Raw, plan: Plan, start: int, into: Partial, *, detail: bool, sampled: bool) -> None:
     """Add one block (shape (n,), native byte order) that begins at flat index `start`. Floating-point errors must be ignored.
 
@@ -211,8 +223,9 @@ def measure(target: Raw, golden: Raw, plan: Plan, start: int, into: Partial, *, 
             error = _length([first - second for first, second in quarters])
             relative[lost] = error[lost] / _length([second for _, second in quarters])[lost]
     into.max_rel = max(into.max_rel, float(relative.max()))
-    into.below_1e3 += int(np.count_nonzero(relative < 0.001))
-    into.below_5e3 += int(np.count_nonzero(relative < 0.005))
+    coarse, coarse_relative = _coarse(target, golden, both, plan) if plan.narrow else (errors, relative)
+    into.below_1e3 += int(np.count_nonzero(coarse_relative < coarse_relative.dtype.type(0.001)))
+    into.below_5e3 += int(np.count_nonzero(coarse_relative < coarse_relative.dtype.type(0.005)))
     if plan.ulp is not None:
         distances = _distances(target, golden, plan)
         if both is not None:
@@ -223,8 +236,8 @@ def measure(target: Raw, golden: Raw, plan: Plan, start: int, into: Partial, *, 
         count_ulps(distances, into.ulps)
         into.ulps[0] -= distances.size - _usable(both, size, sampled)
     if detail:
-        count_decades(errors, into.abs_decades)
-        count_decades(relative, into.rel_decades)
+        count_decades(coarse, into.abs_decades)
+        count_decades(coarse_relative, into.rel_decades)
         into.abs_decades[0] -= excluded
         into.rel_decades[0] -= excluded
 
