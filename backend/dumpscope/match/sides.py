@@ -27,7 +27,7 @@ class Side:
     children: dict[int, list[int]]
     first_item: list[int]
     _signatures: dict[int, Signature] = field(default_factory=dict)
-    _backward: dict[tuple[str, int], int] = field(default_factory=dict)
+    _backward: dict[tuple[str, int], int] | None = None
 
     @property
     def dumped(self) -> int:
@@ -49,10 +49,12 @@ class Side:
             return None if below is None else self.backward(below)
         if self.kind[entry] != NodeKind.API:
             return None
-        if not self._backward:
-            for node in range(self.dumped):
-                if self.direction[node] == Direction.BACKWARD and self.kind[node] == NodeKind.API:
-                    self._backward[self.label[node], self.index[node]] = node
+        if self._backward is None:
+            self._backward = {
+                (self.label[node], self.index[node]): node
+                for node in range(self.dumped)
+                if self.direction[node] == Direction.BACKWARD and self.kind[node] == NodeKind.API
+            }
         return self._backward.get((self.label[entry], self.index[entry]))
 
     def signature(self, entry: int) -> Signature:
