@@ -49,7 +49,7 @@ class Steps:
         self.begun.release()
         done = 0.0
         while not self.leave.wait(0.02):
-            done = min(done + 0.01, 0.9)
+            done = min(done + 0.002, 0.9)  # slow enough to be still on its way when an estimate is due
             progress(done, "walking")
             if cancelled():
                 raise CancelledError("cancelled")
