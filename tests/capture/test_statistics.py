@@ -134,6 +134,27 @@ def test_the_greatest_uint64_is_exact_on_the_cpu() -> None:
     assert (found.max, found.min, found.zeros) == (2**64 - 1, 0, 1)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32, torch.int64])
+@pytest.mark.parametrize("shape", [(70_001,), (3, 5, 40_000)])
+def test_large_tensors_in_any_order_of_memory_are_measured_alike(dtype: Any, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    value = (torch.randn(shape) * 3).to(dtype)
+    views = [value, value.movedim(0, -1), value[..., ::3], value[..., 1:], value[:1].expand(2, *shape[1:])]
+    for view in views:
+        wide = view.double()
+        found = measured(view, deferred=False)
+        assert (found.max, found.min) == (view.max().item(), view.min().item())
+        assert found.zeros == int((wide == 0).sum())
+        assert close(found.norm, wide.norm().item(), 2e-4)  # as far as torch itself is off in float32
+        assert abs(found.mean - wide.mean().item()) <= 1e-6 * wide.abs().mean().item()
+    broken = value.double()
+    broken.view(-1)[60_000] = math.nan
+    found = measured(broken, deferred=False)
+    assert math.isnan(found.max)
+    assert math.isnan(found.min)
+    assert found.nan == 1
+
+
 def test_float32_numbers_are_those_torch_gives_bit_for_bit() -> None:
     torch.manual_seed(0)
     for shape in [(3,), (7, 129), (64, 1000)]:
