@@ -1,6 +1,7 @@
 """What capture costs a training step, side by side with msprobe in the same run.
 
     python bench/capture_overhead.py [--peer /path/to/venv/bin/python] [--device cpu] [--steps 6] [--rounds 2]
+    python bench/capture_overhead.py --threads 1 --clock cpu        on a machine that does other work at the same time
     python bench/capture_overhead.py --memory 300          resident memory over 300 steps, garbage collector off
 
 A transformer of 4 layers, d=512, batch 4 x 128, trained with Adam. Every case is a process of its own; cases are run round by
@@ -87,6 +88,11 @@ def build(device: str) -> tuple[Any, Any]:
 
 def child(options: argparse.Namespace) -> None:
     """Time the steps of one case and print them as JSON."""
+    clock = time.process_time if options.clock == "cpu" else time.perf_counter
+    if options.threads:
+        import torch  # noqa: PLC0415
+
+        torch.set_num_threads(options.threads)
     debugger: Any = None
     folder = Path(tempfile.mkdtemp(prefix="capture-", dir=options.folder))
     if options.engine in ("ours", "off"):
@@ -110,7 +116,7 @@ def child(options: argparse.Namespace) -> None:
     times = []
     size = files = 0
     for number in range(options.steps + WARM_UP):
-        begin = time.perf_counter()
+        begin = clock()
         if debugger is not None and options.engine != "off":
             debugger.start(model=model)
         step()
@@ -119,7 +125,7 @@ def child(options: argparse.Namespace) -> None:
             debugger.step()
         synchronize(options.device)
         if number >= WARM_UP:
-            times.append(time.perf_counter() - begin)
+            times.append(clock() - begin)
         memory.append(resident())
         if number == 0:
             size, files = disk(folder)
@@ -158,7 +164,8 @@ def ask(python: str, options: argparse.Namespace, engine: str, case: tuple[str, 
     task, level, summary = case
     command = [
         python, __file__, "--child", engine, "--task", task, "--level", level, "--summary", summary, "--device", options.device,
-        "--steps", str(options.steps), "--folder", options.folder, *(["--memory", "1"] if options.memory else []),
+        "--steps", str(options.steps), "--folder", options.folder,
+        "--clock", options.clock, "--threads", str(options.threads), *(["--memory", "1"] if options.memory else []),
     ]  # fmt: skip
     run = subprocess.run(command, check=False, capture_output=True, text=True)
     for line in run.stdout.splitlines():
@@ -193,19 +200,18 @@ def compare(options: argparse.Namespace) -> None:
     )
     if peer_bare:
         print(f"bare under the peer's python {peer_bare:.0f} ms")
-    print(
-        f"{'task level summary':28}{'ours ms':>9}{'+ms':>8}{'x bare':>8}{'MB':>8}{'peer ms':>9}{'+ms':>8}{'MB':>8}{'ours/peer added':>17}"
-    )
+    heads = ("ours ms", "+ms", "x bare", "MB", "peer ms", "+ms", "MB", "ours/peer added")
+    print(f"{'task level summary':28}" + "".join(f"{head:>{9 if len(head) < 9 else 17}}" for head in heads))
     for case in cases:
         ours, theirs = middle.get(("ours", case)), middle.get(("peer", case))
         line = f"{' '.join(case):28}"
         if ours is None:
             print(line + "  failed")
             continue
-        line += f"{ours:9.0f}{ours - bare:8.0f}{ours / bare:8.2f}{told['ours', case]['size'] / 1e6:8.1f}"
+        line += f"{ours:9.0f}{ours - bare:9.0f}{ours / bare:9.2f}{told['ours', case]['size'] / 1e6:9.1f}"
         if theirs is not None and peer_bare:
             added = (ours - bare) / (theirs - peer_bare)
-            line += f"{theirs:9.0f}{theirs - peer_bare:8.0f}{told['peer', case]['size'] / 1e6:8.1f}{added:17.2f}"
+            line += f"{theirs:9.0f}{theirs - peer_bare:9.0f}{told['peer', case]['size'] / 1e6:9.1f}{added:17.2f}"
         print(line)
 
 
@@ -226,6 +232,10 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=0, help="threads of torch; 0: its own choice")
+    parser.add_argument(
+        "--clock", choices=("wall", "cpu"), default="wall", help="cpu: time of the whole process on all cores"
+    )
     parser.add_argument("--memory", type=int, default=0, metavar="STEPS")
     parser.add_argument("--only", nargs="*", metavar="TASK-LEVEL-SUMMARY")
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="where the dumps are written")

@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 _LEVELS: Final = {"0": logging.DEBUG, "1": logging.INFO, "2": logging.WARNING, "3": logging.ERROR, "4": logging.CRITICAL + 1}
 _HERE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_DEMO: Final = os.path.join(_HERE, "demo.py")  # a program like any user's
 _HIDDEN: Final = (_HERE, os.path.join(os.path.dirname(torch.__file__), "overrides.py"))
 STACK_LIMIT: Final = 100
 
@@ -121,7 +122,7 @@ def call_stack(frame: FrameType | None) -> tuple[str, ...]:
 
 def _frame_text(frame: FrameType) -> str | None:
     path = frame.f_code.co_filename
-    if path.startswith(_HIDDEN):
+    if path.startswith(_HIDDEN) and path != _DEMO:
         return None
     line = frame.f_lineno
     source = linecache.getline(path, line, frame.f_globals).strip()

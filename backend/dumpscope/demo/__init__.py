@@ -1,4 +1,4 @@
-"""Two real dumps of one small GPT: a good run, and one whose layers.1 softmax makes an attention row 2 % too large."""
+"""Two dumps that dumpscope_capture.demo made of one small GPT: a good run, and one whose layers.1 softmax is 2 % off in a row."""
 
 from __future__ import annotations
 
