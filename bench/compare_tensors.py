@@ -5,8 +5,8 @@
 Cases: --mib MiB a side in 64 tensors (float32 with noise of 1e-3, the same but equal, bfloat16 with noise) and in a single one,
 and --files tensors of 256 KiB a side. Rows: `library` is dumpscope's reader and metrics in one process, start-up excluded;
 `command` is the whole `dumpscope compare`; `peer` is the whole `msprobe compare`. The last columns divide the peer's wall and
-processor time, less those of its start-up, by ours; on a shared machine the second is the steadier. Throughput counts the bytes
-of both sides. Peak memory is the largest resident set, mapped file pages included.
+processor time, less those of its start-up, by ours; on a shared machine the second is the steadier, and so is the throughput by
+processor time. Throughput counts the bytes of both sides. Peak memory is the largest resident set, mapped file pages included.
 """
 
 from __future__ import annotations
@@ -165,9 +165,8 @@ def main() -> None:
     start = best([options.peer, "--help"], 2) if options.peer else None
     ours = best([command, "--help"], 3).seconds if command else 0.0
     print(f"start-up: peer {start.seconds if start else 0:.2f} s, dumpscope {ours:.2f} s")
-    print(
-        f"{'case':17} {'row':8} {'wall s':>8} {'cpu s':>7} {'GB/s':>6} {'of dot':>6} {'peak MiB':>9} {'x wall':>7} {'x cpu':>7}"
-    )
+    titles = {"wall s": 8, "cpu s": 7, "GB/s": 6, "of dot": 6, "GB/cpu s": 8, "peak MiB": 9, "x wall": 7, "x cpu": 7}
+    print(f"{'case':17} {'row':8} " + " ".join(f"{title:>{width}}" for title, width in titles.items()))
     for name, dtype, tensors, elements, equal in cases(options.mib, options.files):
         with tempfile.TemporaryDirectory(dir=options.dir) as place:
             folder = Path(place)
@@ -180,7 +179,8 @@ def main() -> None:
                 label: str, wall: float, cpu: float, peak: float, peer: Run | None, case: str = name, size: int = size
             ) -> None:
                 rate = size / wall / 1e9
-                line = f"{case:17} {label:8} {wall:8.2f} {cpu:7.2f} {rate:6.2f} {100 * rate / single:5.0f}% {peak:9.0f}"
+                line = f"{case:17} {label:8} {wall:8.2f} {cpu:7.2f} {rate:6.2f} {100 * rate / single:5.0f}%"
+                line += f" {size / cpu / 1e9:8.2f} {peak:9.0f}"
                 if peer and start:
                     line += f" {(peer.seconds - start.seconds) / wall:7.0f} {(peer.cpu - start.cpu) / cpu:7.0f}"
                 print(line, flush=True)

@@ -27,7 +27,7 @@ ULP_BINS: Final = ((191 << 23) >> ULP_SHIFT) - ULP_BASE + 1
 """A distance is turned into a float32 and the upper 14 bits of its pattern are the bin: distances below 64 have a bin of their
 own, larger ones share a bin with those at most 1/32 away. 2**64 is the last bin."""
 
-SAMPLED_FROM: Final = 1 << 20
+SAMPLED_FROM: Final = 1 << 16
 """Elements from which the ULP histogram counts one position of every STRIDE; the largest distance is always that of all."""
 
 STRIDE: Final = 16

@@ -195,7 +195,7 @@ def _finish(whole: Partial, norms: Norms, plan: Plan, target: Raw, golden: Raw, 
     compared = whole.elements - whole.disagree  # positions finite on both sides, or not finite in the same way
     usable = whole.elements - whole.excluded
     several = whole.elements > 1
-    where = tuple(int(place) for place in np.unravel_index(whole.max_at, target.shape)) if whole.max_at >= 0 else None
+    where = _index(whole.max_at, target.shape) if whole.max_at >= 0 else None
     measured = compared > 0
     return TensorFacts(
         elements=whole.elements,
@@ -218,6 +218,15 @@ def _finish(whole: Partial, norms: Norms, plan: Plan, target: Raw, golden: Raw, 
         abs_histogram=tuple(whole.abs_decades.tolist()) if detail else (),
         rel_histogram=tuple(whole.rel_decades.tolist()) if detail else (),
     )
+
+
+def _index(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Index of the element at flat place `place` in C order."""
+    index = []
+    for size in reversed(shape):
+        place, rest = divmod(place, size)
+        index.append(rest)
+    return tuple(reversed(index))
 
 
 def _scalar(value: Any) -> float | int | str:
