@@ -37,7 +37,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one strict JSON docume
 Dump = Annotated[
     Path,
     typer.Argument(
-        help="Dump root, step folder, rank folder, dump.json, debug.json, ptdbg .pkl, or a .zip/.tar of one."
+        help="Dump root, step folder, rank folder, dump.json, debug.json, or a .zip/.tar of one."
     ),
 ]
 DataDir = Annotated[

@@ -67,7 +67,7 @@ export const en = {
     add: "Add a dump",
     register: "Register",
     serverPath: "Path on the server",
-    pathHint: "a dump root, step folder, rank folder, dump.json, .pkl, .zip or .tar",
+    pathHint: "a dump root, step folder, rank folder, dump.json, .zip or .tar",
     drop: "Drop dump folders, .zip or .tar here",
     dropActive: "Drop to upload",
     chooseFolder: "Choose folder",

@@ -68,7 +68,7 @@ export const zh: Texts = {
     add: "添加转储",
     register: "登记",
     serverPath: "服务器上的路径",
-    pathHint: "转储根目录、step 目录、rank 目录、dump.json、.pkl、.zip 或 .tar",
+    pathHint: "转储根目录、step 目录、rank 目录、dump.json、.zip 或 .tar",
     drop: "把转储文件夹、.zip 或 .tar 拖到这里",
     dropActive: "松开即上传",
     chooseFolder: "选择文件夹",
