@@ -58,12 +58,22 @@ def _class_of(nbytes: int) -> int:
     return -(-nbytes // step) * step
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """A tensor whose content was written before: `name` becomes another name of the file `first`."""
+
+    name: str
+    first: str
+    nbytes: int = 0
+
+
 @dataclass(slots=True, kw_only=True)
 class Snapshot:
     """A copy on the host, complete once `event` has passed.
 
     name: file it goes to, "" for none; nbytes: its bytes, from the start of `buffer`
     stride: in elements; 0 where a dimension only repeats
+    check: CRC-32 of its bytes where that is known already
     holders: uses still to come, a file and a hash
     """
 
@@ -77,6 +87,7 @@ class Snapshot:
     whole: torch.Tensor | None
     event: Any
     pool: Buffers
+    check: int | None = None
     holders: int = 1
 
     def hold(self) -> None:

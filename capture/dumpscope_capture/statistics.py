@@ -184,11 +184,11 @@ def _extremes(value: torch.Tensor) -> tuple[Number, Number, int]:
     where the machine is busy.
     """
     numel = value.numel()
-    flat = _flat(value) if numel >= _PARALLEL else None
-    if flat is None:
+    memory = flat(value) if numel >= _PARALLEL else None
+    if memory is None:
         low, top = (part.item() for part in torch.aminmax(value))
         return low, top, numel - int(torch.count_nonzero(value)) if not (low > 0 or top < 0) else 0
-    array = flat.numpy()
+    array = memory.numpy()
     low, top = array.min().item(), array.max().item()
     if low > 0 or top < 0:
         return low, top, 0
@@ -204,7 +204,7 @@ def _extremes(value: torch.Tensor) -> tuple[Number, Number, int]:
     return low, top, zeros
 
 
-def _flat(value: torch.Tensor) -> torch.Tensor | None:
+def flat(value: torch.Tensor) -> torch.Tensor | None:
     """All elements in the order of memory where they lie there without gaps, else None."""
     if not value.is_contiguous():
         step = 1

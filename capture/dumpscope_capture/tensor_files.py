@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +14,11 @@ from zlib import crc32
 
 import torch
 
-from dumpscope_capture.snapshots import Snapshot
+from dumpscope_capture.snapshots import Again, Snapshot
 from dumpscope_capture.torch_file import Layout, can_write, pack
 
 _LINKS_A_FILE: Final = 30_000  # ext4 allows 65000, other file systems fewer
-_COMPARE: Final = 1 << 20
+_COMPARE: Final = 1 << 18
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class TensorFiles:
         self.folder = folder
         self._limit = limit
         self._failed = failed
-        self._queue: queue.SimpleQueue[Snapshot | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Snapshot | Again | None] = queue.SimpleQueue()
         self._space = threading.Condition()
         self._bytes = 0
         self._open = 0
@@ -50,7 +51,7 @@ class TensorFiles:
         self._linked = 0
         self._size = 0
 
-    def put(self, snapshot: Snapshot) -> None:
+    def put(self, snapshot: Snapshot | Again) -> None:
         with self._space:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="dumpscope-files", daemon=True)
@@ -80,10 +81,14 @@ class TensorFiles:
     def _work(self) -> None:
         while (snapshot := self._queue.get()) is not None:
             try:
-                self._write(snapshot)
+                if isinstance(snapshot, Again):
+                    self._repeat(snapshot)
+                else:
+                    self._write(snapshot)
             except Exception as error:
                 self._failed("tensor_files", error)
-            snapshot.release()
+            if isinstance(snapshot, Snapshot):
+                snapshot.release()
             with self._space:
                 self._bytes -= snapshot.nbytes
                 self._open -= 1
@@ -100,7 +105,7 @@ class TensorFiles:
             self._written += 1
             self._size += (self.folder / snapshot.name).stat().st_size
             return
-        check = crc32(data)
+        check = crc32(data) if snapshot.check is None else snapshot.check
         may = snapshot.dtype.is_floating_point or snapshot.dtype.is_complex
         layout = Layout(
             dtype=snapshot.dtype,
@@ -120,6 +125,20 @@ class TensorFiles:
         self._known[key] = _Known(name=snapshot.name, start=start, links=1)
         self._written += 1
         self._size += size
+
+    def _repeat(self, again: Again) -> None:
+        """Give a file another name, or copy it where the file system has no links (or none left)."""
+        first, path = self.folder / again.first, self.folder / again.name
+        with _Replacing(path) as temporary:
+            try:
+                os.link(first, temporary)
+                self._linked += 1
+            except FileNotFoundError:
+                raise
+            except OSError:
+                shutil.copyfile(first, temporary)
+                self._written += 1
+                self._size += temporary.stat().st_size
 
     def _link(self, known: _Known, data: memoryview, name: str) -> bool:
         """Give a written file a second name if it holds the same bytes; False where it does not or the file system cannot."""
@@ -170,12 +189,14 @@ def _write_parts(path: Path, parts: list[bytes | memoryview]) -> int:
 
 
 def _holds(path: Path, start: int, data: memoryview) -> bool:
-    """Whether a file has these bytes at `start`."""
+    """Whether a file has these bytes at `start`. Read piece by piece into the same memory: fresh memory is slow."""
+    buffer = bytearray(min(data.nbytes, _COMPARE))
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         for place in range(0, data.nbytes, _COMPARE):
             part = data[place : place + _COMPARE]
-            if os.pread(handle, part.nbytes, start + place) != part:
+            size = os.preadv(handle, [buffer], start + place)
+            if size < part.nbytes or memoryview(buffer)[: part.nbytes] != part:
                 return False
         return True
     finally:

@@ -27,7 +27,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from dumpscope_capture import hashing, kinds
 from dumpscope_capture.groups import distributed_record, is_operation, operation_record
-from dumpscope_capture.snapshots import Buffers, Snapshot, take
+from dumpscope_capture.seen import Seen, Sight
+from dumpscope_capture.snapshots import Again, Buffers, Snapshot, take
 from dumpscope_capture.statistics import Chunk, Statistics, measure, measure_now, reason_absent
 from dumpscope_format.layout import file_name
 from dumpscope_format.schema import ARRAY_TYPE, STATISTIC_KEYS, TENSOR_TYPE
@@ -80,8 +81,9 @@ class Recorder:
         self.wants_tensor = wants_tensor
         self.deferred = deferred
         self.chunk = Chunk()
+        self._seen = Seen(strong=self.writes_files or summary == "md5")
         self._lock = threading.Lock()
-        self._snapshots: list[Snapshot] = []
+        self._snapshots: list[Snapshot | Again] = []
         self._hashes: list[tuple[dict[str, Any], Snapshot]] = []
         self._held = 0
 
@@ -119,7 +121,7 @@ class Recorder:
             record["md5"] = self._hash(snapshot.tensor())
             snapshot.release()
 
-    def take_snapshots(self) -> list[Snapshot]:
+    def take_snapshots(self) -> list[Snapshot | Again]:
         """Snapshots to be written to files, once each."""
         if not self._snapshots:
             return []
@@ -216,24 +218,61 @@ class Recorder:
 
     def _content(self, tensor: torch.Tensor, record: dict[str, Any], item: str) -> None:
         """Statistics, hash and file of a plain detached tensor with data."""
+        here = tensor.device.type == "cpu" and not self.deferred
+        sight = self._seen.look(tensor) if here and self.summary != "xor" else None
         if self.summary != "xor":
-            measure(tensor, high=self.high, fill=_Filler(record), chunk=self.chunk, deferred=self.deferred)
+            self._add_statistics(tensor, record, sight)
         snapshot: Snapshot | None = None
         if self.wants_tensor(item):
-            record["data_name"] = file_name(item)
-            snapshot = take(tensor, record["data_name"], requires_grad=bool(record["requires_grad"]), pool=_POOL)
-        if self.summary != "statistics":
+            snapshot = self._add_file(tensor, record, item, sight)
+        if here and self.summary != "statistics":
+            record["md5"] = self._hash_now(tensor, sight)
+        elif self.summary != "statistics":
             self._add_hash(tensor, record, snapshot)
         if snapshot is not None:
             with self._lock:
                 self._snapshots.append(snapshot)
+            if sight is not None:  # only now: a file must be queued before its other names
+                sight.files.setdefault(snapshot.requires_grad, snapshot.name)
         if not tensor.is_contiguous():
             record["stride"] = list(tensor.stride())
 
-    def _add_hash(self, tensor: torch.Tensor, record: dict[str, Any], snapshot: Snapshot | None) -> None:
-        if tensor.device.type == "cpu" and not self.deferred:
-            record["md5"] = self._hash(tensor)
+    def _add_statistics(self, tensor: torch.Tensor, record: dict[str, Any], sight: Sight | None) -> None:
+        fill = _Filler(record)
+        if sight is None:
+            measure(tensor, high=self.high, fill=fill, chunk=self.chunk, deferred=self.deferred)
             return
+        if sight.statistics is None:
+            sight.statistics = measure_now(tensor, high=self.high)
+        fill(sight.statistics)
+
+    def _add_file(
+        self, tensor: torch.Tensor, record: dict[str, Any], item: str, sight: Sight | None
+    ) -> Snapshot | None:
+        """Take the snapshot to be written; None where the same content goes to a file already."""
+        name = record["data_name"] = file_name(item)
+        grad = bool(record["requires_grad"])
+        if sight is not None:
+            first = sight.files.get(grad)
+            if first is not None:
+                with self._lock:
+                    self._snapshots.append(Again(name=name, first=first))
+                return None
+        snapshot = take(tensor, name, requires_grad=grad, pool=_POOL)
+        if sight is not None and tensor.is_contiguous():
+            snapshot.check = sight.check
+        return snapshot
+
+    def _hash_now(self, tensor: torch.Tensor, sight: Sight | None) -> str | float | int | bool:
+        if sight is None:
+            return self._hash(tensor)
+        if sight.hash is None:
+            sight.hash = f"{sight.check:08x}" if tensor.is_contiguous() else self._hash(tensor)
+        found: str = sight.hash
+        return found
+
+    def _add_hash(self, tensor: torch.Tensor, record: dict[str, Any], snapshot: Snapshot | None) -> None:
+        """Have the hash of a tensor on another device made when the chunk is resolved."""
         record["md5"] = None
         if snapshot is None:
             snapshot = take(tensor, "", requires_grad=False, pool=_POOL)

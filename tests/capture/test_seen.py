@@ -1,0 +1,103 @@
+"""Tensors recorded again: the work is saved only where their content is truly the same."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from dumpscope_capture import values  # noqa: E402
+from dumpscope_capture.sink import StepSink  # noqa: E402
+from dumpscope_capture.values import Recorder  # noqa: E402
+
+
+@pytest.fixture(params=["statistics", "md5"])
+def recorder(request: pytest.FixtureRequest) -> Recorder:
+    return Recorder(task="statistics", summary=request.param)
+
+
+def measured(recorder: Recorder, value: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, int]:
+    """(record, how many tensors were measured for it); the record is right in any case."""
+    calls = []
+    real = values.measure_now
+    with monkeypatch.context() as patch:
+        patch.setattr(values, "measure_now", lambda *args, **options: (calls.append(1), real(*args, **options))[1])
+        found = recorder.record(value, "x")
+    assert found == Recorder(task="statistics", summary=recorder.summary).record(value, "x")
+    return found, len(calls)
+
+
+def test_an_unchanged_tensor_is_measured_once(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    value = torch.randn(100, 100, requires_grad=True)
+    assert measured(recorder, value, monkeypatch)[1] == 1
+    assert measured(recorder, value, monkeypatch)[1] == 0
+    assert measured(recorder, value.detach(), monkeypatch)[1] == 0
+    assert measured(recorder, value.t(), monkeypatch)[1] == 1
+    assert measured(recorder, value[1:], monkeypatch)[1] == 1
+
+
+CHANGES = {
+    "in place": lambda value: value.add_(1),
+    "past autograd": lambda value: value.data.add_(1),
+    "by numpy": lambda value: value.numpy().__setitem__((3, 3), math.inf),
+    "one bit": lambda value: value.view(torch.int32).numpy().__setitem__((0, 0), 1),
+    "new memory": lambda value: value.set_(torch.ones(100, 100)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_of_any_kind_is_seen(recorder: Recorder, monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
+    value = torch.randn(100, 100)
+    measured(recorder, value, monkeypatch)
+    change(value)
+    assert measured(recorder, value, monkeypatch)[1] == 1
+
+
+def test_memory_that_is_used_again_by_another_tensor_is_no_old_friend(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(50):
+        assert measured(recorder, torch.full((10_000,), float(number)), monkeypatch)[1] == 1
+
+
+def versions() -> Iterator[Any]:
+    """One tensor in several guises, changed in place before the last two."""
+    value = torch.randn(100, 100)
+    yield from (value, value, value.t(), value.t(), value.clone().requires_grad_())
+    value.add_(1)
+    yield from (value, value)
+
+
+def refuse(*_: Any) -> None:
+    raise OSError(errno.EPERM, "Operation not permitted")
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_content_written_before_only_gets_another_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    recorder = Recorder(task="tensor", summary="md5", wants_tensor=lambda item: True)
+    sink = StepSink(tmp_path, {"task": "tensor", "level": "L1"}, recorder=recorder)
+    expected = []
+    for number, one in enumerate(versions()):
+        name = f"Torch.f.{number}.forward"
+        expected.append(one.detach().clone())
+        sink.add(name, {"input_args": [recorder.record(one, f"{name}.input.0")], "input_kwargs": {}, "output": []})
+    sink.close()
+    assert sink.counts == {}
+    told = json.loads((tmp_path / "run.json").read_text())["tensor_files"]
+    assert (told["written"], told["linked"]) == ((4, 3) if links else (7, 0))
+    for number, one in enumerate(expected):
+        again = torch.load(tmp_path / "dump_tensor_data" / f"Torch.f.{number}.forward.input.0.pt", weights_only=True)
+        assert torch.equal(again.detach(), one)
+        assert again.requires_grad == (number == 4)
