@@ -8,7 +8,11 @@ from collections.abc import Iterator
 from json.encoder import encode_basestring_ascii
 from typing import Any, BinaryIO, Final
 
-from dumpscope_format.schema import INDENT
+from dumpscope_format.schema import INDENT, STATISTIC_KEYS
+
+_TENSOR: Final = ("type", "dtype", "shape", *STATISTIC_KEYS)
+_MEMO: Final = 10_000
+_heads: dict[tuple[str, str, str, str], str] = {}
 
 
 def render(value: Any, depth: int) -> str:
@@ -26,7 +30,12 @@ def _render(value: Any, mark: str, parts: list[str]) -> None:
             return
         inner = mark + " "
         lead = "{" + inner
-        for key, part in value.items():
+        members = iter(value.items())
+        if "Norm" in value and tuple(value)[:7] == _TENSOR:
+            lead = _tensor(value, inner, parts)
+            for _ in _TENSOR:
+                next(members)
+        for key, part in members:
             scalar = _scalar(part)
             text = encode_basestring_ascii(key if type(key) is str else str(key))
             if scalar is not None:
@@ -50,6 +59,27 @@ def _render(value: Any, mark: str, parts: list[str]) -> None:
     else:
         scalar = _scalar(value)
         parts.append(json.dumps(value) if scalar is None else scalar)
+
+
+def _tensor(record: dict[str, Any], inner: str, parts: list[str]) -> str:
+    """The keys up to Norm of a tensor's record, most of what a dump holds; what stands before the next key."""
+    type_, dtype, shape, top, low, mean, norm = (record[key] for key in _TENSOR)
+    key = (type_, dtype, str(shape), inner) if type(type_) is str and type(dtype) is str else None
+    head = _heads.get(key) if key is not None else None
+    if head is None:
+        pieces: list[str] = []
+        _render({"type": type_, "dtype": dtype, "shape": shape}, inner[:-1], pieces)
+        head = "".join(pieces)[: -len(inner)]
+        if key is not None and len(_heads) < _MEMO:
+            _heads[key] = head
+    numbers = [
+        float.__repr__(number) if type(number) is float and number - number == 0 else json.dumps(number)
+        for number in (top, low, mean, norm)
+    ]
+    parts.append(
+        f'{head},{inner}"Max": {numbers[0]},{inner}"Min": {numbers[1]},{inner}"Mean": {numbers[2]},{inner}"Norm": {numbers[3]}'
+    )
+    return "," + inner
 
 
 def _scalar(value: Any) -> str | None:

@@ -64,6 +64,21 @@ def test_text_is_what_the_standard_library_indents(value: Any, depth: int) -> No
     assert render(value, depth) == ("\n" + " " * depth).join(lines)
 
 
+@given(
+    st.lists(plain, min_size=4, max_size=4),
+    st.lists(st.integers(0, 9), max_size=3) | plain,
+    plain,
+    values,
+    st.integers(0, 3),
+)
+def test_records_of_tensors_are_no_exception(numbers: list[Any], shape: Any, kind: Any, rest: Any, depth: int) -> None:
+    head = {"type": kind, "dtype": "torch.float32", "shape": shape}
+    record = {**head, **dict(zip(("Max", "Min", "Mean", "Norm"), numbers, strict=True))}
+    for value in (record, {**record, "requires_grad": True, "counts": rest}, {"Norm": 1, **head}, [record, record]):
+        lines = json.dumps(value, indent=1).split("\n")
+        assert render(value, depth) == ("\n" + " " * depth).join(lines)
+
+
 @settings(max_examples=60, deadline=None)
 @given(entries=nodes, data=st.data())
 def test_a_journal_cut_anywhere_gives_every_node_written_before(
