@@ -50,7 +50,8 @@ class ConfigError(ValueError):
 class Config:
     """What to capture and where to put it; the keys are those of config.json, the task's section folded in.
 
-    backward: "own" records the gradient of every argument, "msprobe" what msprobe records (all gradients of the last autograd node)
+    backward: "own" records the gradient of every argument, "msprobe" what msprobe records (all gradients of the last
+    autograd node)
     list: substrings of names to keep; it stands for the file's key `list`
     """
 
@@ -104,7 +105,8 @@ _SECTION: Final = (
     "scope", "list", "data_mode", "summary_mode", "tensor_list", "bench_path", "diff_nums", "overflow_nums",
     "white_list", "black_list", "error_data_path",
 )  # fmt: skip
-_IGNORED: Final = ("enable_dataloader", "slice", "request_id", "file_format", "check_mode", "is_online", "nfs_path", "host", "port",
+_IGNORED: Final = ("enable_dataloader", "slice", "request_id", "file_format", "check_mode", "is_online", "nfs_path",
+"host", "port",
                    "rank_list", "tls_path", "master_ip", "master_port")  # fmt: skip
 """Keys of other versions that have no meaning here; they are accepted and named in the log."""
 
@@ -189,7 +191,7 @@ def _adjusted(config: Config, notes: list[str]) -> Config:
     if config.task == "structure" and config.level not in ("L0", "mix"):
         notes.append(f"task structure needs level L0 or mix, not {config.level}: mix is used")
         changes["level"] = "mix"
-    if config.level == "L2" and config.task != "tensor" and config.task != "statistics":
+    if config.level == "L2" and config.task not in ("tensor", "statistics"):
         raise ConfigError("task", config.task, "statistics or tensor with level L2")
     if config.level == "debug" and config.task not in ("statistics", "tensor"):
         raise ConfigError("task", config.task, "statistics or tensor with level debug")
@@ -276,4 +278,8 @@ def _check_scope(config: Config) -> None:
     for name, kind in zip(config.scope, kinds, strict=True):
         if kind not in wanted:
             forms = {"module": "Module.path.Class.forward.0", "api": "Functional.relu.0.forward"}
-            raise ConfigError("scope", name, f"whole node names at level {config.level}, like " + " or ".join(forms[one] for one in wanted))
+            raise ConfigError(
+                "scope",
+                name,
+                f"whole node names at level {config.level}, like " + " or ".join(forms[one] for one in wanted),
+            )

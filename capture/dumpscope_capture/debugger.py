@@ -27,7 +27,9 @@ class either:  # noqa: N801 - a decorator
         self.__doc__ = function.__doc__
 
     def __get__(self, instance: PrecisionDebugger | None, owner: type[PrecisionDebugger]) -> Callable[..., Any]:
-        method: Callable[..., Any] = self._function.__get__(instance if instance is not None else owner.the_one(), owner)
+        method: Callable[..., Any] = self._function.__get__(
+            instance if instance is not None else owner.the_one(), owner
+        )
         return method
 
 
@@ -127,16 +129,18 @@ class PrecisionDebugger:
             given = model if model is not None else self._model
             models = _models(given) if given is not None else []
             if not models and (self._config.modules or token_range is not None):
-                raise ConfigError("model", model, f"an nn.Module or a list of them (level {self._config.level}, or token_range)")
+                raise ConfigError(
+                    "model", model, f"an nn.Module or a list of them (level {self._config.level}, or token_range)"
+                )
             if self._config.level == "debug" or self._config.task == "acc_check" or not self._may_record(rank_id):
                 return
             session = self._session
+            window = TokenWindow(session, token_range) if token_range is not None else None
             session.start(models, numbered=isinstance(given, (list, tuple)), step=self.current_step, rank_id=rank_id)
-            if token_range is not None and self._window is None:
-                self._window = TokenWindow(session, token_range)
-                self._window.attach(models[0])
-            if self._window is not None:
-                self._window.begin()
+            if window is not None and self._window is None:
+                self._window = window
+            if self._window is not None and models:
+                self._window.begin(models[0])
 
     @either
     def stop(self) -> None:
@@ -146,6 +150,8 @@ class PrecisionDebugger:
                 return
             if not self._session.installed:
                 LOG.debug("stop() without start()")
+            if self._window is not None:
+                self._window.end()
             self._session.pause()
             self._session.recording.settle()
             self._session.flush()
@@ -163,6 +169,7 @@ class PrecisionDebugger:
             self._saver.reset()
             self._loop += 1
             if self._window is not None:
+                self._window.end()
                 self._window.reset()
             self._reload()
             if running and self._may_record(None):
@@ -198,7 +205,8 @@ class PrecisionDebugger:
 
     @either
     def register_custom_api(self, module: Any, api: str, api_prefix: str | None = None) -> None:
-        """Record calls of `module.api` as `{api_prefix}.{api}.n.forward`; the attribute is replaced until `restore_custom_api`."""
+        """Record calls of `module.api` as `{api_prefix}.{api}.n.forward`; the attribute is replaced until
+        `restore_custom_api`."""
         self._custom.register(module, api, api_prefix)
 
     @either
@@ -237,7 +245,9 @@ class PrecisionDebugger:
             number = rank_id if rank_id is not None else rank()
             if number not in config.rank:
                 self._ended = True
-                LOG.warning("rank %s is not in the rank list %s: this process records nothing", number, list(config.rank))
+                LOG.warning(
+                    "rank %s is not in the rank list %s: this process records nothing", number, list(config.rank)
+                )
                 return False
         return True
 

@@ -28,15 +28,20 @@ class TokenWindow:
         self._count = 0
         self._handle: Any = None
 
-    def attach(self, model: torch.nn.Module) -> None:
-        self._handle = torch.nn.modules.module.register_module_forward_pre_hook(self._hook_of(model))
-
-    def begin(self) -> None:
-        """Recording was switched on; it stays on only inside the range."""
+    def begin(self, model: torch.nn.Module) -> None:
+        """Recording was switched on; it stays on only inside the range. Counting goes on until `end`."""
+        if self._handle is None:
+            self._handle = torch.nn.modules.module.register_module_forward_pre_hook(self._hook_of(model))
         if not self._first <= self._count <= self._last:
             self._session.pause()
 
+    def end(self) -> None:
+        if self._handle is not None:
+            self._handle.remove()
+            self._handle = None
+
     def reset(self) -> None:
+        """A new step begins."""
         self._count = 0
 
     def _hook_of(self, model: torch.nn.Module) -> Any:
