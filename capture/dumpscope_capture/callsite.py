@@ -1,6 +1,7 @@
 """How a call was written, read from the caller's bytecode: operator or method, positional or keyword arguments.
 
-A function mode receives `Tensor.add` for `a + b` as for `a.add(b)`, and Python functions hand their arguments over in a form of their
+A function mode receives `Tensor.add` for `a + b` as for `a.add(b)`, and Python functions hand their arguments over
+in a form of their
 own. The instruction at which the caller stands tells what the program said. Nothing is executed and nothing is changed; where the
 code leaves a question open the answer is the likelier one.
 """
@@ -16,7 +17,15 @@ from typing import Any, Final, Literal
 
 import torch
 
-_LOADS: Final = ("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_CLASSDEREF")
+_LOADS: Final = (
+    "LOAD_FAST",
+    "LOAD_NAME",
+    "LOAD_GLOBAL",
+    "LOAD_DEREF",
+    "LOAD_FAST_BORROW",
+    "LOAD_FAST_CHECK",
+    "LOAD_CLASSDEREF",
+)
 _CONSTANTS: Final = ("LOAD_CONST", "LOAD_SMALL_INT")
 _ATTRIBUTES: Final = ("LOAD_ATTR", "LOAD_METHOD")
 _EMPTY: Final = ("CACHE", "EXTENDED_ARG", "RESUME", "NOP")
@@ -95,11 +104,18 @@ def method_name(name: str, frame: FrameType | None, args: tuple[Any, ...]) -> st
     if here.kind == "other" or frame is None:
         return name
     if here.kind in ("call", "spread"):
-        if (here.attribute and here.target[-1] == name and here.target[:-1] != ("operator",)) or (not here.target and name in frame.f_code.co_names):
+        if (here.attribute and here.target[-1] == name and here.target[:-1] != ("operator",)) or (
+            not here.target and name in frame.f_code.co_names
+        ):
             return name
         mirrored = here.target == ("sum",) and len(args) > 1 and not isinstance(args[1], torch.Tensor)  # 0 + the first
         return _MIRRORED.get(special, special) if mirrored else special
-    if special in _MIRRORED and len(args) > 1 and not isinstance(args[1], torch.Tensor) and _is_mirrored(here, frame, args):
+    if (
+        special in _MIRRORED
+        and len(args) > 1
+        and not isinstance(args[1], torch.Tensor)
+        and _is_mirrored(here, frame, args)
+    ):
         return _MIRRORED[special]
     return special
 
@@ -124,7 +140,9 @@ def frame_of(function: types.FunctionType, frame: FrameType | None) -> FrameType
     return None
 
 
-def split_arguments(function: types.FunctionType, frame: FrameType, *, method: bool) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+def split_arguments(
+    function: types.FunctionType, frame: FrameType, *, method: bool
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """(args, kwargs) as the caller of a Python function wrote them, from the frame of its call. None where that cannot be told.
 
     method: whether self may stand before the call's own arguments
@@ -133,7 +151,11 @@ def split_arguments(function: types.FunctionType, frame: FrameType, *, method: b
     values = frame.f_locals
     if code.co_flags & 0x04:  # *args
         rest = values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
-        named = values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount + 1], {}) if code.co_flags & 0x08 else {}
+        named = (
+            values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount + 1], {})
+            if code.co_flags & 0x08
+            else {}
+        )
         if not isinstance(rest, tuple) or not isinstance(named, dict):
             return None
         return tuple(values[name] for name in code.co_varnames[: code.co_argcount]) + rest, dict(named)
@@ -149,7 +171,11 @@ def split_arguments(function: types.FunctionType, frame: FrameType, *, method: b
 
 
 def _fits(
-    function: types.FunctionType, values: dict[str, Any], given: tuple[str, ...], keywords: tuple[str, ...], names: tuple[str, ...]
+    function: types.FunctionType,
+    values: dict[str, Any],
+    given: tuple[str, ...],
+    keywords: tuple[str, ...],
+    names: tuple[str, ...],
 ) -> bool:
     """Whether every parameter that was not given has its default."""
     if not set(keywords) <= set(names) or set(keywords) & set(given):
@@ -173,7 +199,9 @@ def _by_default(
     for place, name in enumerate(names):
         if name not in defaults or not _same(values[name], defaults[name]):
             last = place + 1
-    named = {name: values[name] for name in keyword_only if name not in defaults or not _same(values[name], defaults[name])}
+    named = {
+        name: values[name] for name in keyword_only if name not in defaults or not _same(values[name], defaults[name])
+    }
     return tuple(values[name] for name in names[:last]), named
 
 
@@ -187,7 +215,9 @@ def _defaults(function: types.FunctionType) -> dict[str, Any]:
 def _same(value: Any, default: Any) -> bool:
     if value is default:
         return True
-    return type(value) is type(default) and isinstance(default, (bool, int, float, str, tuple)) and bool(value == default)
+    return (
+        type(value) is type(default) and isinstance(default, (bool, int, float, str, tuple)) and bool(value == default)
+    )
 
 
 def _is_mirrored(here: Site, frame: FrameType, args: tuple[Any, ...]) -> bool:

@@ -89,7 +89,9 @@ class Marks:
         try:
             data = tensor.detach()
             data = data if data.element_size() > 1 else data.float()
-            self._flags.append(torch.stack([data.isnan().any(), (data == math.inf).any(), (data == -math.inf).any()]).cpu())
+            self._flags.append(
+                torch.stack([data.isnan().any(), (data == math.inf).any(), (data == -math.inf).any()]).cpu()
+            )
         except (RuntimeError, NotImplementedError):
             return
 

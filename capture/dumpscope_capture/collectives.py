@@ -1,6 +1,8 @@
-"""Calls of torch.distributed, which no function mode sees: their functions are wrapped while a capture runs and put back after it.
+"""Calls of torch.distributed, which no function mode sees: their functions are wrapped while a capture runs and put
+back after it.
 
-Buffers are written in place, so the results of a call are its arguments after it is done: after the call itself, or after `wait()` of the
+Buffers are written in place, so the results of a call are its arguments after it is done: after the call itself, or
+after `wait()` of the
 work that an asynchronous call returned.
 """
 
@@ -13,8 +15,9 @@ from typing import Any, Final
 
 import torch
 
+from dumpscope_capture.calls import Call
 from dumpscope_capture.names import PREFIXES, Api, WrapList, attribute, expand, owners
-from dumpscope_capture.recording import Call, Recording
+from dumpscope_capture.recording import Recording
 
 _CATEGORIES: Final = ("distributed", "npu_distributed", "mindspeed")
 _FIRST: Final = frozenset((
@@ -23,7 +26,9 @@ _FIRST: Final = frozenset((
 ))  # fmt: skip
 """Calls whose first argument is only written to: what lies in it before is no input."""
 
-_BUFFERS: Final = frozenset(("tensor_list", "output_tensor_list", "output_tensor", "output", "output_tensors", "gather_list"))
+_BUFFERS: Final = frozenset(
+    ("tensor_list", "output_tensor_list", "output_tensor", "output", "output_tensors", "gather_list")
+)
 
 
 class Collectives:
@@ -67,7 +72,9 @@ class Collectives:
         if not callable(function):
             return
         if function not in made:
-            made[function] = wrapped(function, Api(prefix=prefix, name=name, function=function), self._recording, self._complete)
+            made[function] = wrapped(
+                function, Api(prefix=prefix, name=name, function=function), self._recording, self._complete
+            )
         self._replace(holder, name, made[function])
 
     def _replace(self, owner: Any, name: str, wrapper: Any) -> None:
@@ -146,13 +153,18 @@ def wrapped(
     return call_recorded
 
 
-def _without_buffers(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _without_buffers(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments with null for buffers that are only written to."""
     given = list(args)
     if name in _FIRST:
         if given:
             given[0] = None
-        kwargs = {key: None if key in _BUFFERS or (key == "tensor" and name in ("recv", "irecv")) else value for key, value in kwargs.items()}
+        kwargs = {
+            key: None if key in _BUFFERS or (key == "tensor" and name in ("recv", "irecv")) else value
+            for key, value in kwargs.items()
+        }
     elif name == "gather":
         given[1:2] = [None] if len(given) > 1 else []
         kwargs = {key: None if key == "gather_list" else value for key, value in kwargs.items()}

@@ -24,11 +24,15 @@ class Eager:
             return
         set_stance = getattr(torch.compiler, "set_stance", None)
         if set_stance is None:
-            LOG.warning("this torch cannot switch torch.compile off: what is compiled is not recorded, only its module and results are")
+            LOG.warning(
+                "this torch cannot switch torch.compile off: what is compiled is not recorded, only its module and results are"
+            )
             return
         self._stance = set_stance("force_eager")
         self._stance.__enter__()
-        if not self._told and any(isinstance(part, torch._dynamo.OptimizedModule) for model in models for part in model.modules()):
+        if not self._told and any(
+            isinstance(part, torch._dynamo.OptimizedModule) for model in models for part in model.modules()
+        ):
             self._told = True
             LOG.info("torch.compile is off while data is recorded: compiled code runs eagerly")
 

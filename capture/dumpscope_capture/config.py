@@ -191,10 +191,8 @@ def _adjusted(config: Config, notes: list[str]) -> Config:
     if config.task == "structure" and config.level not in ("L0", "mix"):
         notes.append(f"task structure needs level L0 or mix, not {config.level}: mix is used")
         changes["level"] = "mix"
-    if config.level == "L2" and config.task not in ("tensor", "statistics"):
-        raise ConfigError("task", config.task, "statistics or tensor with level L2")
-    if config.level == "debug" and config.task not in ("statistics", "tensor"):
-        raise ConfigError("task", config.task, "statistics or tensor with level debug")
+    elif config.level in ("L2", "debug") and config.task not in ("statistics", "tensor"):
+        raise ConfigError("task", config.task, f"statistics or tensor with level {config.level}")
     if config.level == "debug" and config.tensor_list:
         notes.append("tensor_list has no meaning at level debug and is ignored")
         changes["tensor_list"] = ()

@@ -15,7 +15,13 @@ from typing import Final
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-_LEVELS: Final = {"0": logging.DEBUG, "1": logging.INFO, "2": logging.WARNING, "3": logging.ERROR, "4": logging.CRITICAL + 1}
+_LEVELS: Final = {
+    "0": logging.DEBUG,
+    "1": logging.INFO,
+    "2": logging.WARNING,
+    "3": logging.ERROR,
+    "4": logging.CRITICAL + 1,
+}
 _HERE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _DEMO: Final = os.path.join(_HERE, "demo.py")  # a program like any user's
 _HIDDEN: Final = (_HERE, os.path.join(os.path.dirname(torch.__file__), "overrides.py"))
@@ -98,7 +104,9 @@ def rank() -> int | None:
         return int(distributed.get_rank())
     for word in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"):
         text = os.environ.get(word, "")
-        size = os.environ.get({"RANK": "WORLD_SIZE", "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_SIZE"}.get(word, "SLURM_NTASKS"), "")
+        size = os.environ.get(
+            {"RANK": "WORLD_SIZE", "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_SIZE"}.get(word, "SLURM_NTASKS"), ""
+        )
         if text.isdigit() and size.isdigit() and int(size) > 1:
             return int(text)
     return None

@@ -153,7 +153,7 @@ class PrecisionDebugger:
             if self._window is not None:
                 self._window.end()
             self._session.pause()
-            self._session.recording.settle()
+            self._session.recording.passes.settle()
             self._session.flush()
             self._reload()
 

@@ -1,7 +1,9 @@
 """Calls of functions: a function mode that sees each outermost listed call of its thread and replaces nothing.
 
-`F.gelu` stays `F.gelu`; what the program imported by name is seen as well. While a listed call runs the mode is off, so what it calls in
-turn is not recorded. A Python function that is not listed runs with the mode on, through a twin that does not offer the call again.
+`F.gelu` stays `F.gelu`; what the program imported by name is seen as well. While a listed call runs the mode is off,
+so what it calls in
+turn is not recorded. A Python function that is not listed runs with the mode on, through a twin that does not offer
+the call again.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ class FunctionMode(TorchFunctionMode):
         if recording.active and not recording.place.inside and not recording.functions_off:
             try:
                 frame = sys._getframe(1)
-                while frame.f_code.co_name == "__torch_function__" and frame.f_back is not None:  # of a mode above this one
+                while (
+                    frame.f_code.co_name == "__torch_function__" and frame.f_back is not None
+                ):  # of a mode above this one
                     frame = frame.f_back
                 api = self._table.find(func, frame, args)
                 if api is not None:
@@ -141,7 +145,11 @@ def _twin(function: types.FunctionType) -> Callable[..., Any] | None:
     names = function.__code__.co_names
     if any(name in names and name in function.__globals__ for name in _OFFERS) and "handle_torch_function" in names:
         twin = types.FunctionType(
-            function.__code__, _Globals(function.__globals__), function.__name__, function.__defaults__, function.__closure__
+            function.__code__,
+            _Globals(function.__globals__),
+            function.__name__,
+            function.__defaults__,
+            function.__closure__,
         )
         twin.__kwdefaults__ = function.__kwdefaults__
     _twins[function] = twin

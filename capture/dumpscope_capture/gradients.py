@@ -2,8 +2,10 @@
 
     arguments --edges before--> [nodes the call made] <--edges after-- results
 
-After the call the graph is walked from the results' nodes to the arguments' edges. A prehook on a result's node sees the gradient of
-that result; a hook on the last node before an argument's edge sees what this call alone adds to the argument's gradient. No node is
+After the call the graph is walked from the results' nodes to the arguments' edges. A prehook on a result's node sees
+the gradient of
+that result; a hook on the last node before an argument's edge sees what this call alone adds to the argument's
+gradient. No node is
 inserted, no tensor is changed, and hooks return nothing, so gradients are the same to the bit. Hooks hold no node and no tensor.
 """
 
@@ -12,18 +14,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch.autograd.graph import Node
 
 from dumpscope_capture.context import Quiet
-
-Edge = tuple[Node, int]
-"""A node and the place of its output gradient."""
-
-WALK_LIMIT: Final = 200_000
-"""Nodes of one call or module that are walked at most."""
+from dumpscope_capture.edges import Edge, is_new, node_of, walk
 
 Record = Any
 
@@ -50,16 +47,20 @@ class Watch:
     """What arrives in one backward pass of a call. name: of the backward node.
 
     inputs: records of the gradients of the results; outputs: of the arguments, None for one that has none
-    first: number the graph stood at when the call began; expected: nodes that give gradients to arguments; spread: they are not the nodes that take those of the results
+    first: number the graph stood at when the call began; expected: nodes that give gradients to arguments; spread:
+    they are not the nodes that take those of the results
     owner: the module, None for a function; data: whether gradients are wanted; outcome: what the filters said
     """
 
     __slots__ = (
-        "_counts", "_fired", "_inner", "_lock", "_sums", "complete", "data", "expected", "first", "inputs", "listener", "name", "outcome",
+        "_counts", "_fired", "_inner", "_lock", "_sums", "complete", "data", "expected", "first", "inputs",
+        "listener", "name", "outcome",
         "outputs", "owner", "parent", "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
     )  # fmt: skip
 
-    def __init__(self, name: str, listener: Listener, *, parent: str | None, results: int, arguments: int, owner: Any = None) -> None:
+    def __init__(
+        self, name: str, listener: Listener, *, parent: str | None, results: int, arguments: int, owner: Any = None
+    ) -> None:
         self.name = name
         self.listener = listener
         self.parent = parent
@@ -90,7 +91,7 @@ class Watch:
         """
         self.first = first
         roots = [node_of(tensor) for tensor in results]
-        new = [node is not None and _is_new(node, first) for node in roots]
+        new = [node is not None and is_new(node, first) for node in roots]
         if not any(new):
             return self._attach_through(roots, results, edges)
         places: dict[Edge, list[int]] = {}
@@ -101,7 +102,7 @@ class Watch:
         for place, (node, tensor, fresh) in enumerate(zip(roots, results, new, strict=True)):
             if node is not None and fresh:
                 made[node, tensor.output_nr] = place
-        boundary, inner = _walk([node for node, _ in made], places, made, first)
+        boundary, inner = walk([node for node, _ in made], places, made, first)
         for node, slot, edge in inner:
             node.register_hook(_Inner(self, slot, made[edge]))
         taken = self._assign(boundary, places)
@@ -120,7 +121,9 @@ class Watch:
             node.register_hook(_After(self, contributions))
         return True
 
-    def _attach_through(self, roots: list[Node | None], results: Sequence[torch.Tensor], edges: Sequence[Edge | None]) -> bool:
+    def _attach_through(
+        self, roots: list[Node | None], results: Sequence[torch.Tensor], edges: Sequence[Edge | None]
+    ) -> bool:
         """A module that hands its arguments on: the gradient of the result is that of the argument."""
         if self.owner is None:
             return False
@@ -139,7 +142,7 @@ class Watch:
         self.first = first
         for tensor in results:
             node = node_of(tensor)
-            if node is not None and _is_new(node, first):
+            if node is not None and is_new(node, first):
                 node.register_prehook(_Before(self, []))
                 return True
         return False
@@ -154,8 +157,11 @@ class Watch:
                 return True
         return False
 
-    def _assign(self, boundary: list[tuple[Node, int, Edge]], places: dict[Edge, list[int]]) -> dict[Node, list[tuple[int, int]]]:
-        """Give each contribution its argument; a tensor passed twice gets one each where the numbers agree, else the first has all."""
+    def _assign(
+        self, boundary: list[tuple[Node, int, Edge]], places: dict[Edge, list[int]]
+    ) -> dict[Node, list[tuple[int, int]]]:
+        """Give each contribution its argument; a tensor passed twice gets one each where the numbers agree, else the
+        first has all."""
         of_edge: dict[Edge, list[tuple[Node, int]]] = {}
         for node, slot, edge in boundary:
             of_edge.setdefault(edge, []).append((node, slot))
@@ -356,82 +362,13 @@ class _Whole:
         try:
             watch.begin()
             record: Callable[[torch.Tensor, str], Record] = watch.listener.gradient
-            watch.inputs = [part if part is None else record(part, f"{watch.name}.input.{n}") for n, part in enumerate(outputs)]
-            watch.outputs = [part if part is None else record(part, f"{watch.name}.output.{n}") for n, part in enumerate(inputs)]
+            watch.inputs = [
+                part if part is None else record(part, f"{watch.name}.input.{n}") for n, part in enumerate(outputs)
+            ]
+            watch.outputs = [
+                part if part is None else record(part, f"{watch.name}.output.{n}") for n, part in enumerate(inputs)
+            ]
             watch.complete = True
             watch.listener.complete(watch)
         except Exception as error:
             watch.listener.failed("a gradient", error)
-
-
-def sequence_number() -> int:
-    """Number the next node of this thread's graph gets."""
-    return int(torch._C._autograd._get_sequence_nr())
-
-
-def node_of(tensor: torch.Tensor) -> Node | None:
-    """The node that made a tensor; None for leaves and for tensors inside function transforms."""
-    if not tensor.requires_grad or torch._C._functorch.maybe_get_level(tensor) != -1:
-        return None
-    return tensor.grad_fn
-
-
-def edge_of(tensor: torch.Tensor, accumulators: dict[int, Node]) -> Edge | None:
-    """Where a tensor's gradient goes. accumulators: nodes of leaves by tensor id, kept alive as long as they are needed."""
-    if not tensor.requires_grad or torch._C._functorch.maybe_get_level(tensor) != -1:
-        return None
-    node = tensor.grad_fn
-    if node is not None:
-        return node, tensor.output_nr
-    known = accumulators.get(id(tensor))
-    if known is None or getattr(known, "variable", None) is not tensor:
-        known = accumulator_of(tensor)
-        if known is None:
-            return None
-        accumulators[id(tensor)] = known
-    return known, 0
-
-
-def accumulator_of(tensor: torch.Tensor) -> Node | None:
-    """The AccumulateGrad node of a leaf."""
-    if torch.is_inference(tensor):
-        return None
-    with torch.enable_grad():
-        node = tensor.view_as(tensor).grad_fn
-    return node.next_functions[0][0] if node is not None else None
-
-
-def _is_new(node: Node, first: int) -> bool:
-    return first <= node._sequence_nr() < _ACCUMULATOR
-
-
-_ACCUMULATOR: Final = 1 << 63
-"""AccumulateGrad nodes have the highest number there is."""
-
-
-def _walk(
-    roots: list[Node], wanted: dict[Edge, list[int]], made: dict[Edge, int], first: int
-) -> tuple[list[tuple[Node, int, Edge]], list[tuple[Node, int, Edge]]]:
-    """Nodes made since `first`, depth first in slot order: (node, slot, edge) where a slot's gradient goes to a wanted edge, and
-    where it goes to one of the results in `made`."""
-    found: list[tuple[Node, int, Edge]] = []
-    inner: list[tuple[Node, int, Edge]] = []
-    seen: set[Node] = set(roots)
-    todo = list(reversed(list(dict.fromkeys(roots))))
-    while todo and len(seen) < WALK_LIMIT:
-        node = todo.pop()
-        below: list[Node] = []
-        for slot, edge in enumerate(node.next_functions):
-            target = edge[0]
-            if target is None:
-                continue
-            if edge in wanted:
-                found.append((node, slot, edge))
-                continue
-            if edge in made:
-                inner.append((node, slot, edge))
-            if target not in seen and _is_new(target, first):
-                seen.add(target)
-                below.append(target)
-        todo.extend(reversed(below))
-    return found, inner

@@ -41,7 +41,9 @@ class KernelDump:
 
     def __init__(self, device: Device, names: tuple[str, ...], scope: tuple[str, ...]) -> None:
         if len(names) != 1 or scope:
-            raise ConfigError("list", list(names), "exactly one whole name of a call, and no scope, with level L2 on Ascend")
+            raise ConfigError(
+                "list", list(names), "exactly one whole name of a call, and no scope, with level L2 on Ascend"
+            )
         self._device = device
         self._name = names[0].removesuffix(".backward").removesuffix(".forward")
         self._done = False
@@ -58,7 +60,9 @@ class KernelDump:
         self._done = True
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"kernel_config_{os.getpid()}.json"
-        plan = {"dump": {"dump_list": [], "dump_path": str(folder.absolute()), "dump_mode": "all", "dump_op_switch": "on"}}
+        plan = {
+            "dump": {"dump_list": [], "dump_path": str(folder.absolute()), "dump_mode": "all", "dump_op_switch": "on"}
+        }
         path.write_text(json.dumps(plan, indent=1), encoding="utf-8")
         self._device.synchronize()
         self._device.init_dump()

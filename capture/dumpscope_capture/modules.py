@@ -16,8 +16,9 @@ from typing import Any, Final
 import torch
 from torch.nn.modules import module as hooks
 
+from dumpscope_capture.calls import Call
 from dumpscope_capture.context import LOG
-from dumpscope_capture.recording import Call, Recording
+from dumpscope_capture.recording import Recording
 
 _SKIPPED: Final = frozenset(("FullyShardedDataParallel", "FSDP"))
 
@@ -55,7 +56,9 @@ class ModuleScopes:
         old = module._is_full_backward_hook is False and bool(module._backward_hooks)
         if old and label not in self._warned:
             self._warned.add(label)
-            LOG.warning("%s has a hook of the deprecated register_backward_hook; its backward is recorded all the same", label)
+            LOG.warning(
+                "%s has a hook of the deprecated register_backward_hook; its backward is recorded all the same", label
+            )
         self._known[id(module)] = Known(label=label, module=weakref.ref(module))
 
     def knows(self, module: torch.nn.Module) -> bool:
@@ -127,7 +130,9 @@ class ModuleScopes:
             self._adopted.leave()
             self._adopted.owner = None
 
-    def _begin(self, known: Known, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType) -> None:
+    def _begin(
+        self, known: Known, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType
+    ) -> None:
         recording = self._recording
         number = recording.count(known.label)
         name = f"{known.label}.forward.{number}"
@@ -141,7 +146,8 @@ class ModuleScopes:
         sides = recording.selection.sides
         if sides.forward and recording.data and sides.input:
             call.body["parameters"] = {
-                key: recording.record(value, f"{name}.parameters.{key}") for key, value in module.named_parameters(recurse=False)
+                key: recording.record(value, f"{name}.parameters.{key}")
+                for key, value in module.named_parameters(recurse=False)
             }
         if sides.backward and torch.is_grad_enabled():
             recording.parameters.watch(known.label, module)

@@ -58,7 +58,9 @@ def read_list(path: str | None = None) -> WrapList:
     if not isinstance(data, dict):
         raise ConfigError("wrap_ops", path, "a YAML object of lists")
     for key, names in data.items():
-        if key in _LISTS and not (isinstance(names, (list, type(None))) and all(isinstance(name, str) for name in names or ())):
+        if key in _LISTS and not (
+            isinstance(names, (list, type(None))) and all(isinstance(name, str) for name in names or ())
+        ):
             raise ConfigError(f"wrap_ops: {key}", names, "a list of names")
     lists = {key: tuple(data.get(key) or ()) for key in _LISTS}
     return WrapList(
@@ -93,7 +95,9 @@ class Table:
         if api.prefix == "Tensor":
             if api.name in callsite.OPERATORS and type(function) is types.MethodDescriptorType:
                 return self._method(function, frame, args)
-            if api.name in _REFLECTED and _is_operator(function, frame):  # `2 / t` goes by another attribute than __rdiv__
+            if api.name in _REFLECTED and _is_operator(
+                function, frame
+            ):  # `2 / t` goes by another attribute than __rdiv__
                 return self._methods.get(_REFLECTED[api.name])
         elif function in self._also:
             owner = callsite.namespace(api.name, frame)
@@ -151,7 +155,12 @@ class Table:
             if known is not api and known.prefix != api.prefix:
                 siblings = self._also.setdefault(function, [])
                 siblings.append((owner if "." not in name else attribute(owner, name.rsplit(".", 1)[0]), api))
-            elif known is not api and known.name != api.name and "." not in name and not function.__name__.endswith(known.name):
+            elif (
+                known is not api
+                and known.name != api.name
+                and "." not in name
+                and not function.__name__.endswith(known.name)
+            ):
                 self._by_function[function] = api  # of two names of one object, the object's own
 
 
@@ -201,8 +210,12 @@ def expand(owner: Any, names: Iterable[str]) -> list[str]:
     for name in names:
         if "*" in name or "?" in name:
             head, _, last = name.rpartition(".")
-            holders = [("", owner)] if not head else [(f"{one}.", attribute(owner, one)) for one in _matching(owner, head)]
-            found += [f"{prefix}{one}" for prefix, holder in holders if holder is not None for one in _matching(holder, last)]
+            holders = (
+                [("", owner)] if not head else [(f"{one}.", attribute(owner, one)) for one in _matching(owner, head)]
+            )
+            found += [
+                f"{prefix}{one}" for prefix, holder in holders if holder is not None for one in _matching(holder, last)
+            ]
         else:
             found.append(name)
     return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dumpscope_capture.context import Quiet
-from dumpscope_capture.gradients import edge_of
+from dumpscope_capture.edges import edge_of
 
 if TYPE_CHECKING:
     from dumpscope_capture.recording import Recording
@@ -64,7 +64,7 @@ class ParameterGradients:
         gradient = parameter.grad if gradient is None else gradient
         if gradient is None:
             return
-        recording.await_end(torch._C._current_graph_task_id())
+        recording.passes.await_end(torch._C._current_graph_task_id())
         with self._lock:
             group = self._groups.setdefault(label, _Group())
             if group.number < 0 or name in group.body:

@@ -11,6 +11,7 @@ from dumpscope_format.naming import debug_name
 
 if TYPE_CHECKING:
     from dumpscope_capture.session import Session
+    from dumpscope_capture.sink import StepSink
 
 _PLAIN = (torch.Tensor, int, float, str)
 _DEPTH = 400
@@ -29,7 +30,11 @@ class Saver:
     def save(self, variable: Any, name: str, backward: bool, *, step: int) -> None:
         """Record a value as `name.n.debug`, and its gradients as `name_grad.n.debug`."""
         if not _is_savable(variable, 0):
-            LOG.warning("save(%r): only tensors, numbers, texts and dicts or lists of them are saved, not %s", name, type(variable).__name__)
+            LOG.warning(
+                "save(%r): only tensors, numbers, texts and dicts or lists of them are saved, not %s",
+                name,
+                type(variable).__name__,
+            )
             return
         session = self._session
         try:
@@ -64,7 +69,9 @@ class Saver:
 class _Arrived:
     """Hook of one saved tensor."""
 
-    def __init__(self, session: Session, sink: Any, key: str, item: str, root: list[Any], holder: Any, place: Any) -> None:
+    def __init__(
+        self, session: Session, sink: StepSink, key: str, item: str, root: list[Any], holder: Any, place: Any
+    ) -> None:
         self._session = session
         self._sink = sink
         self._key = key
@@ -75,11 +82,12 @@ class _Arrived:
 
     def __call__(self, gradient: torch.Tensor) -> None:
         session = self._session
-        if session.sink is not self._sink:
+        sink = session.sink
+        if sink is None or sink is not self._sink:
             return
         try:
             self._holder[self._place] = session.recording.record(gradient, self._item)
-            self._sink.add(self._key, self._root[0])
+            sink.add(self._key, self._root[0])
         except Exception as error:
             session.faults.note("save()", error)
 
@@ -95,7 +103,8 @@ def _is_savable(value: Any, depth: int) -> bool:
 
 
 def _skeleton(value: Any, item: str, holder: Any, place: Any) -> list[tuple[torch.Tensor, str, Any, Any]]:
-    """Write the value's form with null leaves to `holder[place]`. Returns its tensors that can get gradients, with their places."""
+    """Write the value's form with null leaves to `holder[place]`. Returns its tensors that can get gradients, with
+    their places."""
     found: list[tuple[torch.Tensor, str, Any, Any]] = []
     if isinstance(value, dict):
         holder[place] = form = dict.fromkeys(value)

@@ -106,7 +106,9 @@ class Session:
             self.aten.__exit__(None, None, None)  # type: ignore[no-untyped-call]
             self.aten = None
         if self.mode is not None and not functions.leave(self.mode) and threading.get_ident() != self.thread:
-            LOG.warning("stop() was called in another thread than start(): that thread goes on with an idle function mode")
+            LOG.warning(
+                "stop() was called in another thread than start(): that thread goes on with an idle function mode"
+            )
         self.mode = None
         self.scopes.adopt = None
         place = self.recording.place
@@ -121,7 +123,9 @@ class Session:
 
     def _adopt(self) -> Callable[[], Any] | None:
         """Let the calling thread be recorded too. Returns what ends that, None where it is recorded already."""
-        if threading.get_ident() == self.thread or any(isinstance(mode, FunctionMode) for mode in functions.mode_stack()):
+        if threading.get_ident() == self.thread or any(
+            isinstance(mode, FunctionMode) for mode in functions.mode_stack()
+        ):
             return None
         mode = FunctionMode(self.table, self.recording)
         functions.enter(mode)
@@ -235,7 +239,9 @@ class Session:
 
     def _keep_old(self, folder: Path) -> None:
         """A folder with another run's data is renamed, never overwritten."""
-        if folder in self._used or not any((folder / name).exists() for name in (DUMP_JSON, DEBUG_JSON, STACK_JSON, CONSTRUCT_JSON, "dump.journal")):
+        if folder in self._used or not any(
+            (folder / name).exists() for name in (DUMP_JSON, DEBUG_JSON, STACK_JSON, CONSTRUCT_JSON, "dump.journal")
+        ):
             self._used.add(folder)
             return
         self._used.add(folder)
@@ -250,7 +256,9 @@ class Session:
             folder.rename(kept)
             LOG.warning("%s held an earlier run's dump; it is now %s", folder, kept)
         except OSError as error:
-            LOG.warning("%s holds an earlier run's dump and could not be renamed (%s): its files are replaced", folder, error)
+            LOG.warning(
+                "%s holds an earlier run's dump and could not be renamed (%s): its files are replaced", folder, error
+            )
 
     # -- optimizers ----------------------------------------------------------------------------------------------------
 

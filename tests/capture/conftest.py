@@ -26,7 +26,7 @@ def forget() -> None:
         leave(mode)
 
 
-@pytest.fixture()
+@pytest.fixture
 def make(tmp_path: Path) -> Iterator[Callable[..., PrecisionDebugger]]:
     """Makes the debugger: keys of config.json as arguments, the task's section as `section`."""
     forget()
@@ -68,7 +68,7 @@ class Dump:
         return {key: number for key, number in self.run["counts"].items() if key.startswith(("hook_error", "failed"))}
 
 
-@pytest.fixture()
+@pytest.fixture
 def read(tmp_path: Path) -> Callable[..., Dump]:
     """Reads a step back; the debugger's `step` closed it."""
     return lambda step=0: Dump(tmp_path / "dump" / f"step{step}")

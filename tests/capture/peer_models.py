@@ -1,6 +1,6 @@
 """Small models that run under this capture or under msprobe, with the same seeds.
 
-    python peer_models.py ENGINE MODEL LEVEL TASK SUMMARY FOLDER [RISK] [BACKWARD]     ENGINE: dumpscope, msprobe or none
+python peer_models.py ENGINE MODEL LEVEL TASK SUMMARY FOLDER [RISK] [BACKWARD]     ENGINE: dumpscope, msprobe or none
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class ConvNet(nn.Module):
         return F.log_softmax(self.fc(torch.flatten(x, 1)), dim=1)
 
 
-Pair = collections.namedtuple("Pair", ["hidden", "score"])  # noqa: PYI024
+Pair = collections.namedtuple("Pair", ["hidden", "score"])
 
 
 class GivesDict(nn.Module):
@@ -148,7 +148,9 @@ class Containers(nn.Module):
         parts = self.gives_dict(out, scale=torch.full((4,), 0.5), extra={"t": torch.zeros(4)})
         pair = self.gives_pair(parts)
         self.nothing(pair.hidden)
-        left, right = self.nested(((pair.hidden, (h, c)), {"k": out}), {"a": 1, "b": [2.5, None, "s"]}, name="abc", cut=slice(1, 3))
+        left, right = self.nested(
+            ((pair.hidden, (h, c)), {"k": out}), {"a": 1, "b": [2.5, None, "s"]}, name="abc", cut=slice(1, 3)
+        )
         return left.sum() + right.sum() + pair.score
 
 
@@ -181,7 +183,7 @@ class Arithmetic(nn.Module):
         y += 1
         y = y @ torch.ones(4, 4) + F.pad(y, (0, 0)) + y.pow(2).sqrt()
         top, _ = torch.topk(y, 2)
-        return F.smooth_l1_loss(y, x, beta=0.5) + top.std() + (y == y).sum() * 0.1 + F.mse_loss(y, x, reduction="mean")
+        return F.smooth_l1_loss(y, x, beta=0.5) + top.std() + (y == y).sum() * 0.1 + F.mse_loss(y, x, reduction="mean")  # noqa: PLR0124
 
 
 def _gpt(tied: bool) -> tuple[nn.Module, Callable[[nn.Module], torch.Tensor]]:
@@ -223,7 +225,10 @@ def build(name: str) -> tuple[Any, Callable[[Any], torch.Tensor]]:
         return model, loss
     if name == "microbatch":
         x = torch.randn(4, 3)
-        return nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2)), lambda model: (model(x[:2]).sum(), model(x[2:]).sum())  # type: ignore[return-value]
+        return nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2)), lambda model: (
+            model(x[:2]).sum(),
+            model(x[2:]).sum(),
+        )  # type: ignore[return-value]
     raise ValueError(name)
 
 
@@ -244,10 +249,13 @@ def train(name: str, debugger: Any, steps: int = 2) -> None:
         optimizer.zero_grad()
 
 
-def main(engine: str, name: str, level: str, task: str, summary: str, folder: str, risk: str = "FOCUS", backward: str = "own") -> None:
+def main(
+    engine: str, name: str, level: str, task: str, summary: str, folder: str, risk: str = "FOCUS", backward: str = "own"
+) -> None:
     os.makedirs(folder, exist_ok=True)
     settings: dict[str, Any] = {
-        "task": task, "dump_path": os.path.join(folder, "dump"), "level": level, "risk_level": risk, task: {"summary_mode": summary},
+        "task": task, "dump_path": os.path.join(folder, "dump"), "level": level, "risk_level": risk, task:
+        {"summary_mode": summary},
     }  # fmt: skip
     if engine == "dumpscope":
         settings["backward"] = backward

@@ -174,7 +174,7 @@ def test_a_token_range_records_its_forward_passes_only(make: Any, read: Any) -> 
     records = [record for node, record in read().data.items() if node.startswith("Module")]
     assert [record["input_args"][0]["Max"] for record in records] == [4.0, 6.0]
     for wrong in ([1], [2, 1], [-1, 2], [True, 2], "ab"):
-        with pytest.raises(ConfigError, match="token_range"):  # noqa: PT012  (either call may refuse)
+        with pytest.raises(ConfigError, match="token_range"):
             debugger.start(model, token_range=wrong)
 
 

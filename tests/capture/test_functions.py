@@ -54,13 +54,22 @@ WRITTEN: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "partial": (lambda: functools.partial(F.softmax, dim=0)(X), ["Functional.softmax.0.forward"]),
     "functional": (lambda: F.conv1d(X[None], X[None]), ["Functional.conv1d.0.forward"]),
     "torch, same object": (lambda: torch.conv1d(X[None], X[None]), ["Torch.conv1d.0.forward"]),
-    "chosen by a dispatcher": (lambda: F.max_pool1d(X[None], 2, return_indices=True), ["Functional.max_pool1d.0.forward"]),
+    "chosen by a dispatcher": (
+        lambda: F.max_pool1d(X[None], 2, return_indices=True),
+        ["Functional.max_pool1d.0.forward"],
+    ),
     "without indices": (lambda: F.max_pool1d(X[None], 2), ["Functional.max_pool1d.0.forward"]),
     "calls straight on": (lambda: F.sigmoid(X), ["Functional.sigmoid.0.forward"]),
     "outermost only": (lambda: F.cross_entropy(X, torch.tensor([0, 1])), ["Functional.cross_entropy.0.forward"]),
     "dotted": (lambda: torch.linalg.norm(X), ["Torch.norm.0.forward"]),
-    "not listed, calls listed ones": (lambda: torch.functional.cdist(X, X) if False else list(X), ["Tensor.unbind.0.forward"]),
-    "truth": (lambda: bool(X.sum() > 0), ["Tensor.sum.0.forward", "Tensor.__gt__.0.forward", "Tensor.__bool__.0.forward"]),
+    "not listed, calls listed ones": (
+        lambda: torch.functional.cdist(X, X) if False else list(X),
+        ["Tensor.unbind.0.forward"],
+    ),
+    "truth": (
+        lambda: bool(X.sum() > 0),
+        ["Tensor.sum.0.forward", "Tensor.__gt__.0.forward", "Tensor.__bool__.0.forward"],
+    ),
     "generator": (lambda: [y + 1 for y in (X, X)], ["Tensor.__add__.0.forward", "Tensor.__add__.1.forward"]),
     "root mean square norm": (lambda: F.rms_norm(X, (2,)), ["Functional.rms_norm.0.forward"]),
 }
@@ -175,7 +184,12 @@ def test_a_scope_holds_from_its_first_name_to_its_last(make: Any, read: Any) -> 
             F.gelu(X)
 
     data = _capture(make, read, run, section={"scope": ["Functional.gelu.0.forward", "Functional.relu.2.forward"]})
-    assert list(data) == ["Functional.gelu.0.forward", "Functional.relu.1.forward", "Functional.gelu.1.forward", "Functional.relu.2.forward"]
+    assert list(data) == [
+        "Functional.gelu.0.forward",
+        "Functional.relu.1.forward",
+        "Functional.gelu.1.forward",
+        "Functional.relu.2.forward",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +201,9 @@ def test_a_scope_holds_from_its_first_name_to_its_last(make: Any, read: Any) -> 
         (["forward", "output"], {"output"}, {"forward"}),
     ],
 )
-def test_data_mode_keeps_directions_and_sides(make: Any, read: Any, modes: list[str], keys: set[str], directions: set[str]) -> None:
+def test_data_mode_keeps_directions_and_sides(
+    make: Any, read: Any, modes: list[str], keys: set[str], directions: set[str]
+) -> None:
     x = X.clone().requires_grad_()
     data = _capture(make, read, lambda: F.gelu(x).sum().backward(), section={"data_mode": modes})
     assert {key for record in data.values() for key in record} == keys
@@ -208,7 +224,9 @@ def test_threads_of_the_program_are_recorded_inside_their_modules(make: Any, rea
     data, construct = read().data, read().construct
     assert sum(node.startswith("Functional.linear.") for node in data) == 40
     assert sum(node.startswith("Module.0.Linear.forward.") for node in data) == 40
-    assert all(str(construct[node]).startswith("Module.0.Linear") for node in data if node.startswith("Functional.linear."))
+    assert all(
+        str(construct[node]).startswith("Module.0.Linear") for node in data if node.startswith("Functional.linear.")
+    )
     assert not read().errors
 
 
@@ -263,7 +281,10 @@ def test_a_list_of_the_users_own_replaces_the_shipped_one(make: Any, read: Any, 
         F.softmax(X, 0)
         -X  # noqa: B018
 
-    assert list(_capture(make, read, run, wrap_ops=str(path))) == ["Functional.gelu.0.forward", "Tensor.__neg__.0.forward"]
+    assert list(_capture(make, read, run, wrap_ops=str(path))) == [
+        "Functional.gelu.0.forward",
+        "Tensor.__neg__.0.forward",
+    ]
     path.write_text("functional: 3", encoding="utf-8")
     with pytest.raises(ConfigError, match="functional"):
         read_list(str(path))

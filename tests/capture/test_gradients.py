@@ -61,7 +61,8 @@ def test_every_argument_has_its_own_gradient(make: Any, read: Any, case: str) ->
         torch.autograd.backward([result, other], [upstream, torch.tensor(1.0)])
 
     data = _capture(make, read, run)
-    name = next(node for node in data if node.endswith(".backward") and "__" not in node and len(data[node]["output"]) >= len(args)
+    name = next(node for node in data if node.endswith(".backward") and "__" not in node and
+    len(data[node]["output"]) >= len(args)
                 and data[node]["input"][0]["shape"] == list(out.shape))  # fmt: skip
     record = data[name]
     assert record["input"][0]["Norm"] == pytest.approx(_norm(upstream), rel=1e-5)
@@ -122,7 +123,11 @@ def test_a_graph_used_twice_keeps_the_later_pass(make: Any, read: Any) -> None:
 
 
 def test_a_backward_of_some_inputs_only_leaves_the_others_null(make: Any, read: Any) -> None:
-    x, w, b = torch.ones(2, 2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True), torch.ones(4, requires_grad=True)
+    x, w, b = (
+        torch.ones(2, 2, 3, requires_grad=True),
+        torch.ones(4, 3, requires_grad=True),
+        torch.ones(4, requires_grad=True),
+    )
 
     def run() -> None:
         torch.autograd.grad(F.linear(x, w, b).sum(), [w])
@@ -133,7 +138,11 @@ def test_a_backward_of_some_inputs_only_leaves_the_others_null(make: Any, read: 
 
 
 def test_msprobes_form_holds_all_gradients_of_the_last_node(make: Any, read: Any) -> None:
-    x, w, b = torch.ones(3, 4, requires_grad=True), torch.ones(5, 4, requires_grad=True), torch.ones(5, requires_grad=True)
+    x, w, b = (
+        torch.ones(3, 4, requires_grad=True),
+        torch.ones(5, 4, requires_grad=True),
+        torch.ones(5, requires_grad=True),
+    )
     data = _capture(make, read, lambda: F.linear(x, w, b).sum().backward(), backward="msprobe")
     assert [part["shape"] for part in data["Functional.linear.0.backward"]["output"]] == [[5], [3, 4], [4, 5]]
 

@@ -1,4 +1,5 @@
-"""The same models and seeds give msprobe 26.2.0's nodes, order, items and numbers, with the differences that docs/capture.md lists.
+"""The same models and seeds give msprobe 26.2.0's nodes, order, items and numbers, with the differences that
+docs/capture.md lists.
 
 peer_dumps.json.xz holds what msprobe recorded of peer_models.py on torch 2.13 (numbers to 8 digits); DUMPSCOPE_PEER_PYTHON, an
 interpreter with msprobe in it, makes the tests run msprobe itself again.
@@ -29,12 +30,16 @@ MISSING = {
     "containers": {"Tensor.__mul__.1.backward"},  # a value nobody uses: msprobe's inserted node gives it zeros
 }
 EXTRA = {
-    "conv": {"Module.relu.ReLU.backward.0", "Module.bn1.BatchNorm2d.backward.0"},  # in-place modules and those before them
+    "conv": {
+        "Module.relu.ReLU.backward.0",
+        "Module.bn1.BatchNorm2d.backward.0",
+    },  # in-place modules and those before them
     "containers": {"VF.lstm.0.forward", "VF.lstm.0.backward"},  # recurrent kernels
     "checkpoint": {f"Tensor.add_.{number}.forward" for number in range(4)},  # msprobe is deaf after a checkpoint's stop
 }
 INPLACE = {"conv": {"Functional.relu.0.backward"}}
 """msprobe's inserted nodes give another gradient than autograd's; ours is that of the next node."""
+
 
 @pytest.fixture(scope="module")
 def stored() -> dict[str, Any]:
@@ -85,7 +90,8 @@ def _hashes(record: Any) -> Iterator[str]:
 
 
 def _check_construct(ours: dict[str, Any], theirs: dict[str, Any], nodes: set[str]) -> None:
-    """Forward parents agree; a backward node's is the backward of its forward's parent, where msprobe's engine order says another."""
+    """Forward parents agree; a backward node's is the backward of its forward's parent, where msprobe's engine order
+    says another."""
     for node, parent in theirs.items():
         if ".forward" in node and node in ours:
             assert ours[node] == parent, node
@@ -127,7 +133,17 @@ def test_stored_numbers_are_what_msprobe_still_records(tmp_path: Path, stored: d
     for case in ("gpt-mix-FOCUS-0", "conv-L0-FOCUS-0"):
         name, level, risk, step = case.split("-")
         folder = tmp_path / case
-        command = [os.environ["DUMPSCOPE_PEER_PYTHON"], script, "msprobe", name, level, "statistics", "statistics", str(folder), risk]
+        command = [
+            os.environ["DUMPSCOPE_PEER_PYTHON"],
+            script,
+            "msprobe",
+            name,
+            level,
+            "statistics",
+            "statistics",
+            str(folder),
+            risk,
+        ]
         subprocess.run(command, check=True, capture_output=True)
         (rank,) = (folder / "dump" / f"step{step}").iterdir()
         again = json.loads((rank / "dump.json").read_text())["data"]
@@ -140,9 +156,22 @@ def test_msprobe_compares_our_dump_with_its_own(tmp_path: Path) -> None:
     peer = os.environ["DUMPSCOPE_PEER_PYTHON"]
     dumps = {}
     for engine, python in (("dumpscope", sys.executable), ("msprobe", peer)):
-        subprocess.run([python, script, engine, "gpt", "mix", "tensor", "statistics", str(tmp_path / engine)], check=True, capture_output=True)
+        subprocess.run(
+            [python, script, engine, "gpt", "mix", "tensor", "statistics", str(tmp_path / engine)],
+            check=True,
+            capture_output=True,
+        )
         dumps[engine] = next((tmp_path / engine / "dump" / "step0").iterdir()) / "dump.json"
-    command = [str(Path(peer).with_name("msprobe")), "compare", "-tp", str(dumps["dumpscope"]), "-gp", str(dumps["msprobe"]), "-o", str(tmp_path / "out")]
+    command = [
+        str(Path(peer).with_name("msprobe")),
+        "compare",
+        "-tp",
+        str(dumps["dumpscope"]),
+        "-gp",
+        str(dumps["msprobe"]),
+        "-o",
+        str(tmp_path / "out"),
+    ]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     (table,) = (tmp_path / "out").glob("compare_result_*.csv")

@@ -45,7 +45,9 @@ class Odd(nn.Module):
         return F.dropout(hidden, 0.2, self.training)
 
 
-def _run(model: nn.Module, loss_of: Callable[[Any], Any], debugger: Any, steps: int = 3) -> dict[str, list[torch.Tensor]]:
+def _run(
+    model: nn.Module, loss_of: Callable[[Any], Any], debugger: Any, steps: int = 3
+) -> dict[str, list[torch.Tensor]]:
     """Losses, gradients, weights and random states of a short training."""
     torch.manual_seed(3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
@@ -169,7 +171,10 @@ def test_functions_keep_their_identity_and_hooks_of_the_user_run_as_before(make:
     debugger = make()
     debugger.start(whole)
     assert (F.gelu, torch.relu, torch.Tensor.add, torch.nn.Module.__call__, F.dropout) == before
-    assert all(now is then for now, then in zip((F.gelu, torch.relu, F.dropout), (before[0], before[1], before[4]), strict=True))
+    assert all(
+        now is then
+        for now, then in zip((F.gelu, torch.relu, F.dropout), (before[0], before[1], before[4]), strict=True)
+    )
     captured = whole(x)
     captured.sum().backward()
     debugger.stop()

@@ -1,0 +1,87 @@
+"""Edges of the autograd graph: where the gradient of a tensor goes, and which edges lie behind a set of results."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import torch
+from torch.autograd.graph import Node
+
+Edge = tuple[Node, int]
+"""A node and the place of its output gradient."""
+
+WALK_LIMIT: Final = 200_000
+"""Nodes of one call or module that are walked at most."""
+
+
+def sequence_number() -> int:
+    """Number the next node of this thread's graph gets."""
+    return int(torch._C._autograd._get_sequence_nr())
+
+
+def node_of(tensor: torch.Tensor) -> Node | None:
+    """The node that made a tensor; None for leaves and for tensors inside function transforms."""
+    if not tensor.requires_grad or torch._C._functorch.maybe_get_level(tensor) != -1:
+        return None
+    return tensor.grad_fn
+
+
+def edge_of(tensor: torch.Tensor, accumulators: dict[int, Node]) -> Edge | None:
+    """Where a tensor's gradient goes. accumulators: nodes of leaves by tensor id, kept alive as long as they are needed."""
+    if not tensor.requires_grad or torch._C._functorch.maybe_get_level(tensor) != -1:
+        return None
+    node = tensor.grad_fn
+    if node is not None:
+        return node, tensor.output_nr
+    known = accumulators.get(id(tensor))
+    if known is None or getattr(known, "variable", None) is not tensor:
+        known = accumulator_of(tensor)
+        if known is None:
+            return None
+        accumulators[id(tensor)] = known
+    return known, 0
+
+
+def accumulator_of(tensor: torch.Tensor) -> Node | None:
+    """The AccumulateGrad node of a leaf."""
+    if torch.is_inference(tensor):
+        return None
+    with torch.enable_grad():
+        node = tensor.view_as(tensor).grad_fn
+    return node.next_functions[0][0] if node is not None else None
+
+
+def is_new(node: Node, first: int) -> bool:
+    return first <= node._sequence_nr() < _ACCUMULATOR
+
+
+_ACCUMULATOR: Final = 1 << 63
+"""AccumulateGrad nodes have the highest number there is."""
+
+
+def walk(
+    roots: list[Node], wanted: dict[Edge, list[int]], made: dict[Edge, int], first: int
+) -> tuple[list[tuple[Node, int, Edge]], list[tuple[Node, int, Edge]]]:
+    """Nodes made since `first`, depth first in slot order: (node, slot, edge) where a slot's gradient goes to a wanted edge, and
+    where it goes to one of the results in `made`."""
+    found: list[tuple[Node, int, Edge]] = []
+    inner: list[tuple[Node, int, Edge]] = []
+    seen: set[Node] = set(roots)
+    todo = list(reversed(list(dict.fromkeys(roots))))
+    while todo and len(seen) < WALK_LIMIT:
+        node = todo.pop()
+        below: list[Node] = []
+        for slot, edge in enumerate(node.next_functions):
+            target = edge[0]
+            if target is None:
+                continue
+            if edge in wanted:
+                found.append((node, slot, edge))
+                continue
+            if edge in made:
+                inner.append((node, slot, edge))
+            if target not in seen and is_new(target, first):
+                seen.add(target)
+                below.append(target)
+        todo.extend(reversed(below))
+    return found, inner
