@@ -1,8 +1,9 @@
 """Tensors that were recorded before in the same step: their statistics and files are used again.
 
-Most of what is recorded is the same tensor once more (a result that is the next call's argument, a module's and its function's
-input). A tensor counts as the same where storage, place in it, version and a checksum of its present bytes agree: versions alone
-miss what is written past autograd (`.data`, numpy, custom kernels, collectives).
+Most of what is recorded is the same memory once more (a result that is the next call's argument, a module's and its function's
+input, a view of either: the order of elements changes no statistic). It counts as the same where storage, place in it, version
+and a checksum of its present bytes agree: versions alone miss what is written past autograd (`.data`, numpy, custom kernels,
+collectives).
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ from dumpscope_capture.statistics import Statistics, flat
 WORTH: Final = 4096
 """Elements from which looking is cheaper than measuring."""
 
-_Key = tuple[int, int, tuple[int, ...], tuple[int, ...], torch.dtype]
+_Key = tuple[int, int, int, torch.dtype]
+_File = tuple[bool, tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(slots=True, kw_only=True)
 class Sight:
-    """A tensor as it is now. check: of its bytes in the order of memory; known: what was found out about it before, if anything.
+    """A piece of memory as it is now, whatever shape its views have.
 
-    files: name of its file, by whether it requires a gradient
+    check: of its bytes in their own order; statistics: what was found out before
+    files: names of its files by `file_key`
     """
 
     key: _Key
@@ -35,8 +38,7 @@ class Sight:
     version: int
     check: int
     statistics: Statistics | None = None
-    hash: Any = None
-    files: dict[bool, str] = field(default_factory=dict)
+    files: dict[_File, str] = field(default_factory=dict)
 
 
 class Seen:
@@ -64,7 +66,7 @@ class Seen:
             return None
         storage = tensor.untyped_storage()
         # The weak reference keeps the address of the storage from being given to another one.
-        key = (storage._cdata, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+        key = (storage._cdata, tensor.storage_offset(), tensor.numel(), tensor.dtype)
         data = memory.view(torch.uint8).numpy()
         check = crc32(data.data) if self._strong else _sum(data)
         version = tensor._version
@@ -74,6 +76,11 @@ class Seen:
         sight = Sight(key=key, reference=StorageWeakRef(storage), version=version, check=check)
         self._sights[key] = sight
         return sight
+
+
+def file_key(tensor: torch.Tensor, *, requires_grad: bool) -> _File:
+    """What two files of the same memory may differ by."""
+    return requires_grad, tuple(tensor.shape), tensor.stride()
 
 
 def _sum(data: np.ndarray[Any, np.dtype[np.uint8]]) -> int:

@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from dumpscope_capture import hashing, kinds
 from dumpscope_capture.groups import distributed_record, is_operation, operation_record
-from dumpscope_capture.seen import Seen, Sight
+from dumpscope_capture.seen import Seen, Sight, file_key
 from dumpscope_capture.snapshots import Again, Buffers, Snapshot, take
 from dumpscope_capture.statistics import Chunk, Statistics, measure, measure_now, reason_absent
 from dumpscope_format.layout import file_name
@@ -233,7 +233,7 @@ class Recorder:
             with self._lock:
                 self._snapshots.append(snapshot)
             if sight is not None:  # only now: a file must be queued before its other names
-                sight.files.setdefault(snapshot.requires_grad, snapshot.name)
+                sight.files.setdefault(file_key(tensor, requires_grad=snapshot.requires_grad), snapshot.name)
         if not tensor.is_contiguous():
             record["stride"] = list(tensor.stride())
 
@@ -253,7 +253,7 @@ class Recorder:
         name = record["data_name"] = file_name(item)
         grad = bool(record["requires_grad"])
         if sight is not None:
-            first = sight.files.get(grad)
+            first = sight.files.get(file_key(tensor, requires_grad=grad))
             if first is not None:
                 with self._lock:
                     self._snapshots.append(Again(name=name, first=first))
@@ -264,12 +264,9 @@ class Recorder:
         return snapshot
 
     def _hash_now(self, tensor: torch.Tensor, sight: Sight | None) -> str | float | int | bool:
-        if sight is None:
+        if sight is None or not tensor.is_contiguous():
             return self._hash(tensor)
-        if sight.hash is None:
-            sight.hash = f"{sight.check:08x}" if tensor.is_contiguous() else self._hash(tensor)
-        found: str = sight.hash
-        return found
+        return f"{sight.check:08x}"
 
     def _add_hash(self, tensor: torch.Tensor, record: dict[str, Any], snapshot: Snapshot | None) -> None:
         """Have the hash of a tensor on another device made when the chunk is resolved."""
