@@ -69,25 +69,24 @@ class PrecisionDebugger:
         self._ready: bool
         if self._ready:
             return
+        self._overrides = {"task": task, "dump_path": dump_path, "level": level, "step": step}
         try:
-            config, notes = load(config_path, task=task, dump_path=dump_path, level=level, step=step)
+            config, notes = load(config_path, **self._overrides)
+            if model is not None:
+                _models(model)
+            self._custom = CustomCalls()
+            self._take(config)
         except BaseException:
             PrecisionDebugger._instance = None
             raise
         for note in notes:
             LOG.warning("%s", note)
-        if model is not None:
-            _models(model)
-        self._overrides = {"task": task, "dump_path": dump_path, "level": level, "step": step}
         self._model = model
         self._pid = os.getpid()
         self._loop = 0
         self._init_step = 0
         self._ended = False
-        self._dynamic = config.dump_enable is not None
-        self._watcher = Watcher(config_path) if self._dynamic and config_path is not None else None
-        self._custom = CustomCalls()
-        self._take(config)
+        self._watcher = Watcher(config_path) if config.dump_enable is not None and config_path is not None else None
         self._ready = True
         atexit.register(self._at_exit)
 

@@ -26,7 +26,13 @@ def launch(engine: str, folder: Path, python: str = sys.executable, task: str = 
     processes = [
         subprocess.Popen(
             [python, dist_models.__file__, engine, task, str(folder)],
-            env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)},
+            env={
+                **os.environ,
+                "RANK": str(rank),
+                "WORLD_SIZE": "2",
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(port),
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -163,3 +163,9 @@ def test_a_missing_direction_or_side_means_both(words: set[str]) -> None:
 
 def test_run_json_tells_settings_that_differ_from_the_default() -> None:
     assert Config(level="L0", step=(3,)).told() == {"level": "L0", "step": (3,)}
+
+
+def test_every_key_stands_in_the_docs() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "capture.md").read_text(encoding="utf-8")
+    missing = [name for name in Config.__dataclass_fields__ if name != "source" and f"`{name}`" not in text]
+    assert not missing
