@@ -23,6 +23,7 @@ from dumpscope_capture.tensor_files import TensorFiles
 from dumpscope_capture.values import Recorder
 from dumpscope_format.journal import Writer
 from dumpscope_format.layout import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, RUN_JSON, STACK_JSON, TENSOR_FOLDER
+from dumpscope_format.rendering import render
 
 CHUNK: Final = 4096
 """Tensors whose statistics may wait on a device."""
@@ -221,7 +222,7 @@ class StepSink:
     def _write_run(self, *, ended: str) -> None:
         with self._counting:
             told = {**self._run, "ended": ended, "counts": dict(self.counts), "tensor_files": self._files.told()}
-        _replace(self.folder / RUN_JSON, lambda out: _write_text(out, json.dumps(told, indent=1, default=str)))
+        _replace(self.folder / RUN_JSON, lambda out: _write_text(out, render(json.loads(json.dumps(told, default=str)), 0)))
 
     def _attempt(self, what: str, act: Callable[[], Any]) -> bool:
         """Do something that may fail; the first failure of its kind is logged, all are counted."""

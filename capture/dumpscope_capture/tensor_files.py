@@ -30,6 +30,10 @@ class _Known:
     links: int
 
 
+def _nobody(what: str, error: BaseException) -> None:
+    """Takes failures after the owner has let go."""
+
+
 class TensorFiles:
     """Writes snapshots into a folder. `put` waits while more than `limit` bytes are queued.
 
@@ -73,6 +77,7 @@ class TensorFiles:
             self._queue.put(None)
             self._thread.join()
             self._thread = None
+        self._failed = _nobody  # the owner holds this object: without this only the collector would free the two
 
     def told(self) -> dict[str, int]:
         """How many files were written and linked, and the bytes of those written."""

@@ -240,3 +240,26 @@ def test_a_graph_is_freed_without_the_collector(make: Any) -> None:
         assert [mark() for mark in marks] == [None, None]
     finally:
         gc.enable()
+
+
+def test_steps_leave_nothing_for_the_collector(make: Any) -> None:
+    import gc  # noqa: PLC0415
+
+    model, loss_of = peer_models.build("gpt")
+    debugger = make(task="tensor")
+
+    def step() -> None:
+        debugger.start(model)
+        loss_of(model).backward()
+        debugger.stop()
+        debugger.step()
+
+    step()
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            step()
+        assert gc.collect() < 30
+    finally:
+        gc.enable()
