@@ -222,7 +222,9 @@ class StepSink:
     def _write_run(self, *, ended: str) -> None:
         with self._counting:
             told = {**self._run, "ended": ended, "counts": dict(self.counts), "tensor_files": self._files.told()}
-        _replace(self.folder / RUN_JSON, lambda out: _write_text(out, render(json.loads(json.dumps(told, default=str)), 0)))
+        _replace(
+            self.folder / RUN_JSON, lambda out: _write_text(out, render(json.loads(json.dumps(told, default=str)), 0))
+        )
 
     def _attempt(self, what: str, act: Callable[[], Any]) -> bool:
         """Do something that may fail; the first failure of its kind is logged, all are counted."""

@@ -1,6 +1,6 @@
 """A data-parallel training of two processes with every kind of collective call.
 
-    RANK=r WORLD_SIZE=2 MASTER_ADDR=... MASTER_PORT=... python dist_models.py ENGINE TASK FOLDER
+RANK=r WORLD_SIZE=2 MASTER_ADDR=... MASTER_PORT=... python dist_models.py ENGINE TASK FOLDER
 """
 
 from __future__ import annotations

@@ -36,9 +36,7 @@ app = typer.Typer(
 Json = Annotated[bool, typer.Option("--json", help="Print one strict JSON document on stdout and nothing else.")]
 Dump = Annotated[
     Path,
-    typer.Argument(
-        help="Dump root, step folder, rank folder, dump.json, debug.json, or a .zip/.tar of one."
-    ),
+    typer.Argument(help="Dump root, step folder, rank folder, dump.json, debug.json, or a .zip/.tar of one."),
 ]
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="Where the database and uploads live. [env: DUMPSCOPE_DATA_DIR]")
