@@ -14,14 +14,23 @@ TORCH ?= torch==2.13.0
 DEMO_FLAGS ?=
 PYTEST_FLAGS ?=
 PEER_BIN ?=
+# msprobe, which dumps of our own are held to; `make test MSPROBE=` leaves those tests out
+PEER := .peer
+MSPROBE ?= mindstudio-probe==26.2.0
 NODES ?= 100000
 export PATH := $(BIN):$(PATH)
 
 CAPTURE_TESTS := $(wildcard tests/capture/test_*.py)
 DEVELOPER := $(VENV)/.developer $(if $(CAPTURE_TESTS),$(VENV)/.torch)
+ifneq ($(and $(CAPTURE_TESTS),$(MSPROBE)),)
+ifeq ($(DUMPSCOPE_PEER_PYTHON),)
+PEER_MADE := $(PEER)/.made
+export DUMPSCOPE_PEER_PYTHON := $(abspath $(PEER))/bin/python
+endif
+endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test lint types frontend-tests python-tests ui modules screenshots bench browser postgres clean
+.PHONY: help demo test lint types frontend-tests python-tests ui modules screenshots bench browser postgres peer clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -41,7 +50,7 @@ types: $(DEVELOPER) ## mypy --strict
 frontend-tests: $(VENV)/.developer modules ## biome, tsc, vitest
 	cd frontend && npm run --silent lint && npm run --silent types && npm run --silent test
 
-python-tests: $(DEVELOPER) ui modules browser postgres ## pytest: contracts, stages, REST, wheel, browser
+python-tests: $(DEVELOPER) $(PEER_MADE) ui modules browser postgres ## pytest: contracts, stages, REST, wheel, browser
 	@.ci/with-postgres $(BIN)/python -m pytest $(PYTEST_FLAGS)
 
 ui: $(VENV)/.server
@@ -64,8 +73,10 @@ browser: $(VENV)/.developer
 postgres:
 	@[ -n "$${DUMPSCOPE_TEST_POSTGRES_URL:-}" ] || .ci/need "The tests start a private PostgreSQL" postgresql initdb
 
+peer: $(PEER_MADE) ## msprobe in a venv of its own, for the tests that hold our dumps to its
+
 clean: ## drop what was built here
-	rm -rf $(VENV) backend/dumpscope/static frontend/node_modules dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(PEER) backend/dumpscope/static frontend/node_modules dist build .pytest_cache .mypy_cache .ruff_cache
 
 # Stamps: each step runs once, and again when what it depends on changed.
 
@@ -89,4 +100,12 @@ $(VENV)/.developer: pyproject.toml $(VENV)/.server
 
 $(VENV)/.torch: Makefile $(VENV)/.made
 	$(PIP) install '$(TORCH)'
+	@touch $@
+
+# msprobe is installed here and nowhere else; torch and numpy are found in $(VENV), so that both engines compute with the same ones.
+$(PEER)/.made: Makefile $(VENV)/.torch
+	$(BIN)/python -m venv --clear $(PEER)
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+	    >"$$($(PEER)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth"
+	$(PEER)/bin/python -m pip --disable-pip-version-check -q install '$(TORCH)' '$(MSPROBE)'
 	@touch $@
