@@ -8,25 +8,26 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, Outcome
+from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Header
 
 
-def describe(target: Header, golden: Header, context: Context, facts: Facts) -> list[str]:
-    """One sentence per difference in the way the two sides were dumped."""
+def describe(target: Header, golden: Header, context: Context, facts: Facts) -> list[Phrase]:
+    """One phrase per difference in the way the two sides were dumped."""
     out = []
     for word, t, g in (
         ("framework", target.framework, golden.framework),
         ("task", target.task, golden.task),
         ("level", target.level, golden.level),
-        ("summary mode", target.summary, golden.summary),
+        ("summary", target.summary, golden.summary),
     ):
         if t != g:
-            out.append(f"The {word} of the two dumps differs: target {t or 'unknown'}, golden {g or 'unknown'}.")
-    sentence = _dtypes(context, facts)
-    return [*out, sentence] if sentence else out
+            out.append(phrase(f"setting.{word}", target=t or "?", golden=g or "?"))
+    dtypes = _dtypes(context, facts)
+    return [*out, dtypes] if dtypes else out
 
 
-def _dtypes(context: Context, facts: Facts) -> str | None:
+def _dtypes(context: Context, facts: Facts) -> Phrase | None:
     """Said when dtypes differ in more than a quarter of the tensors: then precision differs everywhere."""
     tensors = np.flatnonzero((facts.outcome == Outcome.COMPARED) & (context.t_dtype >= 0) & (context.g_dtype >= 0))
     differing = tensors[facts.dtype_differs[tensors] == 1]
@@ -34,7 +35,10 @@ def _dtypes(context: Context, facts: Facts) -> str | None:
         return None
     pairs = Counter(zip(context.t_dtype[differing].tolist(), context.g_dtype[differing].tolist(), strict=True))
     (t, g), _ = pairs.most_common(1)[0]
-    return (
-        f"Precision differs: {len(differing)} of {len(tensors)} tensors have another dtype "
-        f"(mostly target {context.dtypes[t]}, golden {context.dtypes[g]}); differences up to the coarser one are expected."
+    return phrase(
+        "setting.dtypes",
+        count=len(differing),
+        total=len(tensors),
+        target=context.dtypes[t],
+        golden=context.dtypes[g],
     )

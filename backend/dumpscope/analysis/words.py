@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from dumpscope.analysis.advice import ADVICE
 from dumpscope.analysis.arguments import value_of
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.story import frames
 from dumpscope.domain.facts import TENSOR_METRICS, Origin
+from dumpscope.domain.phrases import Phrase, english, phrase
 from dumpscope.domain.records import STATISTICS, Direction, Role, State, item_name
 
 
@@ -24,17 +24,20 @@ def describe_finding(case: Case, finding: Finding, *, step: int, rank: int, mode
         advice = "random"
     elif finding.kind == "computation" and backward:
         advice = "backward"
+    evidence, next_step = _evidence(case, finding), [phrase(f"advice.{advice}")]
     return Origin(
         step=step,
         rank=rank,
         node=story.names[finding.pair],
         kind=finding.kind,
         confidence=round(_confidence(case, finding, mode), 2),
-        evidence=_evidence(case, finding),
-        advice=ADVICE[advice],
+        evidence=english(evidence),
+        advice=english(next_step),
         stack=frames(case.target, int(case.pairs.target[finding.pair]))
         or frames(case.golden, int(case.pairs.golden[finding.pair])),
         pair=finding.pair,
+        evidence_said=evidence,
+        advice_said=next_step,
     )
 
 
@@ -62,66 +65,63 @@ def _confidence(case: Case, finding: Finding, mode: str) -> float:
     return confidence
 
 
-def _evidence(case: Case, finding: Finding) -> str:
+def _evidence(case: Case, finding: Finding) -> list[Phrase]:
     story = case.story
-    more = f" The same is seen in {len(finding.group)} more places." if finding.group else ""
-    shown = " ".join(_difference(case, row) for row in finding.items[:2])
+    more = [phrase("origin.more", count=len(finding.group))] if finding.group else []
+    shown = [_difference(case, row) for row in finding.items[:2]]
     if finding.kind == "weight":
-        return f"The weight {finding.weight} differs before any operator used it. {shown}{more}"
+        return [phrase("origin.weight", weight=finding.weight), *shown, *more]
     if finding.rule == "O-3":
-        effect = "what follows differs" if finding.faint else "its output differs"
-        return f"Called with another argument: {_arguments(case, finding)}, and {effect}.{more}"
+        word = "origin.argument_faint" if finding.faint else "origin.argument"
+        return [phrase(word, arguments=_arguments(case, finding)), *more]
     if finding.rule == "O-5":
         return _structure(case, finding, shown)
     if finding.rule == "O-4" and not finding.hidden:
-        return f"This input differs and no dumped operator before it produced it. {shown}{more}"
+        return [phrase("origin.input"), *shown, *more]
     if finding.rule == "O-4":
-        return f"First visible difference; its cause was not dumped{_before(case, finding.pair)}. {shown}"
+        return [_hidden(case, finding.pair), *shown]
     if finding.rule == "O-6":
-        return (
-            "The inputs of this module agree and its output does not, and no dumped call inside it is at fault: "
-            f"the cause is in code of its own that was not dumped. {shown}"
-        )
-    clean = _clean_inputs(case, finding.pair)
-    saved = ""
+        return [phrase("origin.module"), *shown]
+    word = "origin.overflow" if finding.kind == "overflow" else "origin.computation"
     if story.direction[finding.pair] == Direction.BACKWARD:
-        saved = " and its forward agrees"
-    if finding.kind == "overflow":
-        return f"{clean}{saved}, the output holds NaN or infinity that the golden does not. {shown}"
-    return f"{clean}{saved}, the output does not. {shown}"
+        word += "_backward"
+    return [phrase(word, inputs=[_inputs(case, finding.pair)]), *shown]
 
 
-def _before(case: Case, pair: int) -> str:
+def _hidden(case: Case, pair: int) -> Phrase:
     """The call that ended last before `pair`: what it did beyond its own record is among the suspects."""
     leaf = np.flatnonzero(case.story.leaf[:pair])
-    return f" and lies in or after {case.story.names[int(leaf[-1])]}" if len(leaf) else ""
+    if not len(leaf):
+        return phrase("origin.hidden")
+    return phrase("origin.hidden_after", before=case.story.names[int(leaf[-1])])
 
 
-def _clean_inputs(case: Case, pair: int) -> str:
+def _inputs(case: Case, pair: int) -> Phrase:
     rows = case.inputs_of(pair)
     scores = case.opinions.score[rows]
     compared = int((~np.isnan(scores)).sum())
     if not compared:
-        return "It has no comparable input"
+        return phrase("inputs.none")
     worst = float(np.nanmax(scores))
     if worst == 0:
-        return f"All {compared} inputs are equal" if compared > 1 else "The input is equal"
-    return f"All {compared} inputs agree (worst {worst:.2g} of the floor)"
+        return phrase("inputs.equal", count=compared) if compared > 1 else phrase("inputs.equal_one")
+    return phrase("inputs.agree", count=compared, worst=f"{worst:.2g}")
 
 
-def _difference(case: Case, row: int) -> str:
+def _difference(case: Case, row: int) -> Phrase:
     """One item's numbers in a sentence."""
     name = item_name(case.target, int(case.context.target[row])) if case.context.target[row] >= 0 else "?"
     place = name[len(case.story.names[case.context.pair[row]]) + 1 :] or name
     facts = case.facts
     if facts.nonfinite_disagree[row] > 0:
-        return f"{place}: {facts.nonfinite_disagree[row]} non-finite positions disagree."
+        return phrase("shown.nonfinite", place=place, count=int(facts.nonfinite_disagree[row]))
     if facts.unequal[row] >= 0:
         worst = facts.details[row].worst_index if row in facts.details else None
-        l2 = _number(facts, row, "rel_l2")
-        largest = _number(facts, row, "max_abs")
-        at = f" at {list(worst)}" if worst is not None else ""
-        return f"{place}: {facts.unequal[row]} of {facts.elements[row]} elements differ, relative L2 {l2}, largest {largest}{at}."
+        numbers = {"rel_l2": _number(facts, row, "rel_l2"), "largest": _number(facts, row, "max_abs")}
+        counts = {"unequal": int(facts.unequal[row]), "elements": int(facts.elements[row])}
+        if worst is None:
+            return phrase("shown.tensor", place=place, **counts, **numbers)
+        return phrase("shown.tensor_at", place=place, **counts, **numbers, index=str(list(worst)))
     parts = []
     for column, word in enumerate(STATISTICS):
         t_state, g_state = case.context.t_state[row, column], case.context.g_state[row, column]
@@ -129,10 +129,8 @@ def _difference(case: Case, row: int) -> str:
             continue
         t, g = _stat(case.context.t_stats[row, column], t_state), _stat(case.context.g_stats[row, column], g_state)
         if t != g:
-            parts.append(f"{word} {t} against {g}")
-    if parts:
-        return f"{place}: {', '.join(parts)}."
-    return f"{place}: the hashes differ."
+            parts.append(phrase("part.changed", name=word, target=t, golden=g))
+    return phrase("shown.statistics", place=place, parts=parts) if parts else phrase("shown.hashes", place=place)
 
 
 def _number(facts: object, row: int, metric: str) -> str:
@@ -147,32 +145,30 @@ def _stat(value: float, state: int) -> str:
     return {State.NAN: "NaN", State.POS_INF: "+inf", State.NEG_INF: "-inf"}.get(State(state), "absent")
 
 
-def _arguments(case: Case, finding: Finding) -> str:
+def _arguments(case: Case, finding: Finding) -> list[Phrase]:
     out = []
     for row in finding.items[:3]:
         item, side = case.context.target[row], case.target.items
         if item < 0:
             item, side = case.context.golden[row], case.golden.items
-        path = side.paths[side.path[item]]
-        word = path if case.context.role[row] == Role.KWARG else f"argument {path}"
+        word = "argument.kwarg" if case.context.role[row] == Role.KWARG else "argument.place"
         left, right = value_of(case, row, target=True), value_of(case, row, target=False)
-        out.append(f"{word} is {left} in the target and {right} in the golden")
-    return "; ".join(out)
+        out.append(phrase(word, name=side.paths[side.path[item]], target=left, golden=right))
+    return out
 
 
-def _structure(case: Case, finding: Finding, shown: str) -> str:
+def _structure(case: Case, finding: Finding, shown: list[Phrase]) -> list[Phrase]:
     side = "target" if case.pairs.target[finding.pair] >= 0 else "golden"
     names = [case.story.names[p] for p in (finding.pair, *finding.group)]
-    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    calls = "call exists" if len(names) == 1 else "calls exist"
-    if not finding.items:
-        story = case.story
-        with np.errstate(invalid="ignore"):
-            dirty = bool((np.fmax(story.out_score, story.own_in) > story.threshold).any())
-        after = (
-            "Some values differ, none by enough to name a cause"
-            if dirty
-            else "All values agree once the calls are aligned"
-        )
-        return f"{len(names)} {calls} only in the {side}: {listed}. {after}."
-    return f"{len(names)} {calls} only in the {side}: {listed}. What follows receives data that differs. {shown}"
+    listed = phrase("origin.names", names=", ".join(names[:5]))
+    if len(names) > 5:
+        listed = phrase("origin.names_more", names=", ".join(names[:5]), count=len(names) - 5)
+    calls = phrase("origin.structure_one", side=side, names=[listed])
+    if len(names) > 1:
+        calls = phrase("origin.structure", count=len(names), side=side, names=[listed])
+    if finding.items:
+        return [calls, phrase("origin.follows"), *shown]
+    story = case.story
+    with np.errstate(invalid="ignore"):
+        dirty = bool((np.fmax(story.out_score, story.own_in) > story.threshold).any())
+    return [calls, phrase("origin.some_differ" if dirty else "origin.all_agree")]

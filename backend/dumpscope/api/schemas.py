@@ -50,6 +50,13 @@ class Problem(Wire):
     message: str
 
 
+class Phrase(Wire):
+    """A sentence as data: id of its template (docs/rest.md), and a count, written number, name or enumeration per placeholder."""
+
+    id: str
+    values: dict[str, int | str | list[Phrase]]
+
+
 class Accepted(Wire):
     id: str
     job: str
@@ -210,6 +217,8 @@ class Origin(Wire):
     confidence_word: Literal["high", "medium", "low"]
     evidence: str
     advice: str
+    evidence_said: list[Phrase]
+    advice_said: list[Phrase]
     stack: list[str]
     pair: int
 
@@ -245,6 +254,7 @@ class Summary(Wire):
     problems: list[Problem]
     problem_count: int
     settings: list[str]
+    settings_said: list[Phrase]
     classes: dict[str, int]
     units: list[UnitBrief]
 
@@ -314,12 +324,14 @@ class PairDetail(Wire):
 
 class PairWithDetail(Pair):
     detail: PairDetail | None
+    message_said: list[Phrase]
 
 
 class NodeDetail(NodeRow):
     """`items` holds at most 100 of `item_count` pairs; `GET .../pairs?node=` pages through all."""
 
     reason: str
+    reason_said: list[Phrase]
     rule: str
     items: list[Pair]
     item_count: int
@@ -333,6 +345,7 @@ class Figure(Wire):
     figure: dict[str, Any] | None
     text: str
     missing: str | None
+    said: list[Phrase]
 
 
 class Job(Wire):
@@ -347,47 +360,3 @@ class Job(Wire):
     created: str
     started: str | None
     finished: str | None
-
-
-class NewDump(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    path: Annotated[str, Field(min_length=1, max_length=4096)]
-    name: Annotated[str, Field(max_length=200)] | None = None
-
-
-class DumpChange(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    name: Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class ComparisonOptions(BaseModel):
-    """policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    policy: str = "default"
-    fuzzy: bool = False
-    data_mapping: str | None = None
-    cell_mapping: str | None = None
-    layer_mapping: str | None = None
-    steps: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
-    ranks: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
-    tensors: bool = True
-
-
-class NewComparison(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    target: DumpId
-    golden: DumpId
-    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    options: ComparisonOptions = ComparisonOptions()
-
-
-class ComparisonChange(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
-    policy: Annotated[str, Field(min_length=1, max_length=200_000)] | None = None

@@ -11,6 +11,7 @@ from dumpscope.api.replies import moment, real
 from dumpscope.domain import job as domain_job
 from dumpscope.domain.facts import ERROR_BINS, TensorFacts
 from dumpscope.domain.facts import Origin as DomainOrigin
+from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.result import Answer
 from dumpscope.errors import Problem
 from dumpscope.index.comparisons import ComparisonRow, StoredUnit
@@ -150,6 +151,8 @@ def origin(found: DomainOrigin) -> schemas.Origin:
         confidence_word="high" if found.confidence >= HIGH else "medium" if found.confidence >= MEDIUM else "low",
         evidence=found.evidence,
         advice=found.advice,
+        evidence_said=phrases(found.evidence_said),
+        advice_said=phrases(found.advice_said),
         stack=found.stack[:SENT_FRAMES],
         pair=found.pair,
     )
@@ -183,6 +186,7 @@ def summary(answer: Answer, units: Sequence[StoredUnit]) -> schemas.Summary:
         problems=problems(answer.problems),
         problem_count=len(answer.problems),
         settings=answer.settings,
+        settings_said=phrases(answer.settings_said),
         classes=classes,
         units=[
             schemas.UnitBrief(
@@ -234,15 +238,18 @@ def node_row(row: NodePairRow) -> schemas.NodeRow:
     return schemas.NodeRow(**node_fields(row))
 
 
-def reason(row: NodePairRow, worst: ItemPairRow | None) -> str:
+def phrases(said: Sequence[Phrase]) -> list[schemas.Phrase]:
+    return [schemas.Phrase.model_validate(one) for one in said]
+
+
+def reason(row: NodePairRow, worst: ItemPairRow | None) -> list[Phrase]:
     """Why the node got its verdict: the sentence of its worst item."""
     if worst is None:
-        if row.match == "none":
-            return "This call has no partner on the other side."
-        return "Nothing was stored for this call that could be compared."
+        return [phrase("node.no_partner" if row.match == "none" else "node.nothing")]
+    role = [phrase(f"role.{worst.role}")]
     if worst.verdict == "yes":
-        return f"All {row.items} compared items agree; the largest error is in {worst.role}: {worst.message}"
-    return f"{worst.role} {_path(worst)}: {worst.message}"
+        return [phrase("node.agrees", items=row.items, role=role), *worst.said]
+    return [phrase("node.worst", role=role, path=_path(worst)), *worst.said]
 
 
 def _path(row: ItemPairRow) -> str:
@@ -273,7 +280,9 @@ def pair(row: ItemPairRow) -> schemas.Pair:
 
 
 def pair_with_detail(row: ItemPairRow) -> schemas.PairWithDetail:
-    return schemas.PairWithDetail(**pair_fields(row), detail=_detail(row.detail) if row.detail else None)
+    return schemas.PairWithDetail(
+        **pair_fields(row), detail=_detail(row.detail) if row.detail else None, message_said=phrases(row.said)
+    )
 
 
 def _detail(facts: TensorFacts) -> schemas.PairDetail:

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import Float64, Int8, Int32, Int64, UInt8
 
 
@@ -209,6 +210,8 @@ class Origin:
     advice: str
     stack: list[str]
     pair: int = -1  # node pair number inside its step and rank
+    evidence_said: list[Phrase] = field(default_factory=list)  # the same as phrases
+    advice_said: list[Phrase] = field(default_factory=list)
 
 
 KINDS: Final = (

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dumpscope.domain.facts import Facts, ItemOpinions, ItemPairs, NodeOpinions, NodePairs, Origin
+from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import Int32, RankDump
 from dumpscope.errors import Problem
 
@@ -100,7 +101,7 @@ class Side:
 class Answer:
     """What `compare --json` and `/summary` say (contract.md), before wire encoding.
 
-    settings: how the two dumps were taken differently (dtype, task, level...), one sentence each
+    settings: how the two dumps were taken differently (dtype, task, level...), one sentence each; settings_said: the same
     """
 
     mode: str
@@ -112,3 +113,4 @@ class Answer:
     origins: list[Origin]
     settings: list[str]
     problems: list[Problem]
+    settings_said: list[Phrase] = field(default_factory=list)

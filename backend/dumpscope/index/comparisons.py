@@ -241,6 +241,7 @@ def _answer(text: str | None) -> Answer | None:
         first_no=FirstNo(**first) if first else None,
         origins=[Origin(**origin) for origin in data["origins"]],
         settings=data["settings"],
+        settings_said=data.get("settings_said", []),
         problems=[Problem(**problem) for problem in data["problems"]],
     )
 

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Join, Select, and_, func, or_,
 from sqlalchemy.ext.compiler import compiles
 
 from dumpscope.domain.facts import METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS, TensorFacts
+from dumpscope.domain.phrases import Phrase, english
 from dumpscope.domain.records import STATISTICS
 from dumpscope.errors import NotFoundError
 from dumpscope.export.rows import Number
@@ -20,7 +21,7 @@ from dumpscope.index.leaves import Leaf, leaves
 from dumpscope.index.node_pairs import NodeFilter, conditions, word_codes
 from dumpscope.index.page import Page, Seek
 from dumpscope.index.units import COUNTS, tensor_facts
-from dumpscope.index.wording import sentences
+from dumpscope.index.wording import reasons
 from dumpscope.verdict.rules import RULES
 
 Sort = Literal["order", "-score"]
@@ -50,7 +51,8 @@ _FACT: Final = tables.tensor_fact.c
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemPairRow:
     """One item pair. id: its key, unique in the database; metrics: every measured number by name (docs/metrics.md)
-    score: error in units of its floor, None where nothing was compared; detail: only where tensors were read"""
+    score: error in units of its floor, None where nothing was compared; detail: only where tensors were read
+    said: `message` as phrases"""
 
     id: int
     node: str
@@ -62,6 +64,7 @@ class ItemPairRow:
     rule: str
     score: float | None
     message: str
+    said: list[Phrase]
     metrics: dict[str, Number]
     detail: TensorFacts | None
 
@@ -148,8 +151,8 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
     facts = [_facts(row) for row in rows]
     left = [None if row.target is None else targets[row.target] for row in rows]
     right = [None if row.golden is None else goldens[row.golden] for row in rows]
-    messages = sentences(rows, facts, left, right)
-    return [_row(*parts) for parts in zip(rows, facts, left, right, messages, strict=True)]
+    said = reasons(rows, facts, left, right)
+    return [_row(*parts) for parts in zip(rows, facts, left, right, said, strict=True)]
 
 
 def _facts(row: Any) -> TensorFacts | None:
@@ -159,7 +162,9 @@ def _facts(row: Any) -> TensorFacts | None:
     return tensor_facts(values, -1 if row.elements is None else row.elements)
 
 
-def _row(row: Any, facts: TensorFacts | None, target: Leaf | None, golden: Leaf | None, message: str) -> ItemPairRow:
+def _row(
+    row: Any, facts: TensorFacts | None, target: Leaf | None, golden: Leaf | None, said: list[Phrase]
+) -> ItemPairRow:
     side = target or golden
     return ItemPairRow(
         id=row.id,
@@ -171,7 +176,8 @@ def _row(row: Any, facts: TensorFacts | None, target: Leaf | None, golden: Leaf 
         verdict=VERDICT_WORDS[row.verdict],
         rule=RULES[row.rule].id,
         score=score(row.severity),
-        message=message,
+        message=english(said),
+        said=said,
         metrics=_metrics(row, facts),
         detail=facts if facts is not None and facts.abs_histogram else None,
     )

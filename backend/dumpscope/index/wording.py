@@ -9,21 +9,22 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions, TensorFacts
+from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import STATISTICS
 from dumpscope.index.codec import numbers, scores, states_of, unpack_states
 from dumpscope.index.leaves import Leaf
-from dumpscope.verdict.sentences import sentence
+from dumpscope.verdict.sentences import said
 
 WIDTH = len(STATISTICS)
 
 
-def sentences(
+def reasons(
     rows: Sequence[Any],
     facts: Sequence[TensorFacts | None],
     targets: Sequence[Leaf | None],
     goldens: Sequence[Leaf | None],
-) -> list[str]:
-    """One sentence per row of item_pair (joined with its failure), given what belongs to it."""
+) -> list[list[Phrase]]:
+    """What is to say per row of item_pair (joined with its failure), given what belongs to it."""
     size = len(rows)
     states = unpack_states(np.array([row.states for row in rows], dtype=np.int64), 2 * WIDTH)
     names = [f"{kind}_{name.lower()}" for kind in ("diff", "rel") for name in STATISTICS]
@@ -61,7 +62,7 @@ def sentences(
         score=scores(np.array([row.severity for row in rows], dtype=np.float64)),
     )
     context = _context(rows, targets, goldens)
-    return [sentence(context, measured, opinions, number) for number in range(size)]
+    return [said(context, measured, opinions, number) for number in range(size)]
 
 
 def _context(rows: Sequence[Any], targets: Sequence[Leaf | None], goldens: Sequence[Leaf | None]) -> Context:

@@ -12,6 +12,7 @@ import numpy as np
 from sqlalchemy import select
 
 from dumpscope.domain.facts import Class
+from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer
 from dumpscope.errors import NotFoundError, TensorError, UsageError
@@ -21,29 +22,26 @@ from dumpscope.index.columns import NodeColumns, node_columns
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database, fetch_columns
 from dumpscope.index.item_pairs import ItemPairRow, get_item_pair, items_of_node
+from dumpscope.index.leaves import Leaf
 from dumpscope.index.node_pairs import one_node_pair
 from dumpscope.index.texts import texts_by_id
 from dumpscope.index.trees import direction_word, find_pair
-from dumpscope.plots.distribution import api_distribution_data, api_distribution_figure, api_distribution_text
-from dumpscope.plots.errors import error_histogram_data, error_histogram_figure, error_histogram_text
-from dumpscope.plots.histogram import pair_histogram_data, pair_histogram_figure, pair_histogram_text
-from dumpscope.plots.order import error_order_data, error_order_figure, error_order_text
+from dumpscope.plots.distribution import api_distribution_data, api_distribution_figure, api_distribution_said
+from dumpscope.plots.errors import error_histogram_data, error_histogram_figure, error_histogram_said
+from dumpscope.plots.histogram import pair_histogram_data, pair_histogram_figure, pair_histogram_said
+from dumpscope.plots.order import error_order_data, error_order_figure, error_order_said
 from dumpscope.readers import tensorfile
 
-NO_TENSORS: Final = (
-    'No tensors were dumped for this pair. Dump again with "task": "tensor" and "list": ["{node}"] to see it.'
-)
 CANDIDATES: Final = 100
 """Item pairs of a node among which the one to show is looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """figure: plotly JSON, None where there is nothing to draw and `missing` says why; text: the same in words"""
+    """figure: plotly JSON, None where there is nothing to draw; said: the same in words, or why there is none"""
 
     figure: dict[str, Any] | None
-    text: str
-    missing: str | None = None
+    said: list[Phrase]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +66,7 @@ def _api_distribution(database: Database, unit: StoredUnit, _answer: Answer | No
     with database.read() as connection:
         row = find_pair(connection, unit, wanted.node)
         if row.label is None:
-            return Drawn(figure=None, text="", missing="This node is no call of an API or a module.")
+            return _nothing(phrase("figure.no_api"))
         first, last = tables.key_range(unit.id)
         columns = fetch_columns(
             connection,
@@ -86,7 +84,7 @@ def _api_distribution(database: Database, unit: StoredUnit, _answer: Answer | No
         pair=order,
         current=int(np.searchsorted(order, row.id - first)),
     )
-    return Drawn(figure=api_distribution_figure(data), text=api_distribution_text(data))
+    return Drawn(figure=api_distribution_figure(data), said=api_distribution_said(data))
 
 
 def _error_order(database: Database, unit: StoredUnit, answer: Answer | None, wanted: Wanted) -> Drawn:
@@ -96,7 +94,7 @@ def _error_order(database: Database, unit: StoredUnit, answer: Answer | None, wa
         with database.read() as connection:
             selected = one_node_pair(connection, unit, wanted.node).order
     if not columns.names:
-        return Drawn(figure=None, text="", missing="This step and rank has no nodes.")
+        return _nothing(phrase("figure.no_nodes"))
     data = error_order_data(
         np.arange(len(columns.names)),
         columns.in_score,
@@ -106,7 +104,7 @@ def _error_order(database: Database, unit: StoredUnit, answer: Answer | None, wa
         origins=_origins(unit, answer, columns),
         backward=unit.backward,
     )
-    return Drawn(figure=error_order_figure(data), text=error_order_text(data))
+    return Drawn(figure=error_order_figure(data), said=error_order_said(data))
 
 
 def _origins(unit: StoredUnit, answer: Answer | None, columns: NodeColumns) -> list[int]:
@@ -131,12 +129,15 @@ def _histogram(database: Database, unit: StoredUnit, _answer: Answer | None, wan
         try:
             loaded.append(tensorfile.load(os.path.join(folder, leaf.data_name), root=folder).array)
         except TensorError as error:
-            return Drawn(figure=None, text="", missing=f"The tensor cannot be shown: {error}")
+            return _nothing(phrase("figure.unreadable", error=str(error)))
     if loaded[0].shape != loaded[1].shape:
-        shapes = f"{list(loaded[0].shape)} and {list(loaded[1].shape)}"
-        return Drawn(figure=None, text="", missing=f"The shapes {shapes} differ, so the two have no common histogram.")
+        target, golden = (str(list(array.shape)) for array in loaded)
+        return _nothing(phrase("figure.shapes", target=target, golden=golden))
     data = pair_histogram_data(*loaded, log=wanted.log)
-    return Drawn(figure=pair_histogram_figure(data), text=f"{row.target.name}: {pair_histogram_text(data)}")
+    return Drawn(
+        figure=pair_histogram_figure(data),
+        said=[phrase("figure.item", item=row.target.name), *pair_histogram_said(data)],
+    )
 
 
 def _error_histogram(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
@@ -144,7 +145,10 @@ def _error_histogram(database: Database, unit: StoredUnit, _answer: Answer | Non
     if row is None or row.detail is None or row.target is None:
         return _missing(row, wanted)
     data = error_histogram_data(row.detail.abs_histogram, row.detail.rel_histogram, log=wanted.log)
-    return Drawn(figure=error_histogram_figure(data), text=f"{row.target.name}: {error_histogram_text(data)}")
+    return Drawn(
+        figure=error_histogram_figure(data),
+        said=[phrase("figure.item", item=row.target.name), *error_histogram_said(data)],
+    )
 
 
 def _item(
@@ -164,17 +168,25 @@ def _item(
     return max(fit, key=lambda row: (-1.0 if row.score is None else row.score, row.role == "output"))
 
 
+def _item_name(leaf: Leaf) -> Phrase:
+    return phrase("figure.item", item=leaf.name)
+
+
+def _nothing(why: Phrase) -> Drawn:
+    return Drawn(figure=None, said=[why])
+
+
 def _file(leaf: Any) -> bool:
     return leaf is not None and leaf.data_name is not None
 
 
 def _missing(row: ItemPairRow | None, wanted: Wanted) -> Drawn:
     if row is None:
-        return Drawn(figure=None, text="", missing="This node holds no items.")
+        return _nothing(phrase("figure.no_items"))
     if row.target is None or row.golden is None:
         side = "golden" if row.target is None else "target"
-        return Drawn(figure=None, text="", missing=f"Only the {side} has this item.")
-    return Drawn(figure=None, text="", missing=NO_TENSORS.format(node=row.node or wanted.node))
+        return _nothing(phrase("figure.one_side", side=side))
+    return _nothing(phrase("figure.no_tensors", node=row.node or wanted.node or ""))
 
 
 def _tensor_folder(database: Database, rank: int) -> str | None:

@@ -10,13 +10,14 @@ import numpy as np
 
 from dumpscope import __version__
 from dumpscope.domain.facts import CLASS_WORDS, Class, Verdict
+from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.export.report import TOP_ROWS, Drawing, Report
 from dumpscope.export.rows import ExportRow
 from dumpscope.export.unit_rows import rows_from_unit
-from dumpscope.plots.distribution import ApiDistribution, api_distribution_data, api_distribution_text
-from dumpscope.plots.order import ErrorOrder, error_order_data, error_order_text
+from dumpscope.plots.distribution import ApiDistribution, api_distribution_data, api_distribution_said
+from dumpscope.plots.order import ErrorOrder, error_order_data, error_order_said
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
 
 DRAWN: Final = 4
@@ -111,7 +112,9 @@ def _drawings(answer: Answer, units: Sequence[Unit]) -> list[Drawing]:
         where = f"step {unit.step}, rank {unit.rank}"
         order = order_of(unit, pairs[0] if pairs else None, pairs)
         drawings.append(
-            Drawing(title=f"Error in call order, {where}", svg=error_order_svg(order), text=error_order_text(order))
+            Drawing(
+                title=f"Error in call order, {where}", svg=error_order_svg(order), text=english(error_order_said(order))
+            )
         )
         for pair in pairs[:1]:
             calls = calls_of(unit, pair)
@@ -119,7 +122,7 @@ def _drawings(answer: Answer, units: Sequence[Unit]) -> list[Drawing]:
                 Drawing(
                     title=f"Every call of {calls.api}, {where}",
                     svg=api_distribution_svg(calls),
-                    text=api_distribution_text(calls),
+                    text=english(api_distribution_said(calls)),
                 )
             )
     return drawings

@@ -7,9 +7,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dumpscope.domain.english import MEASURE
+from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.lanes import Lanes, lanes
-from dumpscope.plots.template import MARK, OUTPUT, TARGET, Figure, axis, labels, layout, number, plain, short
+from dumpscope.plots.template import (
+    MARK,
+    OUTPUT,
+    TARGET,
+    Figure,
+    axis,
+    labels,
+    layout,
+    number,
+    plain,
+    short,
+    written,
+)
 
 POINTS = 1000
 
@@ -24,12 +38,10 @@ class ApiDistribution:
         None without any
     calls, compared, above: how many calls there are, could be compared, and lie above the floor
     current: (order, error, name) of the call being looked at, nan error where it was not compared
-    measure: what `error` is, in words
     floor: error that counts as the same, or None where the measure has no fixed floor
     """
 
     api: str
-    measure: str
     floor: float | None
     order: Int64
     error: Float64
@@ -51,7 +63,6 @@ def api_distribution_data(
     *,
     pair: Sequence[int] | Int64 | None = None,
     current: int | None = None,
-    measure: str = "error score (1 = floor)",
     floor: float | None = 1.0,
 ) -> ApiDistribution:
     """Distribution of `error` over the calls of `api`; all sequences have one entry per call.
@@ -67,7 +78,6 @@ def api_distribution_data(
     drawn = _spread(compared, errors)
     return ApiDistribution(
         api=api,
-        measure=measure,
         floor=floor,
         order=places[drawn],
         error=errors[drawn],
@@ -137,7 +147,7 @@ def api_distribution_figure(data: ApiDistribution) -> Figure:
     return {
         "data": traces,
         "layout": layout(
-            yaxis=axis(data.measure, **data.lanes.axis()),
+            yaxis=axis(MEASURE, **data.lanes.axis()),
             xaxis=axis("", domain=[0, 0.16], showticklabels=False),
             xaxis2=axis("place in the run", domain=[0.2, 1], anchor="y"),
             shapes=shapes,
@@ -145,20 +155,27 @@ def api_distribution_figure(data: ApiDistribution) -> Figure:
     }
 
 
-def api_distribution_text(data: ApiDistribution) -> str:
+def api_distribution_said(data: ApiDistribution) -> list[Phrase]:
     """The figure in words."""
     if data.quartiles is None:
-        return f"None of the {data.calls} calls of {data.api} could be compared."
+        return [phrase("calls.none", api=data.api, calls=data.calls)]
     low, first, middle, third, high = (number(value) for value in data.quartiles)
     parts = [
-        f"{data.api}: {data.compared} of {data.calls} calls compared.",
-        f"{data.measure}: median {middle}, quartiles {first} to {third}, whiskers {low} to {high},"
-        f" largest {number(float(data.error.max()))}.",
+        phrase("calls.compared", api=data.api, compared=data.compared, calls=data.calls),
+        phrase(
+            "calls.spread",
+            measure=[phrase("measure.score")],
+            median=middle,
+            first=first,
+            third=third,
+            low=low,
+            high=high,
+            largest=number(float(data.error.max())),
+        ),
     ]
     if data.floor is not None:
-        parts.append(f"{data.above} above {number(data.floor)}.")
+        parts.append(phrase("calls.above", above=data.above, floor=number(data.floor)))
     if data.current is not None:
         order, error, name = data.current
-        shown = "not compared" if np.isnan(error) else number(error)
-        parts.append(f"This call: {name} at place {order}, {shown}.")
-    return " ".join(parts)
+        parts.append(phrase("calls.current", name=name, place=order, error=[written(error)]))
+    return parts

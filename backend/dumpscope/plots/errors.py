@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dumpscope.domain.facts import ERROR_BINS
+from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.errors import UsageError
 from dumpscope.plots.template import OUTPUT, TARGET, Figure, axis, layout
 
@@ -55,18 +56,16 @@ def _bars(name: str, across: Sequence[str], up: Sequence[int], colour: str) -> d
     return {"type": "bar", "name": name, "x": list(across), "y": list(up), "marker": {"color": colour}}
 
 
-def error_histogram_text(data: ErrorHistogram) -> str:
+def error_histogram_said(data: ErrorHistogram) -> list[Phrase]:
     """The figure in words."""
     total = sum(data.absolute)
     if not total:
-        return "No element is finite on both sides."
-    parts = [f"{data.absolute[0]} of {total} elements are equal."]
+        return [phrase("errors.none")]
+    parts = [phrase("errors.equal", equal=data.absolute[0], elements=total)]
     for word, counts in (("absolute", data.absolute), ("relative", data.relative)):
         filled = [place for place, count in enumerate(counts) if count and place]
         if filled:
             top = max(filled, key=lambda place: counts[place])
-            parts.append(
-                f"Largest {word} error in {data.labels[filled[-1]]};"
-                f" most differing elements ({counts[top]}) in {data.labels[top]}."
-            )
-    return " ".join(parts)
+            where = {"largest": data.labels[filled[-1]], "bin": data.labels[top]}
+            parts.append(phrase(f"errors.{word}", count=counts[top], **where))
+    return parts

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.errors import UsageError
 from dumpscope.plots.template import DIFFERENCE, GOLDEN, TARGET, Figure, axis, layout, number
@@ -199,19 +200,19 @@ def _steps(name: str, counted: Counted, colour: str, across: str, up: str) -> di
     }  # fmt: skip
 
 
-def pair_histogram_text(data: PairHistogram) -> str:
+def pair_histogram_said(data: PairHistogram) -> list[Phrase]:
     """The figure in words."""
     if not data.elements:
-        return "Both tensors are empty."
+        return [phrase("values.empty")]
     low, high = float(data.target.edges[0]), float(data.target.edges[-1])
     parts = [
-        f"{data.elements} elements a side between {number(low)} and {number(high)}.",
-        f"{data.equal} are equal; the others differ by at most {number(float(data.difference.edges[-1]))}."
+        phrase("values.range", elements=data.elements, low=number(low), high=number(high)),
+        phrase("values.differ", equal=data.equal, most=number(float(data.difference.edges[-1])))
         if data.equal + data.skipped < data.elements
-        else f"{data.equal} are equal.",
+        else phrase("values.equal", equal=data.equal),
     ]
     for name, side in (("target", data.target), ("golden", data.golden)):
         if side.nonfinite:
-            infinite = f"{side.positive_infinite} inf, {side.negative_infinite} -inf"
-            parts.append(f"Apart from the {name} histogram: {side.nan} nan, {infinite}.")
-    return " ".join(parts)
+            infinite = {"inf": side.positive_infinite, "minus": side.negative_infinite}
+            parts.append(phrase("values.nonfinite", side=name, nan=side.nan, **infinite))
+    return parts

@@ -7,9 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dumpscope.domain.english import MEASURE
+from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.lanes import Lanes, lanes
-from dumpscope.plots.template import GREY, INPUT, MARK, OUTPUT, Figure, axis, labels, layout, number, plain, short
+from dumpscope.plots.template import (
+    GREY,
+    INPUT,
+    MARK,
+    OUTPUT,
+    Figure,
+    axis,
+    labels,
+    layout,
+    number,
+    plain,
+    short,
+    written,
+)
 
 POINTS = 2000
 _NAME = 44
@@ -40,10 +55,9 @@ class ErrorOrder:
     """inputs, outputs: curves of together at most POINTS points, the worst node of each bucket kept
     nodes, bucket: nodes in all, and nodes a point stands for
     selected, origins: nodes marked; backward: place where the backward pass starts, or None
-    measure, floor: what the error is, in words, and what counts as the same
+    floor: what counts as the same
     """
 
-    measure: str
     floor: float | None
     inputs: Series
     outputs: Series
@@ -66,7 +80,6 @@ def error_order_data(
     selected: int | None = None,
     origins: Sequence[int] = (),
     backward: int | None = None,
-    measure: str = "error score (1 = floor)",
     floor: float | None = 1.0,
     points: int = POINTS,
 ) -> ErrorOrder:
@@ -84,7 +97,6 @@ def error_order_data(
     inputs, outputs = (_series(_decimate(walk, side, bucket), side, places, pairs, names) for side in sides)
     marks = [_mark(number, places, sides, names) for number in origins]
     return ErrorOrder(
-        measure=measure,
         floor=floor,
         inputs=inputs,
         outputs=outputs,
@@ -159,7 +171,7 @@ def error_order_figure(data: ErrorOrder) -> Figure:
         "data": traces,
         "layout": layout(
             xaxis=axis("place in the run", rangemode="nonnegative"),
-            yaxis=axis(data.measure, **data.lanes.axis()),
+            yaxis=axis(MEASURE, **data.lanes.axis()),
             shapes=shapes,
             annotations=notes,
         ),
@@ -192,34 +204,38 @@ def _note(place: int, text: str, last: int) -> dict[str, object]:
     }  # fmt: skip
 
 
-def error_order_text(data: ErrorOrder) -> str:
+def error_order_said(data: ErrorOrder) -> list[Phrase]:
     """The figure in words."""
     errors = data.outputs.error
     if not errors.size:
-        return f"None of the {data.nodes} nodes has a compared output."
+        return [phrase("order.none", nodes=data.nodes)]
     worst = int(errors.argmax())
     parts = [
-        f"{data.measure} of {data.nodes} nodes in call order.",
-        f"Largest output error {number(float(errors[worst]))} at {data.outputs.names[worst]},"
-        f" place {int(data.outputs.order[worst])}.",
+        phrase("order.all", measure=[phrase("measure.score")], nodes=data.nodes),
+        phrase(
+            "order.largest",
+            error=number(float(errors[worst])),
+            name=data.outputs.names[worst],
+            place=int(data.outputs.order[worst]),
+        ),
     ]
     if data.floor is not None:
         above = np.flatnonzero(errors > data.floor)
         if above.size:
             first = int(above[0])
             place = int(data.outputs.order[first])
-            parts.append(f"First output above {number(data.floor)}: {data.outputs.names[first]}, place {place}.")
+            name = data.outputs.names[first]
+            parts.append(phrase("order.first", floor=number(data.floor), name=name, place=place))
         else:
-            parts.append(f"No output above {number(data.floor)}.")
+            parts.append(phrase("order.no_first", floor=number(data.floor)))
     if data.origins:
-        parts.append(f"Origins: {', '.join(mark.name for mark in data.origins[:3])}.")
+        parts.append(phrase("order.origins", names=", ".join(mark.name for mark in data.origins[:3])))
     if data.backward is not None:
-        parts.append(f"The backward pass starts at place {data.backward}.")
+        parts.append(phrase("order.backward", place=data.backward))
     if data.selected is not None:
         mark = data.selected
-        both = (mark.input_error, mark.output_error)
-        shown = ["not compared" if np.isnan(value) else number(value) for value in both]
-        parts.append(f"Selected: {mark.name}, input {shown[0]}, output {shown[1]}.")
+        sides = {"input": [written(mark.input_error)], "output": [written(mark.output_error)]}
+        parts.append(phrase("order.selected", name=mark.name, **sides))
     if data.bucket > 1:
-        parts.append(f"Each point is the worst of {data.bucket} nodes.")
-    return " ".join(parts)
+        parts.append(phrase("order.bucket", bucket=data.bucket))
+    return parts

@@ -10,10 +10,12 @@ from html import escape
 
 import numpy as np
 
+from dumpscope.domain.english import MEASURE
+from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Float64, Int64
-from dumpscope.plots.distribution import ApiDistribution, api_distribution_text
+from dumpscope.plots.distribution import ApiDistribution, api_distribution_said
 from dumpscope.plots.lanes import Lanes
-from dumpscope.plots.order import ErrorOrder, Mark, error_order_text
+from dumpscope.plots.order import ErrorOrder, Mark, error_order_said
 from dumpscope.plots.template import MARK, OUTPUT, TARGET, number
 
 WIDTH, HEIGHT = 960, 300
@@ -23,7 +25,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 12, 14, 34
 def error_order_svg(data: ErrorOrder) -> str:
     """Error of every node in call order; hovering a point tells its node."""
     frame = _Frame(data.lanes, max(data.last, 1), LEFT)
-    parts = [frame.scale(data.measure), frame.across(data.last), frame.floor(data.floor), frame.legend()]
+    parts = [frame.scale(), frame.across(data.last), frame.floor(data.floor), frame.legend()]
     if data.backward is not None:
         parts.append(frame.upright(data.backward, "backward", "edge", HEIGHT - BOTTOM - 6))
     parts += [
@@ -34,21 +36,21 @@ def error_order_svg(data: ErrorOrder) -> str:
     parts += [frame.star(mark) for mark in data.origins]
     if data.selected is not None:
         parts.append(frame.upright(data.selected.order, data.selected.name, "mark"))
-    return _wrap(error_order_text(data), parts)
+    return _wrap(english(error_order_said(data)), parts)
 
 
 def api_distribution_svg(data: ApiDistribution) -> str:
     """Box over all calls at the left, calls in execution order at the right."""
     last = int(data.order.max()) if len(data.order) else 1
     frame = _Frame(data.lanes, max(last, 1), LEFT + 96)
-    parts = [frame.scale(data.measure), frame.across(last), frame.floor(data.floor)]
+    parts = [frame.scale(), frame.across(last), frame.floor(data.floor)]
     if data.quartiles is not None:
         parts.append(frame.box(data.quartiles))
     parts.append(frame.points(data.order, data.error, data.names))
     if data.current is not None and not np.isnan(data.current[1]):
         order, error, name = data.current
         parts.append(frame.star(Mark(order=order, input_error=np.nan, output_error=error, name=name)))
-    return _wrap(api_distribution_text(data), parts)
+    return _wrap(english(api_distribution_said(data)), parts)
 
 
 class _Frame:
@@ -66,7 +68,7 @@ class _Frame:
     def down(self, share: Float64) -> Float64:
         return HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
 
-    def scale(self, measure: str) -> str:
+    def scale(self) -> str:
         places = self.lanes.ticks()
         heights = self.down(self.lanes.height(np.asarray([place for place, _ in places])))
         parts = []
@@ -76,7 +78,7 @@ class _Frame:
                 f'<text x="{LEFT - 6}" y="{height + 4:.1f}" text-anchor="end">{escape(label)}</text>'
             )
         middle = (TOP + HEIGHT - BOTTOM) / 2
-        title = f'<text transform="translate(12 {middle}) rotate(-90)" text-anchor="middle">{escape(measure)}</text>'
+        title = f'<text transform="translate(12 {middle}) rotate(-90)" text-anchor="middle">{escape(MEASURE)}</text>'
         return "".join([*parts, title])
 
     def across(self, last: int) -> str:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64
 
 Figure = dict[str, Any]
@@ -54,6 +55,11 @@ def number(value: float | None) -> str:
     if float(value).is_integer() and abs(value) < 1e6:
         return str(int(value))
     return f"{value:.4g}"
+
+
+def written(error: float) -> Phrase:
+    """An error inside a sentence; nan means not compared."""
+    return phrase("measure.none") if math.isnan(error) else phrase("measure.value", value=number(error))
 
 
 def short(name: str, limit: int = 48) -> str:

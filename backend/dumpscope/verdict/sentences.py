@@ -7,6 +7,7 @@ from typing import Final
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions
+from dumpscope.domain.phrases import Phrase, english, phrase
 from dumpscope.domain.records import STATISTICS, State
 from dumpscope.verdict.rules import RULES
 
@@ -48,51 +49,57 @@ def item_metrics(facts: Facts, row: int) -> Metrics:
 
 
 def sentence(context: Context, facts: Facts, opinions: ItemOpinions, row: int) -> str:
+    """Why this item got its verdict, in English."""
+    return english(said(context, facts, opinions, row))
+
+
+def said(context: Context, facts: Facts, opinions: ItemOpinions, row: int) -> list[Phrase]:
     """Why this item got its verdict."""
     rule = RULES[opinions.rule[row]]
     score = opinions.score[row]
     if rule.id in ("T-1", "T-2", "P-1", "P-2") and facts.unequal[row] >= 0:
-        return f"{_tensor(facts, row)}{_floor(score)}."
+        return [_scored(_tensor(facts, row), score)]
     if rule.id in ("M-1", "M-2", "P-3", "D-1"):
-        return f"{_statistics(context, facts, row)}{_floor(score)}."
+        return [_scored(_statistics(context, facts, row), score)]
     if rule.id == "N-1":
         if facts.nonfinite_disagree[row] > 0:
-            return (
-                f"{facts.nonfinite_disagree[row]} non-finite positions disagree (target has {facts.nonfinite_target[row]}, "
-                f"golden {facts.nonfinite_golden[row]})."
-            )
-        return f"{_statistics(context, facts, row)}: one side is not finite."
+            counts = facts.nonfinite_disagree[row], facts.nonfinite_target[row], facts.nonfinite_golden[row]
+            disagree, target, golden = map(int, counts)
+            return [phrase("item.nonfinite", disagree=disagree, target=target, golden=golden)]
+        return [phrase("item.one_not_finite", parts=_statistics(context, facts, row))]
     if rule.id == "I-1" and facts.unequal[row] >= 0:
-        return f"{facts.unequal[row]} of {facts.elements[row]} integers or booleans differ; they must be equal."
-    if rule.id == "X-3":
-        return facts.errors.get(row, "A tensor file could not be read.")
-    return rule.title[0].upper() + rule.title[1:] + "."
+        return [phrase("item.integers", unequal=int(facts.unequal[row]), elements=int(facts.elements[row]))]
+    if rule.id == "X-3" and row in facts.errors:
+        return [phrase("item.unreadable", error=facts.errors[row])]
+    return [phrase(f"rule.{rule.id}")]
 
 
-def _floor(score: float) -> str:
+def _scored(parts: list[Phrase], score: float) -> Phrase:
     if math.isnan(score) or math.isinf(score):
-        return ""
-    return f" ({score:.3g} of the floor)"
+        return phrase("item.measured", parts=parts)
+    return phrase("item.scored", parts=parts, score=f"{score:.3g}")
 
 
-def _tensor(facts: Facts, row: int) -> str:
-    words = {"rel_l2": "relative L2", "max_abs": "largest error", "cosine": "cosine"}
-    parts = [f"{facts.unequal[row]} of {facts.elements[row]} elements differ"]
-    for name, word in words.items():
+def _tensor(facts: Facts, row: int) -> list[Phrase]:
+    parts = [phrase("part.unequal", unequal=int(facts.unequal[row]), elements=int(facts.elements[row]))]
+    for name in ("rel_l2", "max_abs", "cosine"):
         column = TENSOR_METRICS.index(name)
         value = number(facts.tensor[row, column], facts.tensor_state[row, column])
         if value is not None:
-            parts.append(f"{word} {value:.6g}")
-    return ", ".join(parts)
+            parts.append(phrase(f"part.{name}", value=f"{value:.6g}"))
+    return parts
 
 
-def _statistics(context: Context, facts: Facts, row: int) -> str:
+def _statistics(context: Context, facts: Facts, row: int) -> list[Phrase]:
     parts = []
     for column, word in enumerate(STATISTICS):
         t = number(context.t_stats[row, column], context.t_state[row, column])
         g = number(context.g_stats[row, column], context.g_state[row, column])
         if t is not None and g is not None and not (t == g or (math.isnan(t) and math.isnan(g))):
+            both = {"name": word, "target": f"{t:.6g}", "golden": f"{g:.6g}"}
             relative = number(facts.rel[row, column], facts.rel_state[row, column])
-            share = f" ({100 * relative:.3g} %)" if relative is not None and math.isfinite(relative) else ""
-            parts.append(f"{word} {t:.6g} against {g:.6g}{share}")
-    return ", ".join(parts) if parts else "The stored statistics agree"
+            if relative is not None and math.isfinite(relative):
+                parts.append(phrase("part.changed_share", **both, share=f"{100 * relative:.3g}"))
+            else:
+                parts.append(phrase("part.changed", **both))
+    return parts or [phrase("part.agree")]

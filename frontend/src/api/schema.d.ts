@@ -701,6 +701,8 @@ export interface components {
             text: string;
             /** Missing */
             missing: string | null;
+            /** Said */
+            said: components["schemas"]["Phrase"][];
         };
         /** FirstNo */
         FirstNo: {
@@ -894,6 +896,8 @@ export interface components {
             entry: number;
             /** Reason */
             reason: string;
+            /** Reason Said */
+            reason_said: components["schemas"]["Phrase"][];
             /** Rule */
             rule: string;
             /** Items */
@@ -980,6 +984,10 @@ export interface components {
             evidence: string;
             /** Advice */
             advice: string;
+            /** Evidence Said */
+            evidence_said: components["schemas"]["Phrase"][];
+            /** Advice Said */
+            advice_said: components["schemas"]["Phrase"][];
             /** Stack */
             stack: string[];
             /** Pair */
@@ -1172,6 +1180,20 @@ export interface components {
                 [key: string]: number | string | null;
             };
             detail: components["schemas"]["PairDetail"] | null;
+            /** Message Said */
+            message_said: components["schemas"]["Phrase"][];
+        };
+        /**
+         * Phrase
+         * @description A sentence as data: id of its template (docs/rest.md), and a count, written number, name or enumeration per placeholder.
+         */
+        Phrase: {
+            /** Id */
+            id: string;
+            /** Values */
+            values: {
+                [key: string]: number | string | components["schemas"]["Phrase"][];
+            };
         };
         /** Problem */
         Problem: {
@@ -1253,6 +1275,8 @@ export interface components {
             problem_count: number;
             /** Settings */
             settings: string[];
+            /** Settings Said */
+            settings_said: components["schemas"]["Phrase"][];
             /** Classes */
             classes: {
                 [key: string]: number;

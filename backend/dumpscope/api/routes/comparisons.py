@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from dumpscope.api import schemas, wire
+from dumpscope.api import bodies, schemas, wire
 from dumpscope.api.parameters import Cursor, Id, Limit, Search
 from dumpscope.api.replies import after, decode_cursor, page_reply, reply
 from dumpscope.api.routes.dumps import stop
@@ -30,7 +30,7 @@ router = APIRouter(tags=["comparisons"])
 
 
 @router.post("/comparisons", status_code=202, response_model=schemas.Accepted)
-def start(body: schemas.NewComparison, state: Shared) -> Response:
+def start(body: bodies.NewComparison, state: Shared) -> Response:
     """Compare two dumps; it may be asked for while they are still read."""
     options = Options.from_json(body.options.model_dump())
     load_policy(options.policy)
@@ -68,7 +68,7 @@ def one(comparison_id: Id, state: Shared) -> Response:
 
 
 @router.patch("/comparisons/{comparison_id}", response_model=schemas.Comparison)
-def change(comparison_id: Id, body: schemas.ComparisonChange, state: Shared) -> Response:
+def change(comparison_id: Id, body: bodies.ComparisonChange, state: Shared) -> Response:
     """Rename, or judge under another policy: that is a job which reads no tensor."""
     row = get_comparison(state.database, comparison_id)
     if body.policy is not None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from fastapi import APIRouter, Response
 
-from dumpscope.api import schemas, wire
+from dumpscope.api import bodies, schemas, wire
 from dumpscope.api.parameters import Cursor, Id, Limit, Name, Parent, Rank, Reveal, Search, Step
 from dumpscope.api.replies import after, decode_cursor, page_reply, reply
 from dumpscope.api.state import Shared, State
@@ -37,7 +37,7 @@ STOP_SECONDS: Final = 10.0
 
 
 @router.post("/dumps", status_code=202, response_model=schemas.Accepted)
-def register(body: schemas.NewDump, state: Shared) -> Response:
+def register(body: bodies.NewDump, state: Shared) -> Response:
     """Register a dump that lies on the server, below one of its roots; reading it is a job."""
     path = allowed(state, body.path)
     name = body.name or default_name(path)
@@ -99,7 +99,7 @@ def one(dump_id: Id, state: Shared) -> Response:
 
 
 @router.patch("/dumps/{dump_id}", response_model=schemas.Dump)
-def rename(dump_id: Id, body: schemas.DumpChange, state: Shared) -> Response:
+def rename(dump_id: Id, body: bodies.DumpChange, state: Shared) -> Response:
     """Give a dump another name."""
     get_dump(state.database, dump_id)
     change_dump(state.database, dump_id, name=body.name)

@@ -10,6 +10,7 @@ from dumpscope.api.parameters import Id, Rank, Step
 from dumpscope.api.replies import StrictJSON
 from dumpscope.api.schemas import Figure
 from dumpscope.api.state import Shared
+from dumpscope.domain.phrases import english
 from dumpscope.export.document import wire
 from dumpscope.index.comparisons import find_unit, get_comparison
 from dumpscope.pipeline.figures import Wanted, draw
@@ -32,4 +33,6 @@ def figure(
     unit = find_unit(state.database, comparison_id, step, rank)
     answer = get_comparison(state.database, comparison_id).answer
     drawn = draw(state.database, unit, answer, name, Wanted(node=node, pair=pair, log=log))
-    return StrictJSON({"figure": wire(drawn.figure), "text": drawn.text, "missing": drawn.missing})
+    text = english(drawn.said)
+    words = {"text": "", "missing": text} if drawn.figure is None else {"text": text, "missing": None}
+    return StrictJSON({"figure": wire(drawn.figure), **words, "said": drawn.said})

@@ -24,6 +24,7 @@ from dumpscope.api.parameters import (
 from dumpscope.api.replies import after, decode_cursor, page_reply, reply
 from dumpscope.api.state import Shared
 from dumpscope.domain.facts import VERDICT_WORDS
+from dumpscope.domain.phrases import english
 from dumpscope.errors import NotFoundError
 from dumpscope.index import tables
 from dumpscope.index.columns import node_columns
@@ -122,10 +123,12 @@ def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
         key=lambda pair: (VERDICT_WORDS.index(pair.verdict), -1.0 if pair.score is None else pair.score),
         default=None,
     )
+    why = wire.reason(row, worst)
     return reply(
         schemas.NodeDetail(
             **wire.node_fields(row),
-            reason=wire.reason(row, worst),
+            reason=english(why),
+            reason_said=wire.phrases(why),
             rule=worst.rule if worst else "",
             items=[wire.pair(pair) for pair in pairs],
             item_count=row.items,

@@ -1,0 +1,53 @@
+"""What callers send: request bodies, as OpenAPI describes them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dumpscope.api.schemas import DumpId
+
+
+class NewDump(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    path: Annotated[str, Field(min_length=1, max_length=4096)]
+    name: Annotated[str, Field(max_length=200)] | None = None
+
+
+class DumpChange(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ComparisonOptions(BaseModel):
+    """policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    policy: str = "default"
+    fuzzy: bool = False
+    data_mapping: str | None = None
+    cell_mapping: str | None = None
+    layer_mapping: str | None = None
+    steps: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
+    ranks: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
+    tensors: bool = True
+
+
+class NewComparison(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    target: DumpId
+    golden: DumpId
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    options: ComparisonOptions = ComparisonOptions()
+
+
+class ComparisonChange(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    policy: Annotated[str, Field(min_length=1, max_length=200_000)] | None = None

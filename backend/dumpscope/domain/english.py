@@ -1,0 +1,192 @@
+"""Every sentence the server writes about a comparison, in English, by its id (see `dumpscope.domain.phrases`).
+
+frontend/src/texts/said.zh.json holds the same ids in Chinese; a test compares ids and placeholders.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+RULES: Final[dict[str, str]] = {
+    "rule.E-1": "Equal: every number, byte or hash that was stored agrees.",
+    "rule.S-1": "Shapes differ.",
+    "rule.S-2": "A tensor against something else.",
+    "rule.N-1": "Non-finite values at different places.",
+    "rule.V-1": "An argument differs.",
+    "rule.I-1": "Integers or booleans differ.",
+    "rule.T-1": "Tensors agree within the floor of their dtype.",
+    "rule.T-2": "Tensors differ by more than the floor of their dtype.",
+    "rule.M-1": "Statistics agree within the floor of their dtype.",
+    "rule.M-2": "Statistics differ by more than the floor of their dtype.",
+    "rule.H-1": "Hashes differ.",
+    "rule.X-1": "Only the target has this item.",
+    "rule.X-2": "Only the golden has this item.",
+    "rule.X-3": "The tensor could not be read.",
+    "rule.X-4": "No comparable number was stored.",
+    "rule.X-5": "Uninitialised memory is not judged.",
+    "rule.P-1": "Ptdbg: Cosine < 0.99 and MaxAbsErr > 0.001, or Cosine < 0.9, or MaxAbsErr > 1.",
+    "rule.P-2": "Ptdbg: within its thresholds.",
+    "rule.P-3": "Ptdbg: a statistic differs by more than half of its size.",
+    "rule.Q-1": "Msprobe: error.",
+    "rule.Q-2": "Msprobe: warning.",
+    "rule.Q-3": "Msprobe: pass.",
+    "rule.D-1": "Another dtype, numbers within the floor of the coarser one.",
+}
+
+_ITEM: Final[dict[str, str]] = {
+    "item.measured": "{parts}.",
+    "item.scored": "{parts} ({score} of the floor).",
+    "item.one_not_finite": "{parts}: one side is not finite.",
+    "item.nonfinite": "{disagree} non-finite positions disagree (target has {target}, golden {golden}).",
+    "item.integers": "{unequal} of {elements} integers or booleans differ; they must be equal.",
+    "item.unreadable": "{error}",
+    "part.unequal": "{unequal} of {elements} elements differ",
+    "part.rel_l2": "relative L2 {value}",
+    "part.max_abs": "largest error {value}",
+    "part.cosine": "cosine {value}",
+    "part.changed": "{name} {target} against {golden}",
+    "part.changed_share": "{name} {target} against {golden} ({share} %)",
+    "part.agree": "The stored statistics agree",
+}
+
+_NODE: Final[dict[str, str]] = {
+    "node.no_partner": "This call has no partner on the other side.",
+    "node.nothing": "Nothing was stored for this call that could be compared.",
+    "node.agrees": "All {items} compared items agree; the largest error is in {role}:",
+    "node.worst": "{role} {path}:",
+    "role.input": "input",
+    "role.kwargs": "kwargs",
+    "role.parameters": "parameters",
+    "role.output": "output",
+    "role.parameters_grad": "parameters_grad",
+    "role.debug": "debug",
+}
+
+_ORIGIN: Final[dict[str, str]] = {
+    "origin.weight": "The weight {weight} differs before any operator used it.",
+    "origin.argument": "Called with another argument: {arguments}, and its output differs.",
+    "origin.argument_faint": "Called with another argument: {arguments}, and what follows differs.",
+    "origin.input": "This input differs and no dumped operator before it produced it.",
+    "origin.hidden": "First visible difference; its cause was not dumped.",
+    "origin.hidden_after": "First visible difference; its cause was not dumped and lies in or after {before}.",
+    "origin.module": (
+        "The inputs of this module agree and its output does not, and no dumped call inside it is at fault: "
+        "the cause is in code of its own that was not dumped."
+    ),
+    "origin.computation": "{inputs}, the output does not.",
+    "origin.computation_backward": "{inputs} and its forward agrees, the output does not.",
+    "origin.overflow": "{inputs}, the output holds NaN or infinity that the golden does not.",
+    "origin.overflow_backward": (
+        "{inputs} and its forward agrees, the output holds NaN or infinity that the golden does not."
+    ),
+    "origin.more": "The same is seen in {count} more places.",
+    "origin.structure_one": "1 call exists only in the {side}: {names}.",
+    "origin.structure": "{count} calls exist only in the {side}: {names}.",
+    "origin.names": "{names}",
+    "origin.names_more": "{names} and {count} more",
+    "origin.follows": "What follows receives data that differs.",
+    "origin.some_differ": "Some values differ, none by enough to name a cause.",
+    "origin.all_agree": "All values agree once the calls are aligned.",
+    "inputs.none": "It has no comparable input",
+    "inputs.equal_one": "The input is equal",
+    "inputs.equal": "All {count} inputs are equal",
+    "inputs.agree": "All {count} inputs agree (worst {worst} of the floor)",
+    "argument.kwarg": "{name} is {target} in the target and {golden} in the golden",
+    "argument.place": "argument {name} is {target} in the target and {golden} in the golden",
+    "shown.nonfinite": "{place}: {count} non-finite positions disagree.",
+    "shown.tensor": "{place}: {unequal} of {elements} elements differ, relative L2 {rel_l2}, largest {largest}.",
+    "shown.tensor_at": (
+        "{place}: {unequal} of {elements} elements differ, relative L2 {rel_l2}, largest {largest} at {index}."
+    ),
+    "shown.statistics": "{place}: {parts}.",
+    "shown.hashes": "{place}: the hashes differ.",
+}
+
+_ADVICE: Final[dict[str, str]] = {
+    "advice.computation": (
+        "Run this operator alone on both devices with its dumped inputs: if it differs, its kernel is wrong."
+    ),
+    "advice.backward": (
+        "The forward is right and the arriving gradient agrees: run this operator's backward alone on both devices."
+    ),
+    "advice.weight": "Load the same checkpoint on both sides and compare this parameter before the first step.",
+    "advice.input": (
+        "Make the two runs read the same data: this value differs before any dumped operator has touched it."
+    ),
+    "advice.overflow": (
+        "Look at the operator's value range: finite inputs became NaN or infinite. Try it in a wider dtype."
+    ),
+    "advice.communication": (
+        "Every rank's input agrees and the result does not: check the collective's group, order and reduce type."
+    ),
+    "advice.structure": (
+        "The two scripts call different operators here: compare the code at this stack before any numbers."
+    ),
+    "advice.accumulated": (
+        "No single operator is at fault, the error grows smoothly: compare at higher precision."
+    ),
+    "advice.configuration": (
+        "The operator is called with different arguments: make them equal before looking for a wrong kernel."
+    ),
+    "advice.random": (
+        "A random operator gives different numbers: fix the seeds on both sides (seed_all) and dump again."
+    ),
+}  # fmt: skip
+
+_SETTING: Final[dict[str, str]] = {
+    "setting.framework": "The framework of the two dumps differs: target {target}, golden {golden}.",
+    "setting.task": "The task of the two dumps differs: target {target}, golden {golden}.",
+    "setting.level": "The level of the two dumps differs: target {target}, golden {golden}.",
+    "setting.summary": "The summary mode of the two dumps differs: target {target}, golden {golden}.",
+    "setting.dtypes": (
+        "Precision differs: {count} of {total} tensors have another dtype (mostly target {target}, golden {golden}); "
+        "differences up to the coarser one are expected."
+    ),
+}
+
+MEASURE: Final = "error score (1 = floor)"
+"""What errors in figures are."""
+
+_FIGURE: Final[dict[str, str]] = {
+    "measure.score": MEASURE,
+    "measure.none": "not compared",
+    "measure.value": "{value}",
+    "figure.no_api": "This node is no call of an API or a module.",
+    "figure.no_nodes": "This step and rank has no nodes.",
+    "figure.no_items": "This node holds no items.",
+    "figure.unreadable": "The tensor cannot be shown: {error}",
+    "figure.shapes": "The shapes {target} and {golden} differ, so the two have no common histogram.",
+    "figure.one_side": "Only the {side} has this item.",
+    "figure.no_tensors": (
+        'No tensors were dumped for this pair. Dump again with "task": "tensor" and "list": ["{node}"] to see it.'
+    ),
+    "figure.item": "{item}:",
+    "order.none": "None of the {nodes} nodes has a compared output.",
+    "order.all": "{measure} of {nodes} nodes in call order.",
+    "order.largest": "Largest output error {error} at {name}, place {place}.",
+    "order.first": "First output above {floor}: {name}, place {place}.",
+    "order.no_first": "No output above {floor}.",
+    "order.origins": "Origins: {names}.",
+    "order.backward": "The backward pass starts at place {place}.",
+    "order.selected": "Selected: {name}, input {input}, output {output}.",
+    "order.bucket": "Each point is the worst of {bucket} nodes.",
+    "calls.none": "None of the {calls} calls of {api} could be compared.",
+    "calls.compared": "{api}: {compared} of {calls} calls compared.",
+    "calls.spread": (
+        "{measure}: median {median}, quartiles {first} to {third}, whiskers {low} to {high}, largest {largest}."
+    ),
+    "calls.above": "{above} above {floor}.",
+    "calls.current": "This call: {name} at place {place}, {error}.",
+    "values.empty": "Both tensors are empty.",
+    "values.range": "{elements} elements a side between {low} and {high}.",
+    "values.differ": "{equal} are equal; the others differ by at most {most}.",
+    "values.equal": "{equal} are equal.",
+    "values.nonfinite": "Apart from the {side} histogram: {nan} nan, {inf} inf, {minus} -inf.",
+    "errors.none": "No element is finite on both sides.",
+    "errors.equal": "{equal} of {elements} elements are equal.",
+    "errors.absolute": "Largest absolute error in {largest}; most differing elements ({count}) in {bin}.",
+    "errors.relative": "Largest relative error in {largest}; most differing elements ({count}) in {bin}.",
+}
+
+ENGLISH: Final[dict[str, str]] = {**RULES, **_ITEM, **_NODE, **_ORIGIN, **_ADVICE, **_SETTING, **_FIGURE}
+"""Templates for `str.format`; an enumeration is joined by commas."""
