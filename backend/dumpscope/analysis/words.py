@@ -158,7 +158,7 @@ def _arguments(case: Case, finding: Finding) -> list[Phrase]:
 
 
 def _structure(case: Case, finding: Finding, shown: list[Phrase]) -> list[Phrase]:
-    side = "target" if case.pairs.target[finding.pair] >= 0 else "golden"
+    side = [phrase("side.target" if case.pairs.target[finding.pair] >= 0 else "side.golden")]
     names = [case.story.names[p] for p in (finding.pair, *finding.group)]
     listed = phrase("origin.names", names=", ".join(names[:5]))
     if len(names) > 5:

@@ -50,6 +50,8 @@ _ITEM: Final[dict[str, str]] = {
 }
 
 _NODE: Final[dict[str, str]] = {
+    "side.target": "target",
+    "side.golden": "golden",
     "node.no_partner": "This call has no partner on the other side.",
     "node.nothing": "Nothing was stored for this call that could be compared.",
     "node.agrees": "All {items} compared items agree; the largest error is in {role}:",

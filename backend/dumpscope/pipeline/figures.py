@@ -185,7 +185,7 @@ def _missing(row: ItemPairRow | None, wanted: Wanted) -> Drawn:
         return _nothing(phrase("figure.no_items"))
     if row.target is None or row.golden is None:
         side = "golden" if row.target is None else "target"
-        return _nothing(phrase("figure.one_side", side=side))
+        return _nothing(phrase("figure.one_side", side=[phrase(f"side.{side}")]))
     return _nothing(phrase("figure.no_tensors", node=row.node or wanted.node or ""))
 
 

@@ -214,5 +214,5 @@ def pair_histogram_said(data: PairHistogram) -> list[Phrase]:
     for name, side in (("target", data.target), ("golden", data.golden)):
         if side.nonfinite:
             infinite = {"inf": side.positive_infinite, "minus": side.negative_infinite}
-            parts.append(phrase("values.nonfinite", side=name, nan=side.nan, **infinite))
+            parts.append(phrase("values.nonfinite", side=[phrase(f"side.{name}")], nan=side.nan, **infinite))
     return parts
