@@ -34,6 +34,9 @@ class Listener(Protocol):
     def reserve(self, watch: Watch) -> None:
         """The first node of a call is done, and its record will be complete later."""
 
+    def partial(self, watch: Watch) -> None:
+        """Some gradients of results have come, more may follow, and none of arguments will."""
+
     def complete(self, watch: Watch) -> None:
         """The last contribution has come."""
 
@@ -47,13 +50,13 @@ class Watch:
     """What arrives in one backward pass of a call. name: of the backward node.
 
     inputs: records of the gradients of the results; outputs: of the arguments, None for one that has none
-    first: number the graph stood at when the call began; expected: nodes that give gradients to arguments; spread:
-    they are not the nodes that take those of the results
+    first: number the graph stood at when the call began; expected: nodes that give gradients to arguments; awaited: nodes that
+    take those of the results; spread: these are not the same
     owner: the module, None for a function; data: whether gradients are wanted; outcome: what the filters said
     """
 
     __slots__ = (
-        "_counts", "_fired", "_inner", "_lock", "_sums", "complete", "data", "expected", "first", "inputs",
+        "_counts", "_fired", "_inner", "_lock", "_sums", "awaited", "complete", "data", "expected", "first", "inputs",
         "listener", "name", "outcome",
         "outputs", "owner", "parent", "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
     )  # fmt: skip
@@ -69,6 +72,7 @@ class Watch:
         self.outputs: list[Record] = [None] * arguments
         self.first = 0
         self.expected = 0
+        self.awaited = 1
         self.pass_id = -1
         self.started = False
         self.complete = False
@@ -109,7 +113,7 @@ class Watch:
         by_node: dict[Node, list[tuple[int, int]]] = {}
         for (node, slot), place in made.items():
             by_node.setdefault(node, []).append((place, slot))
-        self.expected = len(taken)
+        self.expected, self.awaited = len(taken), len(by_node)
         self.spread = taken.keys() != by_node.keys()
         if self.owner is None and not self.spread and len(taken) == 1:
             taken = self._by_slot(taken)
@@ -248,6 +252,18 @@ class Watch:
         self.settle()
         self.listener.complete(self)
 
+    def result_arrived(self) -> None:
+        """One of the awaited nodes is done, of a call whose arguments get no gradients."""
+        with self._lock:
+            self._fired += 1
+            if self.complete:
+                return
+            self.complete = self._fired >= self.awaited
+        if self.complete:
+            self.listener.complete(self)
+        else:
+            self.listener.partial(self)
+
     def settle(self) -> None:
         """Record the sums that have come so far."""
         with self._lock:
@@ -270,9 +286,8 @@ class _Before:
         try:
             watch.begin()
             watch.take_results(self._wanted, gradients)
-            if watch.expected == 0 and not watch.complete:
-                watch.complete = True
-                watch.listener.complete(watch)
+            if watch.expected == 0:
+                watch.result_arrived()
         except Exception as error:
             watch.listener.failed("a gradient", error)
 

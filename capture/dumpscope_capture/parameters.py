@@ -65,6 +65,7 @@ class ParameterGradients:
         if gradient is None:
             return
         recording.passes.await_end(torch._C._current_graph_task_id())
+        recording.passes.parameters_of(label)
         with self._lock:
             group = self._groups.setdefault(label, _Group())
             if group.number < 0 or name in group.body:

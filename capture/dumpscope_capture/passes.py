@@ -64,12 +64,30 @@ class Passes:
             self._judge(watch)
             self._write(watch, empty=True)
 
+    def partial(self, watch: Watch) -> None:
+        if watch.owner is not None:
+            with self._lock:
+                if watch not in self._late:
+                    self._late.append(watch)
+
+    def parameters_of(self, label: str) -> None:
+        """A parameter of a module has its gradient. It stands behind the module where no gradient of an argument is to come."""
+        if not self._late:
+            return
+        with self._lock:
+            over = [w for w in self._late if not w.expected and w.name.startswith(f"{label}.backward.")]
+            self._late = [watch for watch in self._late if watch not in over]
+        for watch in over:
+            self._finish(watch)
+
     def complete(self, watch: Watch) -> None:
         if watch.owner is not None and watch.expected:
             # Gradients of its own parameters may follow and belong before it, until the engine has passed all of its nodes.
             with self._lock:
                 self._late.append(watch)
             return
+        with self._lock:
+            self._late = [other for other in self._late if other is not watch]
         self._flush_late(watch.first)
         self._finish(watch)
 

@@ -209,3 +209,24 @@ def test_hooks_of_an_earlier_step_do_not_fire_in_the_next(make: Any, read: Any) 
         debugger.step()
     for step in range(3):
         assert [node for node in read(step).data if "parameters_grad" in node] == ["Module.0.Linear.parameters_grad.0"]
+
+
+def test_a_module_waits_for_the_gradients_of_all_its_results(make: Any, read: Any) -> None:
+    """The module's input needs no gradient, and its results come out of nodes that run at different times."""
+    model = nn.ModuleDict({"lstm": nn.LSTM(3, 4, bidirectional=True)})
+    debugger = make(level="L0")
+    debugger.start(model)
+    out, (h, _) = model["lstm"](torch.randn(5, 2, 3))
+    total = out.new_zeros(2, 8)
+    for row in out:
+        total = torch.tanh(total + row)
+    (total.sum() * h.sum()).backward()
+    debugger.stop()
+    debugger.step()
+    data = read().data
+    first, second, never = data["Module.lstm.LSTM.backward.0"]["input"]
+    assert first["shape"] == [5, 2, 8]
+    assert second["shape"] == [2, 2, 4]
+    assert never is None
+    assert list(data)[-2:] == ["Module.lstm.LSTM.backward.0", "Module.lstm.LSTM.parameters_grad.0"]
+    assert not read().errors
