@@ -182,7 +182,7 @@ class Recorder:
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             return {"type": type(value).__name__, "value": str(value)}
         if is_operation(value):
-            return operation_record(value, self._walk(value.tensor, f"{item}.tensor", None, 0, ()))
+            return operation_record(value, self._walk(value.tensor, item, None, 0, ()))
         return distributed_record(value)
 
     # -- tensors -------------------------------------------------------------------------------------------------------
