@@ -20,6 +20,8 @@ from dumpscope.index import tables
 from dumpscope.index.codec import storable, to_json
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import capped, like, plain, unit_word
+from dumpscope.index.listing import Order, list_key, ordered
+from dumpscope.index.page import Seek
 from dumpscope.index.removal import delete_units, units_of
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -106,16 +108,14 @@ def get_comparison(database: Database, comparison_id: str) -> ComparisonRow:
 
 
 def list_comparisons(
-    database: Database, *, q: str = "", after: int | None = None, limit: int = 100
-) -> list[tuple[int, ComparisonRow]]:
-    """Newest first, as (serial, row); see `dumps.list_dumps`."""
-    statement = _select().order_by(tables.comparison.c.serial.desc()).limit(limit)
-    if after is not None:
-        statement = statement.where(tables.comparison.c.serial < after)
+    database: Database, *, q: str = "", order: Order = "-created", after: Seek | None = None, limit: int = 100
+) -> list[tuple[tuple[Any, ...], ComparisonRow]]:
+    """Rows with their list keys, newest first; see `dumps.list_dumps`."""
+    statement = ordered(_select(), tables.comparison, order, after, limit)
     if q:
         statement = statement.where(tables.comparison.c.name.ilike(like(q), escape="\\"))
     with database.read() as connection:
-        return [(row.serial, _row(row)) for row in connection.execute(statement)]
+        return [(list_key(row, order), _row(row)) for row in connection.execute(statement)]
 
 
 def count_comparisons(database: Database, *, q: str = "") -> int:

@@ -16,6 +16,8 @@ from dumpscope.errors import ConflictError, NotFoundError, Problem
 from dumpscope.index import tables
 from dumpscope.index.codec import storable, to_json
 from dumpscope.index.database import Database
+from dumpscope.index.listing import Order, list_key, ordered
+from dumpscope.index.page import Seek
 from dumpscope.index.removal import delete_ranks, ranks_of
 
 PROBLEM_LIMIT = 1000
@@ -99,16 +101,14 @@ def get_dump(database: Database, dump_id: str) -> DumpRow:
 
 
 def list_dumps(
-    database: Database, *, q: str = "", after: int | None = None, limit: int = 100
-) -> list[tuple[int, DumpRow]]:
-    """Newest first, as (serial, row); `after` is the serial of the last one seen, `q` a part of the name or path."""
-    statement = select(tables.dump).order_by(tables.dump.c.serial.desc()).limit(limit)
-    if after is not None:
-        statement = statement.where(tables.dump.c.serial < after)
+    database: Database, *, q: str = "", order: Order = "-created", after: Seek | None = None, limit: int = 100
+) -> list[tuple[tuple[Any, ...], DumpRow]]:
+    """Rows with their list keys, newest first; `after` is the key of the last one seen, `q` a part of the name or path."""
+    statement = ordered(select(tables.dump), tables.dump, order, after, limit)
     if q:
         statement = statement.where(_matches(q))
     with database.read() as connection:
-        return [(row.serial, _row(row)) for row in connection.execute(statement)]
+        return [(list_key(row, order), _row(row)) for row in connection.execute(statement)]
 
 
 def count_dumps(database: Database, *, q: str = "") -> int:

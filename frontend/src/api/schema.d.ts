@@ -33,7 +33,7 @@ export interface paths {
         };
         /**
          * Listing
-         * @description Dumps, newest first.
+         * @description Dumps, newest first unless `sort` says otherwise.
          */
         get: operations["listing_api_dumps_get"];
         put?: never;
@@ -165,7 +165,7 @@ export interface paths {
         };
         /**
          * Listing
-         * @description Comparisons, newest first.
+         * @description Comparisons, newest first unless `sort` says otherwise.
          */
         get: operations["listing_api_comparisons_get"];
         put?: never;
@@ -1401,6 +1401,7 @@ export interface operations {
             query?: {
                 /** @description Part of a name. */
                 q?: string;
+                sort?: "-created" | "created" | "name";
                 /** @description `next` (or `prev`) of the page before. */
                 cursor?: string | null;
                 /** @description Rows of the page; it may end earlier to stay under 200 kB. */
@@ -1727,6 +1728,7 @@ export interface operations {
             query?: {
                 /** @description Part of a name. */
                 q?: string;
+                sort?: "-created" | "created" | "name";
                 /** @description `next` (or `prev`) of the page before. */
                 cursor?: string | null;
                 /** @description Rows of the page; it may end earlier to stay under 200 kB. */

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 
 from dumpscope.api import bodies, schemas, wire
 from dumpscope.api.parameters import Cursor, Id, Limit, Search
-from dumpscope.api.replies import after, decode_cursor, page_reply, reply
+from dumpscope.api.replies import decode_cursor, page_reply, reply
 from dumpscope.api.routes.dumps import stop
 from dumpscope.api.state import Shared
 from dumpscope.domain.options import Options
@@ -23,6 +23,7 @@ from dumpscope.index.comparisons import (
     stored_units,
 )
 from dumpscope.index.dumps import get_dump
+from dumpscope.index.listing import Order
 from dumpscope.index.page import Page
 from dumpscope.verdict.policy import load_policy
 
@@ -48,13 +49,15 @@ def start(body: bodies.NewComparison, state: Shared) -> Response:
 
 
 @router.get("/comparisons", response_model=schemas.Page[schemas.Comparison])
-def listing(state: Shared, q: Search = "", cursor: Cursor = None, limit: Limit = 100) -> Response:
-    """Comparisons, newest first."""
-    total = decode_cursor(cursor)[1]
-    found = list_comparisons(state.database, q=q, after=after(cursor), limit=limit + 1)
+def listing(
+    state: Shared, q: Search = "", sort: Order = "-created", cursor: Cursor = None, limit: Limit = 100
+) -> Response:
+    """Comparisons, newest first unless `sort` says otherwise."""
+    seek, total = decode_cursor(cursor)
+    found = list_comparisons(state.database, q=q, order=sort, after=seek, limit=limit + 1)
     page = Page(
-        rows=[row for _serial, row in found[:limit]],
-        keys=[(serial,) for serial, _row in found[:limit]],
+        rows=[row for _key, row in found[:limit]],
+        keys=[key for key, _row in found[:limit]],
         more=len(found) > limit,
         total=count_comparisons(state.database, q=q) if total is None else total,
     )

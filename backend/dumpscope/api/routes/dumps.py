@@ -26,6 +26,7 @@ from dumpscope.index.dumps import (
     get_dump,
     list_dumps,
 )
+from dumpscope.index.listing import Order
 from dumpscope.index.nodes import get_node, list_nodes
 from dumpscope.index.page import Page
 from dumpscope.index.trees import dump_reveal, dump_tree
@@ -79,13 +80,15 @@ def default_name(path: Path) -> str:
 
 
 @router.get("/dumps", response_model=schemas.Page[schemas.Dump])
-def listing(state: Shared, q: Search = "", cursor: Cursor = None, limit: Limit = 100) -> Response:
-    """Dumps, newest first."""
-    total = decode_cursor(cursor)[1]
-    found = list_dumps(state.database, q=q, after=after(cursor), limit=limit + 1)
+def listing(
+    state: Shared, q: Search = "", sort: Order = "-created", cursor: Cursor = None, limit: Limit = 100
+) -> Response:
+    """Dumps, newest first unless `sort` says otherwise."""
+    seek, total = decode_cursor(cursor)
+    found = list_dumps(state.database, q=q, order=sort, after=seek, limit=limit + 1)
     page = Page(
-        rows=[row for _serial, row in found[:limit]],
-        keys=[(serial,) for serial, _row in found[:limit]],
+        rows=[row for _key, row in found[:limit]],
+        keys=[key for key, _row in found[:limit]],
         more=len(found) > limit,
         total=count_dumps(state.database, q=q) if total is None else total,
     )
