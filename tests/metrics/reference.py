@@ -100,12 +100,12 @@ def coarser(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
     return one if fineness(one) <= fineness(other) else other
 
 
-def decade(error: Decimal | float) -> int:
-    """Bin number in a stored histogram."""
+def decade(error: Decimal | float, lowered: float = 0.0) -> int:
+    """Bin number in a stored histogram; lowered: share by which the edges are lowered."""
     if error == 0:
         return 0
     for index, power in enumerate(range(4, -17, -1)):
-        if float(error) >= float(f"1e{power}"):
+        if float(error) >= float(f"1e{power}") * (1 - lowered):
             return 22 - index
     return 1
 
@@ -175,4 +175,6 @@ def measure(target: np.ndarray[Any, Any], golden: np.ndarray[Any, Any]) -> dict[
         "ulps": ulps,
         "abs_histogram": np.bincount([decade(e) for e in errors], minlength=23).tolist(),
         "rel_histogram": np.bincount([decade(r) for r in ratios], minlength=23).tolist(),
+        "abs_lowered": np.bincount([decade(e, 0.008) for e in errors], minlength=23).tolist(),
+        "rel_lowered": np.bincount([decade(r, 0.008) for r in ratios], minlength=23).tolist(),
     }

@@ -84,8 +84,13 @@ def test_every_number_is_that_of_exact_arithmetic(pair: tuple[np.ndarray[Any, An
     exact = reference.measure(target, golden)
     for field in ("elements", "unequal", "nonfinite_target", "nonfinite_golden", "nonfinite_disagree"):
         assert getattr(facts, field) == exact[field], field
-    for field in ("euclidean", "max_abs", "max_rel", "rel_l2"):
+    for field in ("euclidean", "rel_l2"):
         assert near(getattr(facts, field), exact[field]), (field, getattr(facts, field), exact[field])
+    narrow = all(reference.is_float(side.dtype) and side.dtype.itemsize <= 4 for side in pair)
+    for field in ("max_abs", "max_rel"):  # the largest in float32 arithmetic where that is what both sides have
+        ours, wanted = getattr(facts, field), exact[field]
+        precision = {"relative": 2**-22, "absolute": 2**-149} if narrow else {}
+        assert near(ours, wanted, **precision), (field, ours, wanted)
     assert near(facts.cosine, exact["cosine"], absolute=1e-14)
     near_an_edge = facts.abs_histogram != tuple(exact["abs_histogram"]) or facts.rel_histogram != tuple(
         exact["rel_histogram"]
@@ -95,8 +100,13 @@ def test_every_number_is_that_of_exact_arithmetic(pair: tuple[np.ndarray[Any, An
         assert facts.ratio_5e3 == exact["ratio_5e3"]
     assert sum(facts.abs_histogram) == sum(exact["abs_histogram"])
     assert sum(facts.rel_histogram) == sum(exact["rel_histogram"])
-    shift = np.abs(np.cumsum(np.array(facts.abs_histogram) - exact["abs_histogram"])).sum()
-    assert shift <= 1  # an error rounded onto an edge
+    for ours, wanted, lowered in (
+        (facts.abs_histogram, "abs_histogram", "abs_lowered"),
+        (facts.rel_histogram, "rel_histogram", "rel_lowered"),
+    ):
+        if ours:  # edges of float32 errors are up to 0.8 % lower, and an error may be rounded onto its edge
+            below, least, most = (np.cumsum(bins) for bins in (ours, exact[lowered], exact[wanted]))
+            assert ((least <= below) & (below <= most)).all(), (wanted, ours)
     if exact["ulps"] is not None:
         ulps = exact["ulps"]
         assert facts.max_ulp == float(ulps[-1])
@@ -194,18 +204,14 @@ def test_a_difference_beyond_float32_leaves_the_largest_errors_exact() -> None:
     assert_same(facts, by_numpy(target, golden))
 
 
-def test_the_largest_error_is_found_among_those_that_float32_cannot_tell_apart() -> None:
-    target = np.ones(5000, np.float32)
-    golden = np.full(5000, -1e-9, np.float32)
+def test_the_first_of_the_largest_errors_that_float32_cannot_tell_apart_is_named_with_its_exact_size() -> None:
+    target = np.zeros(5000, np.float32)
+    golden = np.zeros(5000, np.float32)
+    target[2000:], golden[2000:] = 1.0, -1e-9
     golden[3000] = -1.5e-9
     facts = forced(target, golden)
-    assert facts.worst_index == (3000,)
-    assert_same(facts, by_numpy(target, golden))
-    target = np.full(5000, np.float32(1e-9), np.float32)
-    golden = np.ones(5000, np.float32)
-    golden[4000], target[4000] = 1.0, -1e-9
-    facts = forced(target, golden)
-    assert facts.max_rel == 1.0 + float(np.float32(1e-9))
+    assert facts.worst_index == (2000,)
+    assert facts.max_abs == 1.0 + float(np.float32(1e-9))
     assert_same(facts, by_numpy(target, golden))
 
 

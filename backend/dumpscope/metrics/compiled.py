@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from dumpscope.metrics import kernels
-from dumpscope.metrics.histogram import EDGES, SAMPLE
+from dumpscope.metrics.histogram import COARSE_EDGES, SAMPLE
 from dumpscope.metrics.partial import Partial
 from dumpscope.metrics.ulps import Raw
 
@@ -41,7 +41,7 @@ _UNITS: Final = {
 _WIDE: Final = np.empty(0, dtype=np.uint32)
 _NARROW: Final = np.empty(0, dtype=np.uint16)
 _SAMPLE: Final = SAMPLE.astype(np.uint32)
-_EDGES: Final = EDGES.astype(np.float32).view(np.int32)
+_EDGES: Final = (COARSE_EDGES.view(np.uint32) >> 16).astype(np.uint16)
 
 
 class _Loader:

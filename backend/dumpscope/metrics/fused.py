@@ -1,8 +1,8 @@
 """Machine code for one pass over float32, bfloat16 or float16 pairs. Importing this imports numba: `compiled` decides when.
 
-Pairs are taken a chunk at a time: everything about a chunk stays in the first-level cache and is measured by short loops that the
-compiler vectorises. Sums are float64; errors are float32, sixteen to a register, and the few among which the largest must be are
-looked at again in float64. Nothing is screened for nan and infinity beforehand: a chunk that holds any shows it in its sums.
+Pairs are taken a chunk at a time: everything about a chunk stays in cache and is measured by short loops that the compiler
+vectorises. Sums are float64; errors are float32, sixteen to a register, in float64 where they leave it. Nothing is screened for
+nan and infinity beforehand: a chunk that holds any shows it in its sums.
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ from dumpscope.metrics.histogram import DECADE_BINS, SAMPLE, STRIDE, ULP_BASE, U
 from dumpscope.metrics.machine import fetch, machine
 
 CHUNK: Final = STRIDE * len(SAMPLE)
-"""Pairs whose scratch arrays fit the first-level cache."""
-
-GROUP: Final = 64
-"""Pairs looked at again together when the largest error is among them."""
+"""Pairs measured at a time: with their scratch arrays they fit the first two caches. Of 1024 to 16384 the smallest at which what
+every chunk costs besides (some 200 ns) no longer shows."""
 
 (
     EXCLUDED, UNEQUAL, BAD_TARGET, BAD_GOLDEN, DISAGREE, BELOW_1E3, BELOW_5E3, MAX_AT, MAX_ABS, MAX_REL, MAX_ULP,
@@ -109,84 +107,85 @@ def _sums(first: Any, second: Any, size: int) -> Any:
 
 @machine
 def _errors(first: Any, second: Any, size: int, eps: Any, deltas: Any, ratios: Any) -> Any:
-    """Fill absolute and relative errors, rounded to float32; return the patterns of the smallest but zero and of the largest of
-    each, and how many are zero: the same in both, as unequal numbers differ by 2**-25 of the larger one at least."""
+    """Fill the upper halves of the patterns of absolute and relative errors, rounded to float32. Return the patterns of the
+    smallest but zero and of the largest of each, how many are zero (the same in both, as unequal numbers differ by 2**-25 of
+    the larger one at least) and how many ratios are below 0.001 and 0.005."""
     smallest = np.uint32(0xFFFFFFFF)
     smallest_ratio = np.uint32(0xFFFFFFFF)
     largest = np.int32(0)
     largest_ratio = np.int32(0)
     zeros = np.int32(0)
+    below_1e3 = np.int32(0)
+    below_5e3 = np.int32(0)
     for i in range(size):
         error = abs(np.float32(first[i] - second[i]))
         length = abs(second[i])
         ratio = np.float32(error / (length if length != np.float32(0) else eps))
-        deltas[i] = error
-        ratios[i] = ratio
         pattern = np.float32(error).view(np.int32)
         ratio_pattern = np.float32(ratio).view(np.int32)
+        deltas[i] = np.uint16(np.uint32(pattern) >> SIXTEEN)
+        ratios[i] = np.uint16(np.uint32(ratio_pattern) >> SIXTEEN)
         largest = max(largest, pattern)
         largest_ratio = max(largest_ratio, ratio_pattern)
         smallest = min(smallest, np.uint32(np.uint32(pattern) - ONE))  # zero becomes the largest of all
         smallest_ratio = min(smallest_ratio, np.uint32(np.uint32(ratio_pattern) - ONE))
         zeros = np.int32(zeros + np.int32(pattern == np.int32(0)))
-    return np.int32(smallest + ONE), largest, np.int32(smallest_ratio + ONE), largest_ratio, np.int64(zeros)
+        below_1e3 = np.int32(below_1e3 + np.int32(ratio_pattern < _THOUSANDTH))
+        below_5e3 = np.int32(below_5e3 + np.int32(ratio_pattern < _FIVE))
+    return (
+        np.int32(smallest + ONE), largest, np.int32(smallest_ratio + ONE), largest_ratio,
+        np.int64(zeros), np.int64(below_1e3), np.int64(below_5e3),
+    )  # fmt: skip
+
+
+@machine
+def _upper(pattern: Any) -> Any:
+    return np.uint16(np.uint32(pattern) >> SIXTEEN)
 
 
 @machine
 def _count_reaching(patterns: Any, size: int, bound: Any) -> Any:
-    count = np.int32(0)
+    """patterns, bound: uint16; size: at most 65535"""
+    count = np.uint16(0)
     for i in range(size):
-        count = np.int32(count + np.int32(patterns[i] >= bound))
+        count = np.uint16(count + np.uint16(patterns[i] >= bound))
     return np.int64(count)
 
 
 @machine
-def _largest_delta(first: Any, second: Any, size: int) -> Any:
-    """Float64 pattern of the largest absolute error."""
-    largest = np.int64(-1)
+def _place_of(first: Any, second: Any, size: int, pattern: Any) -> Any:
+    """The first place whose absolute error has this float32 pattern."""
     for i in range(size):
-        largest = max(largest, np.float64(abs(np.float64(first[i]) - np.float64(second[i]))).view(np.int64))
-    return largest
-
-
-@machine
-def _place_of(first: Any, second: Any, size: int, delta: Any) -> Any:
-    """The first place whose absolute error has this float64 pattern."""
-    for i in range(size):
-        if np.float64(abs(np.float64(first[i]) - np.float64(second[i]))).view(np.int64) == delta:
+        if np.float32(abs(np.float32(first[i] - second[i]))).view(np.int32) == pattern:
             return i
     return -1
 
 
 @machine
-def _largest_ratio(first: Any, second: Any, size: int, eps: float) -> Any:
-    """Float64 pattern of the largest relative error."""
+def _beyond(first: Any, second: Any, size: int, eps: float) -> Any:
+    """(largest absolute error, its first place, largest relative error) where some leave float32: those in float64, as float64
+    patterns."""
     largest = np.int64(-1)
+    place = 0
+    largest_ratio = np.int64(-1)
     for i in range(size):
-        length = abs(np.float64(second[i]))
-        ratio = abs(np.float64(first[i]) - np.float64(second[i])) / (length if length != 0.0 else eps)
-        largest = max(largest, np.float64(ratio).view(np.int64))
-    return largest
-
-
-@machine
-def _largest_ratio_among(first: Any, second: Any, size: int, eps: float, ratios: Any, bound: Any) -> Any:
-    """The same. bound: the largest of `ratios`, their float32 patterns; where it is infinite a difference may have left
-    float32, and any of the ratios may be the largest."""
-    if bound >= _INFINITE:
-        return _largest_ratio(first, second, size, eps)
-    largest = np.int64(-1)
-    for start in range(0, size, GROUP):
-        width = min(GROUP, size - start)
-        stop = start + width
-        if _count_reaching(ratios[start:stop], width, bound) != 0:
-            largest = max(largest, _largest_ratio(first[start:stop], second[start:stop], width, eps))
-    return largest
+        error = abs(np.float32(first[i] - second[i]))
+        length = abs(second[i])
+        ratio = np.float32(error / (length if length != np.float32(0) else np.float32(eps)))
+        wide = abs(np.float64(first[i]) - np.float64(second[i]))
+        wide_length = abs(np.float64(second[i]))
+        wide_ratio = wide / (wide_length if wide_length != 0.0 else eps)
+        pattern = np.float64(error if error < np.inf else wide).view(np.int64)
+        if pattern > largest:
+            largest = pattern
+            place = i
+        largest_ratio = max(largest_ratio, np.float64(ratio if ratio < np.inf else wide_ratio).view(np.int64))
+    return largest, place, largest_ratio
 
 
 @machine
 def _decades(patterns: Any, size: int, smallest: Any, largest: Any, above: Any, edges: Any, decades: Any) -> None:
-    """Add the decades of the `above` errors that are not zero; errors and edges are float32 patterns."""
+    """Add the decades of the `above` errors that are not zero; errors and edges are upper halves of float32 patterns."""
     if above == 0:
         return
     edge = 0
@@ -279,24 +278,23 @@ def compare(
     wide, narrow: bit patterns as uint32 (float32) or uint16; the one that does not apply is empty
     unit: the form whose steps are counted; FLOAT16 only where both sides are
     sampled: the ULP histogram counts only the places `sample` of each chunk
-    edges: float32 patterns of the edges of the decades, as int32
+    edges: upper halves of the float32 patterns of the edges of the decades, as uint16
     """
     sums = results.view(np.float64)
     abs_decades = results[ABS_DECADES:REL_DECADES]
     rel_decades = results[REL_DECADES:ULPS]
     ulps = results[ULPS:RESULTS]
     length = max(len(target_wide), len(target_narrow))
-    work = np.empty(7 * CHUNK + 16, np.uint32)
+    work = np.empty(6 * CHUNK + 16, np.uint32)
     aligned = np.intp((-(work.ctypes.data // 4)) % 16)
     target_scratch = work[aligned : aligned + CHUNK]
     golden_scratch = work[aligned + CHUNK : aligned + 2 * CHUNK]
     target_keys = work[aligned + 2 * CHUNK : aligned + 3 * CHUNK]
     golden_keys = work[aligned + 3 * CHUNK : aligned + 4 * CHUNK]
     bins = work[aligned + 4 * CHUNK : aligned + 5 * CHUNK]
-    deltas = work[aligned + 5 * CHUNK : aligned + 6 * CHUNK].view(np.float32)
-    ratios = work[aligned + 6 * CHUNK : aligned + 7 * CHUNK].view(np.float32)
-    delta_patterns, ratio_patterns = deltas.view(np.int32), ratios.view(np.int32)
-    top = top_ratio = np.int32(0)
+    halves = work[aligned + 5 * CHUNK : aligned + 6 * CHUNK].view(np.uint16)
+    deltas, ratios = halves[:CHUNK], halves[CHUNK:]
+    differing = True  # what the chunk before showed: looked at only where equality is likely
     tables = np.zeros((4, ULP_BINS), np.uint32)
     shift = np.uint32(0) if unit == FLOAT32 else SIXTEEN
     part = CHUNK // 4
@@ -314,7 +312,7 @@ def compare(
         else:
             second = golden_scratch
             decode(golden_wide[start:end], golden_narrow[start:end], golden_form, size, second)
-        differing = _differ(first, second, size)
+        differing = differing or _differ(first, second, size)
         fetch(target_wide, golden_wide, target_narrow, golden_narrow, end + part, part)
         if differing:
             products, targets, goldens, differences = _sums(first.view(np.float32), second.view(np.float32), size)
@@ -340,7 +338,8 @@ def compare(
         sums[GOLDENS] += goldens
         sums[DIFFERENCES] += differences
         fetch(target_wide, golden_wide, target_narrow, golden_narrow, end + 2 * part, part)
-        if differences == 0.0:
+        differing = differences != 0.0
+        if not differing:
             results[BELOW_1E3] += size
             results[BELOW_5E3] += size
             ulps[0] += counted
@@ -348,25 +347,24 @@ def compare(
             rel_decades[0] += size - excluded
             fetch(target_wide, golden_wide, target_narrow, golden_narrow, end + 3 * part, part)
             continue
-        smallest, largest, smallest_ratio, largest_ratio, zeros = _errors(
+        smallest, largest, smallest_ratio, largest_ratio, zeros, below_1e3, below_5e3 = _errors(
             first.view(np.float32), second.view(np.float32), size, np.float32(eps), deltas, ratios
         )
         results[UNEQUAL] += size - zeros
-        results[BELOW_1E3] += size - _count_reaching(ratio_patterns, size, _THOUSANDTH)
-        results[BELOW_5E3] += size - _count_reaching(ratio_patterns, size, _FIVE)
-        if largest >= top:
-            top = largest
-            exact = _largest_delta(first.view(np.float32), second.view(np.float32), size)
-            if exact > results[MAX_ABS]:
-                results[MAX_ABS] = exact
-                results[MAX_AT] = start + _place_of(first.view(np.float32), second.view(np.float32), size, exact)
-        if largest_ratio >= top_ratio:
-            exact = _largest_ratio_among(
-                first.view(np.float32), second.view(np.float32), size, eps, ratio_patterns, largest_ratio
-            )
-            if exact > results[MAX_REL]:
-                results[MAX_REL] = exact
-                top_ratio = np.float32(np.int64(exact).view(np.float64)).view(np.int32)
+        results[BELOW_1E3] += below_1e3
+        results[BELOW_5E3] += below_5e3
+        if max(largest, largest_ratio) >= _INFINITE:
+            delta, place, ratio = _beyond(first.view(np.float32), second.view(np.float32), size, eps)
+        else:
+            delta = np.float64(np.int32(largest).view(np.float32)).view(np.int64)
+            ratio = np.float64(np.int32(largest_ratio).view(np.float32)).view(np.int64)
+            place = -1
+        if delta > results[MAX_ABS]:
+            if place < 0:
+                place = _place_of(first.view(np.float32), second.view(np.float32), size, largest)
+            results[MAX_ABS] = delta
+            results[MAX_AT] = start + place
+        results[MAX_REL] = max(results[MAX_REL], ratio)
         fetch(target_wide, golden_wide, target_narrow, golden_narrow, end + 3 * part, part)
         if unit == FLOAT16:
             half_keys(first, target_narrow[start:end], size, target_keys)
@@ -388,8 +386,8 @@ def compare(
         if detail:
             abs_decades[0] += zeros - excluded
             rel_decades[0] += zeros - excluded
-            _decades(delta_patterns, size, smallest, largest, size - zeros, edges, abs_decades)
-            _decades(ratio_patterns, size, smallest_ratio, largest_ratio, size - zeros, edges, rel_decades)
+            _decades(deltas, size, _upper(smallest), _upper(largest), size - zeros, edges, abs_decades)
+            _decades(ratios, size, _upper(smallest_ratio), _upper(largest_ratio), size - zeros, edges, rel_decades)
     for table in range(4):
         for place in range(ULP_BINS):
             ulps[place] += tables[table, place]

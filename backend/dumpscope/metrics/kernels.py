@@ -177,6 +177,12 @@ def _coarse(target: Raw, golden: Raw, both: Bools | None, plan: Plan) -> tuple[E
     return errors, errors / np.where(lengths == 0, np.float32(plan.eps), lengths)
 
 
+def _within(coarse: Errors, exact: Float64) -> Errors:
+    """Float32 errors, in float64 where they left float32."""
+    lost = np.isinf(coarse)
+    return np.where(lost, exact, coarse) if coarse.dtype == np.float32 and lost.any() else coarse
+
+
 def measure(target: Raw, golden: Raw, plan: Plan, start: int, into: Partial, *, detail: bool, sampled: bool) -> None:
     """Add one block (shape (n,), native byte order) that begins at flat index `start`. Floating-point errors must be ignored.
 
@@ -212,9 +218,6 @@ def measure(target: Raw, golden: Raw, plan: Plan, start: int, into: Partial, *, 
             into.rel_decades[0] += size - excluded
         return
     into.differences += sum(float(np.dot(delta, delta)) for delta in deltas)
-    at = int(errors.argmax())
-    if errors[at] > into.max_abs:
-        into.max_abs, into.max_at = float(errors[at]), start + at
     relative = errors / np.where(lengths == 0.0, plan.eps, lengths)
     if plan.scaled:
         lost = np.isinf(errors) | np.isinf(lengths)
@@ -222,8 +225,12 @@ def measure(target: Raw, golden: Raw, plan: Plan, start: int, into: Partial, *, 
             quarters = [(first * 0.25, second * 0.25) for first, second, _ in parts]
             error = _length([first - second for first, second in quarters])
             relative[lost] = error[lost] / _length([second for _, second in quarters])[lost]
-    into.max_rel = max(into.max_rel, float(relative.max()))
     coarse, coarse_relative = _coarse(target, golden, both, plan) if plan.narrow else (errors, relative)
+    sizes, ratios = _within(coarse, errors), _within(coarse_relative, relative)
+    at = int(sizes.argmax())
+    if sizes[at] > into.max_abs:
+        into.max_abs, into.max_at = float(sizes[at]), start + at
+    into.max_rel = max(into.max_rel, float(ratios.max()))
     into.below_1e3 += int(np.count_nonzero(coarse_relative < coarse_relative.dtype.type(0.001)))
     into.below_5e3 += int(np.count_nonzero(coarse_relative < coarse_relative.dtype.type(0.005)))
     if plan.ulp is not None:
