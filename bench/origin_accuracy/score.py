@@ -21,7 +21,8 @@ from typing import Any
 from dumpscope.domain.facts import Origin
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer, Side
-from dumpscope.pipeline.compare import compare_rank, conclude
+from dumpscope.pipeline.compare import compare_rank
+from dumpscope.pipeline.conclusion import conclude
 from dumpscope.readers import discover, read_rank
 
 NOWHERE = Side(path="", framework="", task="", level="", steps=[], ranks=[])

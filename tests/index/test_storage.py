@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dumpscope.domain.facts import Class, Verdict
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, State, item_name
-from dumpscope.domain.result import Unit
+from dumpscope.domain.result import Answer, Counts, Side, Unit
 from dumpscope.errors import UsageError
 from dumpscope.index import tables
 from dumpscope.index.codec import (
@@ -27,7 +27,7 @@ from dumpscope.index.codec import (
     unpack_histograms,
     unpack_states,
 )
-from dumpscope.index.comparisons import clear_comparison, create_comparison, stored_units
+from dumpscope.index.comparisons import clear_comparison, create_comparison, store_answer, stored_units
 from dumpscope.index.database import Database, sqlite_url
 from dumpscope.index.dumps import create_dump, stored_ranks
 from dumpscope.index.ingest import store_dump_rank
@@ -36,6 +36,12 @@ from dumpscope.index.results import UnitSides, store_unit, update_opinions
 from dumpscope.index.rollup import sound_parents, subtree_sums
 from dumpscope.index.units import load_unit
 from index.units import make_rank, make_unit
+
+NOWHERE = Side(path="", framework="", task="", level="", steps=[], ranks=[])
+NO_ANSWER = Answer(
+    mode="statistics", policy="default", target=NOWHERE, golden=NOWHERE, counts=Counts(), first_no=None, origins=[], settings=[],
+    problems=[],
+)  # fmt: skip
 
 
 def decoded(dump: RankDump) -> dict[str, Any]:
@@ -81,7 +87,9 @@ def store_pair(database: Database, *, nodes: int = 60, tensors: bool = False) ->
     ids = [create_dump(database, name=name, path=f"/{name}") for name in ("target", "golden")]
     sides = [store_dump_rank(database, dump_id, dump) for dump_id, dump in zip(ids, (target, golden), strict=True)]
     comparison = create_comparison(database, name="t vs g", target=ids[0], golden=ids[1], options=Options())
-    return comparison, store_unit(database, comparison, unit, UnitSides(target=sides[0], golden=sides[1])), unit
+    unit_id = store_unit(database, comparison, unit, UnitSides(target=sides[0], golden=sides[1]))
+    store_answer(database, comparison, NO_ANSWER, units=[unit_id])
+    return comparison, unit_id, unit
 
 
 def assert_same(one: Any, other: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dumpscope.analysis.finding import Finding
@@ -10,8 +12,11 @@ from dumpscope.domain.facts import Class, ItemPairs, NodeOpinions
 from dumpscope.domain.records import Int8
 
 
-def classify(story: Story, verdict: Int8, exact: Int8, findings: list[Finding]) -> NodeOpinions:
-    """exact: 1 where every compared item of the node is bit-equal, 0 where one differs, -1 where none was compared."""
+def classify(story: Story, verdict: Int8, exact: Int8) -> NodeOpinions:
+    """Classes before any finding is marked.
+
+    exact: 1 where every compared item of the node is bit-equal, 0 where one differs, -1 where none was compared
+    """
     n = len(story)
     cls = np.full(n, int(Class.UNKNOWN), np.int8)
     limit = story.threshold
@@ -26,10 +31,13 @@ def classify(story: Story, verdict: Int8, exact: Int8, findings: list[Finding]) 
         cls[out_dirty & ~in_dirty & story.leaf] = Class.PROPAGATED
     cls[story.alone] = Class.UNKNOWN
     cls[story.extra] = Class.STRUCTURAL
-    for finding in findings:
-        mark = Class.NONFINITE if finding.kind == "overflow" else Class.ORIGIN
-        cls[finding.pair] = mark
     return NodeOpinions(verdict=verdict, cls=cls, in_score=story.in_score, out_score=story.out_score)
+
+
+def mark(cls: Int8, findings: Sequence[Finding]) -> None:
+    """Write the classes of the nodes that caused something into `cls`."""
+    for finding in findings:
+        cls[finding.pair] = Class.NONFINITE if finding.kind == "overflow" else Class.ORIGIN
 
 
 def exactness(items: ItemPairs, equal: Int8, nodes: int) -> Int8:

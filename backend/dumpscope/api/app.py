@@ -21,6 +21,7 @@ from dumpscope.index.database import Database
 from dumpscope.index.jobs import JobTable
 from dumpscope.jobs.executors import make_executor
 from dumpscope.jobs.runner import Runner
+from dumpscope.pipeline.leftovers import remove_leftovers
 from dumpscope.pipeline.work import job_kinds, settle
 from dumpscope.settings import Settings
 
@@ -71,6 +72,7 @@ def _start(settings: Settings) -> State:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     executor: Executor = make_executor(settings.workers)
     database = Database.open(settings.database)
+    remove_leftovers(database)
     table = JobTable(database)
     runner = Runner(
         table,

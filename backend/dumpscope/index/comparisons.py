@@ -6,6 +6,7 @@ import json
 import math
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,8 +22,8 @@ from dumpscope.index.codec import storable, to_json
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import capped, like, plain, unit_word
 from dumpscope.index.listing import Order, list_key, ordered
+from dumpscope.index.owners import UNITS, hide, remove, show
 from dumpscope.index.page import Seek
-from dumpscope.index.removal import delete_units, units_of
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -128,9 +129,14 @@ def count_comparisons(database: Database, *, q: str = "") -> int:
 
 def delete_comparison(database: Database, comparison_id: str) -> None:
     """Remove a comparison and its rows."""
-    clear_comparison(database, comparison_id)
     with database.write() as connection:
-        connection.execute(delete(tables.comparison).where(tables.comparison.c.id == comparison_id))
+        found = select(tables.comparison.c.serial).where(tables.comparison.c.id == comparison_id)
+        serial = connection.execute(found).scalar()
+        if serial is None:
+            return
+        left = hide(connection, UNITS, serial)
+        connection.execute(delete(tables.comparison).where(tables.comparison.c.serial == serial))
+    remove(database, UNITS, left)
 
 
 def clear_comparison(database: Database, comparison_id: str) -> None:
@@ -140,12 +146,13 @@ def clear_comparison(database: Database, comparison_id: str) -> None:
         serial = connection.execute(found).scalar()
         if serial is None:
             return
-        delete_units(connection, units_of(connection, serial))
+        left = hide(connection, UNITS, serial)
         connection.execute(
             update(tables.comparison)
             .where(tables.comparison.c.serial == serial)
             .values(answer=None, verdict=None, mode=None)
         )
+    remove(database, UNITS, left)
 
 
 def stored_units(database: Database, comparison_id: str) -> list[StoredUnit]:
@@ -190,8 +197,15 @@ def find_unit(database: Database, comparison_id: str, step: int | None, rank: in
     raise NotFoundError(f"the comparison has no {unit_word(step, rank)}", hint=f"it has {known}")
 
 
-def store_answer(database: Database, comparison_id: str, answer: Answer) -> None:
-    """Keep the answer with the comparison and mark it done."""
+def store_answer(
+    database: Database,
+    comparison_id: str,
+    answer: Answer,
+    *,
+    units: Sequence[int] = (),
+    options: Options | None = None,
+) -> None:
+    """Keep the answer (and the options) with the comparison, show these units with it and mark it done, all at once."""
     counts = answer.counts
     if counts.no:
         verdict = "no"
@@ -201,15 +215,19 @@ def store_answer(database: Database, comparison_id: str, answer: Answer) -> None
         verdict = "yes" if counts.yes else "n/a"
     data = asdict(answer)
     data["problems"] = capped(data["problems"])
-    change_comparison(
-        database,
-        comparison_id,
-        answer=to_json(encode(data)),
-        mode=answer.mode,
-        verdict=verdict,
-        status="done",
-        error=None,
-    )
+    text = to_json(encode(data))
+    changed = {} if options is None else {"options": to_json(options.to_json())}
+    table = tables.comparison
+    with database.write() as connection:
+        serial = connection.execute(select(table.c.serial).where(table.c.id == comparison_id)).scalar()
+        if serial is None:
+            raise NotFoundError("the comparison was removed meanwhile", hint="compare again")
+        show(connection, UNITS, units, serial)
+        connection.execute(
+            update(table)
+            .where(table.c.serial == serial)
+            .values(answer=text, mode=answer.mode, verdict=verdict, status="done", error=None, **changed)
+        )
 
 
 def encode(data: Any) -> Any:

@@ -4,6 +4,9 @@ SQLite runs in WAL mode, so readers never wait. Every write transaction begins w
 first and writes later fails at once, whatever the busy timeout) and waits its turn at two locks: one among the threads of this
 process, one file lock among processes. PostgreSQL takes an advisory lock for the same promise: one writer at a time, nobody is
 ever told "database is locked".
+
+Turns are fair: who waits stands in a queue lock, so a job that writes batch after batch cannot take the turn again before those
+who came in between.
 """
 
 from __future__ import annotations
@@ -13,14 +16,13 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
-from sqlalchemy.pool import NullPool
 
 from dumpscope.errors import DumpscopeError, UsageError
 
@@ -55,14 +57,14 @@ class Database:
             )
         self.url = url
         self.kind: Kind = "sqlite" if name == "sqlite" else "postgresql"
-        self._turn = threading.Lock()
+        self._queue, self._turn = threading.Lock(), threading.Lock()
         self._lead: int | Connection | None = None
         if self.kind == "sqlite":
             if not parsed.database or parsed.database == ":memory:":
                 raise UsageError("an in-memory database cannot be shared", hint="name a file: sqlite:///FILE")
             self.file: Path | None = Path(parsed.database)
             self._readers = create_engine(parsed, pool_size=8, max_overflow=64, connect_args={"timeout": BUSY_SECONDS})
-            self._writer = create_engine(parsed, poolclass=NullPool, connect_args={"timeout": BUSY_SECONDS})
+            self._writer = create_engine(parsed, pool_size=1, max_overflow=0, connect_args={"timeout": BUSY_SECONDS})
             _prepare_sqlite(self._readers, writes=False)
             _prepare_sqlite(self._writer, writes=True)
         else:
@@ -99,7 +101,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """The writer's transaction: committed at the end, rolled back on an exception. Do not nest."""
-        with self._turn, self._file_lock():
+        with self._thread_turn(), self._process_turn():
             try:
                 with self._writer.begin() as connection:
                     if self.kind == "postgresql":
@@ -113,16 +115,23 @@ class Database:
                 raise
 
     @contextmanager
-    def _file_lock(self) -> Iterator[None]:
+    def _thread_turn(self) -> Iterator[None]:
+        with self._queue:
+            self._turn.acquire()
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    @contextmanager
+    def _process_turn(self) -> Iterator[None]:
         if self.file is None or os.name != "posix":
             yield
             return
-        descriptor = os.open(f"{self.file}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with ExitStack() as turn:
+            with _locked(f"{self.file}.queue"):
+                turn.enter_context(_locked(f"{self.file}.lock"))
             yield
-        finally:
-            os.close(descriptor)
 
     def lead(self) -> bool:
         """Become the one process that tidies up after crashed ones, until `close`; False where another one is it."""
@@ -156,6 +165,16 @@ class Database:
         self._lead = None
         self._readers.dispose()
         self._writer.dispose()
+
+
+@contextmanager
+def _locked(file: str) -> Iterator[None]:
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def insert(connection: Connection, table: Table, columns: Sequence[Sequence[Any]], *, names: Sequence[str] = ()) -> int:

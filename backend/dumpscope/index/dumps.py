@@ -17,8 +17,8 @@ from dumpscope.index import tables
 from dumpscope.index.codec import storable, to_json
 from dumpscope.index.database import Database
 from dumpscope.index.listing import Order, list_key, ordered
+from dumpscope.index.owners import RANKS, hide, remove
 from dumpscope.index.page import Seek
-from dumpscope.index.removal import delete_ranks, ranks_of
 
 PROBLEM_LIMIT = 1000
 """Problems kept per dump and per comparison; beyond that only their number is."""
@@ -134,8 +134,9 @@ def delete_dump(database: Database, dump_id: str) -> DumpRow:
         names = list(connection.execute(users).scalars())
         if names:
             raise ConflictError(f"the dump is used by {', '.join(names)}", hint="delete these comparisons first")
-        delete_ranks(connection, ranks_of(connection, serial))
+        left = hide(connection, RANKS, serial)
         connection.execute(delete(tables.dump).where(tables.dump.c.serial == serial))
+    remove(database, RANKS, left)
     return found
 
 

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, select
-from sqlalchemy import insert as insert_row
 
 from dumpscope.domain.records import ROLE_WORDS, Int32, Int64, RankDump, Role
-from dumpscope.errors import LimitError
+from dumpscope.errors import LimitError, NotFoundError
 from dumpscope.index import tables
 from dumpscope.index.codec import DERIVED_SUFFIXES, nullable, number_columns, pack_states, storable, to_json
-from dumpscope.index.database import Database, insert
-from dumpscope.index.removal import delete_ranks
+from dumpscope.index.database import Database
+from dumpscope.index.owners import RANKS, Draft, draft, hide, remove, show
 from dumpscope.index.rollup import children_counts, sound_parents, subtree_sums
 from dumpscope.index.texts import intern_stacks, intern_texts
 
@@ -23,57 +22,58 @@ from dumpscope.index.texts import intern_stacks, intern_texts
 def store_dump_rank(database: Database, dump_id: str, dump: RankDump) -> int:
     """Store (or store again) one rank of the dump `dump_id`; returns its rank_dump id.
 
-    A rank without a number counts as rank 0. Raises LimitError past 2**28 records.
+    A rank without a number counts as rank 0. Nobody sees it before it is whole. Raises LimitError past 2**28 records,
+    NotFoundError where the dump goes meanwhile.
     """
     if max(len(dump.items), len(dump.tree)) > tables.NUMBER_MASK:
         raise LimitError(f"more than {tables.NUMBER_MASK} records in one rank", where=dump.ref.dump_json)
     rank = dump.ref.rank if dump.ref.rank is not None else 0
-    with database.write() as connection:
-        serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar_one()
-        again = select(tables.rank_dump.c.id).where(
-            tables.rank_dump.c.dump == serial,
-            tables.rank_dump.c.step == dump.ref.step,
-            tables.rank_dump.c.rank == rank,
-        )
-        delete_ranks(connection, list(connection.execute(again).scalars()))
-        return _store(connection, serial, rank, dump)
-
-
-def _store(connection: Connection, serial: int, rank: int, dump: RankDump) -> int:
+    with database.read() as connection:
+        serial = _serial(connection, dump_id)
     wide = [[item, statistic, hex(value)] for (item, statistic), value in dump.items.wide.items()]
-    result = connection.execute(
-        insert_row(tables.rank_dump).values(
-            dump=serial,
-            step=dump.ref.step,
-            rank=rank,
-            place=to_json(asdict(dump.ref)),
-            header=to_json(asdict(dump.header)),
-            inferred=int(dump.tree.inferred),
-            nodes=len(dump.nodes),
-            entries=len(dump.tree),
-            items=len(dump.items),
-            wide=to_json(wide),
-            problems=to_json([asdict(problem) for problem in dump.problems]),
-        )
-    )
-    owner = int(result.inserted_primary_key[0])  # type: ignore[index]
-    _store_entries(connection, owner, dump)
-    _store_items(connection, owner, dump)
-    return owner
+    values = {
+        "step": dump.ref.step,
+        "rank": rank,
+        "place": to_json(asdict(dump.ref)),
+        "header": to_json(asdict(dump.header)),
+        "inferred": int(dump.tree.inferred),
+        "nodes": len(dump.nodes),
+        "entries": len(dump.tree),
+        "items": len(dump.items),
+        "wide": to_json(wide),
+        "problems": to_json([asdict(problem) for problem in dump.problems]),
+    }
+    with draft(database, RANKS, serial, values) as new:
+        _store_entries(new, dump)
+        _store_items(new, dump)
+        with database.write() as connection:
+            _serial(connection, dump_id)
+            same = tables.rank_dump.c
+            old = hide(connection, RANKS, serial, same.step == dump.ref.step, same.rank == rank, same.id != new.id)
+            show(connection, RANKS, [new.id], serial)
+    remove(database, RANKS, old)
+    return new.id
 
 
-def _store_entries(connection: Connection, owner: int, dump: RankDump) -> None:
+def _serial(connection: Connection, dump_id: str) -> int:
+    serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar()
+    if serial is None:
+        raise NotFoundError("the dump was removed while it was being read", hint="register it again")
+    return int(serial)
+
+
+def _store_entries(new: Draft, dump: RankDump) -> None:
     nodes, tree = dump.nodes, dump.tree
+    owner, database = new.id, new.database
     size, dumped = len(tree), len(nodes)
     parent, depth = sound_parents(tree.parent, tree.order)
     is_node = (np.arange(size) < dumped).astype(np.int64)[:, None]
-    labels = take(intern_texts(connection, nodes.labels), nodes.label)
-    stacks = take(intern_stacks(connection, nodes.stacks), nodes.stack)
+    labels = take(intern_texts(database, nodes.labels), nodes.label)
+    stacks = take(intern_stacks(database, nodes.stacks), nodes.stack)
     counts = np.bincount(dump.items.node, minlength=dumped)[:dumped].astype(np.int64)
     virtual: list[Any] = [None] * (size - dumped)
     base = tables.key(owner)
-    insert(
-        connection,
+    new.append(
         tables.entry,
         [
             range(base, base + size),
@@ -94,34 +94,33 @@ def _store_entries(connection: Connection, owner: int, dump: RankDump) -> None:
     )
 
 
-def _store_items(connection: Connection, owner: int, dump: RankDump) -> None:
-    items = dump.items
-    base = tables.key(owner)
+def _store_items(new: Draft, dump: RankDump) -> None:
+    items, database = dump.items, new.database
+    base = tables.key(new.id)
     shapes = [to_json(list(shape)) for shape in items.shapes]
     hashes = [*storable(items.hashes), None]
-    insert(
-        connection,
+    new.append(
         tables.item,
         [
             range(base, base + len(items)),
             items.node.tolist(),
             items.role.tolist(),
             items.kind.tolist(),
-            nullable(take(intern_texts(connection, items.paths), items.path)),
-            nullable(take(intern_texts(connection, items.types), items.type)),
-            nullable(take(intern_texts(connection, items.dtypes), items.dtype)),
-            nullable(take(intern_texts(connection, shapes), items.shape)),
+            nullable(take(intern_texts(database, items.paths), items.path)),
+            nullable(take(intern_texts(database, items.types), items.type)),
+            nullable(take(intern_texts(database, items.dtypes), items.dtype)),
+            nullable(take(intern_texts(database, shapes), items.shape)),
             *number_columns(items.stats, items.stat_state),
             pack_states(items.stat_state).tolist(),
             nullable(items.requires_grad.astype(np.int32)),
             [hashes[code] for code in items.hash.tolist()],
-            nullable(take(intern_texts(connection, items.values), items.value)),
-            _data_names(connection, dump),
+            nullable(take(intern_texts(database, items.values), items.value)),
+            _data_names(database, dump),
         ],
     )
 
 
-def _data_names(connection: Connection, dump: RankDump) -> list[int | None]:
+def _data_names(database: Database, dump: RankDump) -> list[int | None]:
     """Text ids of the data names; the usual ones, which follow from the item's own name, as small negative numbers."""
     items = dump.items
     known = items.data_name.tolist()
@@ -139,7 +138,7 @@ def _data_names(connection: Connection, dump: RankDump) -> list[int | None]:
                 break
         else:
             odd.setdefault(code, []).append(item)
-    ids = intern_texts(connection, [items.data_names[code] for code in odd])
+    ids = intern_texts(database, [items.data_names[code] for code in odd])
     for number, rows in zip(ids.tolist(), odd.values(), strict=True):
         for item in rows:
             stored[item] = number

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, select
-from sqlalchemy import insert as insert_row
 from sqlalchemy import update as update_rows
 
 from dumpscope.domain.facts import (
@@ -22,6 +21,7 @@ from dumpscope.domain.facts import (
 )
 from dumpscope.domain.records import Direction, Int8, Int64, State
 from dumpscope.domain.result import Unit
+from dumpscope.errors import NotFoundError
 from dumpscope.index import tables
 from dumpscope.index.codec import (
     nullable,
@@ -33,10 +33,10 @@ from dumpscope.index.codec import (
     storable,
     to_json,
 )
-from dumpscope.index.database import Database, insert, update
+from dumpscope.index.database import Database, update
 from dumpscope.index.errors_behind import node_errors
 from dumpscope.index.ingest import parent_keys, take
-from dumpscope.index.removal import delete_units
+from dumpscope.index.owners import BATCH, UNITS, Draft, draft
 from dumpscope.index.rollup import children_counts, sound_parents, subtree_sums
 from dumpscope.index.texts import intern_texts
 
@@ -53,62 +53,49 @@ class UnitSides:
 
 
 def store_unit(database: Database, comparison_id: str, unit: Unit, sides: UnitSides) -> int:
-    """Store (or store again) one unit of a comparison; returns its unit id."""
-    with database.write() as connection:
+    """Store one unit of a comparison; returns its unit id. Nobody sees it before `comparisons.store_answer` shows it."""
+    with database.read() as connection:
         serial = comparison_serial(connection, comparison_id)
-        again = select(tables.unit.c.id).where(
-            tables.unit.c.comparison == serial, tables.unit.c.step == unit.step, tables.unit.c.rank == unit.rank
-        )
-        delete_units(connection, list(connection.execute(again).scalars()))
-        directions = _of_nodes(unit, unit.target.nodes.direction, unit.golden.nodes.direction)
-        backward = np.flatnonzero(directions == Direction.BACKWARD)
-        result = connection.execute(
-            insert_row(tables.unit).values(
-                comparison=serial,
-                step=unit.step,
-                rank=unit.rank,
-                target=sides.target,
-                golden=sides.golden,
-                mode=unit.mode,
-                inferred=int(unit.tree.inferred),
-                pairs=len(unit.pairs),
-                items=len(unit.items),
-                backward=int(backward[0]) if len(backward) else None,
-                verdict=_worst(unit.node_opinions.verdict),
-                counts=unit_counts(unit.node_opinions),
-                problems=to_json([asdict(problem) for problem in unit.problems]),
-            )
-        )
-        owner = int(result.inserted_primary_key[0])  # type: ignore[index]
-        _store_nodes(connection, owner, unit, directions)
-        _store_places(connection, owner, unit)
-        _store_items(connection, owner, unit)
-        _store_tensors(connection, owner, unit.facts)
-    return owner
+    directions = _of_nodes(unit, unit.target.nodes.direction, unit.golden.nodes.direction)
+    backward = np.flatnonzero(directions == Direction.BACKWARD)
+    values = {
+        "step": unit.step,
+        "rank": unit.rank,
+        "target": sides.target,
+        "golden": sides.golden,
+        "mode": unit.mode,
+        "inferred": int(unit.tree.inferred),
+        "pairs": len(unit.pairs),
+        "items": len(unit.items),
+        "backward": int(backward[0]) if len(backward) else None,
+        "verdict": _worst(unit.node_opinions.verdict),
+        "counts": unit_counts(unit.node_opinions),
+        "problems": to_json([asdict(problem) for problem in unit.problems]),
+    }
+    with draft(database, UNITS, serial, values) as new:
+        _store_nodes(new, unit, directions)
+        _store_places(new, unit)
+        _store_items(new, unit)
+        _store_tensors(new, unit.facts)
+    return new.id
 
 
 def update_opinions(database: Database, unit_id: int, old: Unit, items: ItemOpinions, nodes: NodeOpinions) -> None:
-    """Replace the opinions of a stored unit; `old` is the unit as loaded, only rows that differ are written."""
+    """Replace the opinions of a stored unit, batch by batch; `old` is the unit as loaded, only rows that differ are written.
+
+    Doing it again after an interruption, with the unit loaded anew, ends at the same opinions.
+    """
     base = tables.key(unit_id)
     before, severity = old.item_opinions, severities(items.score)
-    changed = np.flatnonzero(
-        (before.verdict != items.verdict) | (before.rule != items.rule) | (severities(before.score) != severity)
-    )
+    old_items = [before.verdict, before.rule, severities(before.score)]
+    new_items = [items.verdict, items.rule, severity]
+    _update_changed(database, tables.item_pair, ("verdict", "rule", "severity"), old_items, new_items, base)
+    new_nodes = _opinion_columns(old, items, nodes)
+    old_nodes = _opinion_columns(old, old.item_opinions, old.node_opinions)
+    _update_changed(database, tables.node_pair, OPINION_COLUMNS, old_nodes, new_nodes, base)
+    old_places, new_places = list(_rollups(old, old.node_opinions).T), list(_rollups(old, nodes).T)
+    _update_changed(database, tables.place, ROLLUP_COLUMNS, old_places, new_places, base)
     with database.write() as connection:
-        update(
-            connection,
-            tables.item_pair,
-            ("verdict", "rule", "severity"),
-            [items.verdict[changed].tolist(), items.rule[changed].tolist(), severity[changed].tolist()],
-            (changed + base).tolist(),
-        )
-        new_nodes = _opinion_columns(old, items, nodes)
-        old_nodes = _opinion_columns(old, old.item_opinions, old.node_opinions)
-        _update_changed(connection, tables.node_pair, OPINION_COLUMNS, old_nodes, new_nodes, base)
-        places = _rollups(old, nodes)
-        _update_changed(
-            connection, tables.place, ROLLUP_COLUMNS, list(_rollups(old, old.node_opinions).T), list(places.T), base
-        )
         connection.execute(
             update_rows(tables.unit)
             .where(tables.unit.c.id == unit_id)
@@ -117,8 +104,12 @@ def update_opinions(database: Database, unit_id: int, old: Unit, items: ItemOpin
 
 
 def comparison_serial(connection: Connection, comparison_id: str) -> int:
+    """Raises NotFoundError."""
     found = select(tables.comparison.c.serial).where(tables.comparison.c.id == comparison_id)
-    return int(connection.execute(found).scalar_one())
+    serial = connection.execute(found).scalar()
+    if serial is None:
+        raise NotFoundError("the comparison was removed meanwhile", hint="compare again")
+    return int(serial)
 
 
 def unit_counts(nodes: NodeOpinions) -> str:
@@ -163,7 +154,7 @@ def _opinion_columns(unit: Unit, items: ItemOpinions, nodes: NodeOpinions) -> li
     return [nodes.verdict, nodes.cls, severities(nodes.in_score), severities(nodes.out_score), *by_verdict]
 
 
-def _store_nodes(connection: Connection, owner: int, unit: Unit, directions: Int64) -> None:
+def _store_nodes(new: Draft, unit: Unit, directions: Int64) -> None:
     pairs, size = unit.pairs, len(unit.pairs)
     target_names, golden_names = storable(unit.target.nodes.names), storable(unit.golden.nodes.names)
     names, others = [], []
@@ -176,15 +167,14 @@ def _store_nodes(connection: Connection, owner: int, unit: Unit, directions: Int
     entries[unit.tree.pair[real]] = real
     labels = _of_nodes(
         unit,
-        take(intern_texts(connection, unit.target.nodes.labels), unit.target.nodes.label),
-        take(intern_texts(connection, unit.golden.nodes.labels), unit.golden.nodes.label),
+        take(intern_texts(new.database, unit.target.nodes.labels), unit.target.nodes.label),
+        take(intern_texts(new.database, unit.golden.nodes.labels), unit.golden.nodes.label),
     )
     opinions = [column.tolist() for column in _opinion_columns(unit, unit.item_opinions, unit.node_opinions)]
     errors, error_states = node_errors(size, unit.items, roles_of(unit), unit.facts)
     counts = np.bincount(unit.items.pair, minlength=size)[:size]
-    base = tables.key(owner)
-    insert(
-        connection,
+    base = tables.key(new.id)
+    new.append(
         tables.node_pair,
         [
             range(base, base + size),
@@ -220,18 +210,17 @@ def _rollups(unit: Unit, nodes: NodeOpinions) -> Int64:
     return subtree_sums(parent, depth, own)
 
 
-def _store_places(connection: Connection, owner: int, unit: Unit) -> None:
+def _store_places(new: Draft, unit: Unit) -> None:
     tree, size = unit.tree, len(unit.tree)
     parent, _depth = sound_parents(tree.parent, tree.order)
     names = storable(tree.names)
     virtual = (tree.pair < 0).tolist()
-    base = tables.key(owner)
-    insert(
-        connection,
+    base = tables.key(new.id)
+    new.append(
         tables.place,
         [
             range(base, base + size),
-            parent_keys(owner, parent),
+            parent_keys(new.id, parent),
             tree.order.tolist(),
             nullable(tree.pair),
             [name if lone else None for name, lone in zip(names, virtual, strict=True)],
@@ -241,11 +230,10 @@ def _store_places(connection: Connection, owner: int, unit: Unit) -> None:
     )
 
 
-def _store_items(connection: Connection, owner: int, unit: Unit) -> None:
+def _store_items(new: Draft, unit: Unit) -> None:
     items, facts, size = unit.items, unit.facts, len(unit.items)
-    base = tables.key(owner)
-    insert(
-        connection,
+    base = tables.key(new.id)
+    new.append(
         tables.item_pair,
         [
             range(base, base + size),
@@ -264,14 +252,13 @@ def _store_items(connection: Connection, owner: int, unit: Unit) -> None:
         ],
     )
     rows = sorted(facts.errors)
-    insert(
-        connection,
+    new.append(
         tables.item_error,
         [[base + row for row in rows], storable([facts.errors[row] for row in rows])],
     )
 
 
-def _store_tensors(connection: Connection, owner: int, facts: Facts) -> None:
+def _store_tensors(new: Draft, facts: Facts) -> None:
     """Rows only for item pairs of which something beyond the statistics is known."""
     counts = [facts.unequal, facts.nonfinite_target, facts.nonfinite_golden, facts.nonfinite_disagree]
     known = (facts.tensor_state != State.ABSENT).any(axis=1)
@@ -291,9 +278,8 @@ def _store_tensors(connection: Connection, owner: int, facts: Facts) -> None:
                 to_json([list(detail.worst_index), _scalar(detail.worst_target), _scalar(detail.worst_golden)])
             )
         histograms.append(None if detail is None else pack_histograms(detail.abs_histogram, detail.rel_histogram))
-    base = tables.key(owner)
-    insert(
-        connection,
+    base = tables.key(new.id)
+    new.append(
         tables.tensor_fact,
         [
             (rows + base).tolist(),
@@ -314,10 +300,13 @@ def _scalar(value: float | int | str | None) -> float | int | str | None:
 
 
 def _update_changed(
-    connection: Connection, table: Any, names: tuple[str, ...], old: list[Any], new: list[Any], base: int
+    database: Database, table: Any, names: tuple[str, ...], old: list[Any], new: list[Any], base: int
 ) -> None:
     differs = np.zeros(len(new[0]), dtype=bool)
     for before, after in zip(old, new, strict=True):
         differs |= before != after
-    rows = np.flatnonzero(differs)
-    update(connection, table, names, [column[rows].tolist() for column in new], (rows + base).tolist())
+    changed = np.flatnonzero(differs)
+    for start in range(0, len(changed), BATCH):
+        rows = changed[start : start + BATCH]
+        with database.write() as connection:
+            update(connection, table, names, [column[rows].tolist() for column in new], (rows + base).tolist())

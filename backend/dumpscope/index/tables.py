@@ -97,7 +97,7 @@ rank_dump = Table(
     "rank_dump",
     metadata,
     Column("id", Key, primary_key=True, autoincrement=True),
-    Column("dump", BigInteger, nullable=False),
+    Column("dump", BigInteger, nullable=False),  # negative: unseen, see owners
     Column("step", Integer, nullable=False),
     Column("rank", Integer, nullable=False),
     Column("place", Text, nullable=False),  # JSON of RankRef
@@ -179,7 +179,7 @@ unit = Table(
     "unit",
     metadata,
     Column("id", Key, primary_key=True, autoincrement=True),
-    Column("comparison", BigInteger, nullable=False),
+    Column("comparison", BigInteger, nullable=False),  # negative: unseen, see owners
     Column("step", Integer, nullable=False),
     Column("rank", Integer, nullable=False),
     Column("target", BigInteger, nullable=False),  # rank_dump.id

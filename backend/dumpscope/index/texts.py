@@ -13,21 +13,24 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from dumpscope.domain.records import Int64
 from dumpscope.index.codec import storable, to_json
+from dumpscope.index.database import Database
 from dumpscope.index.tables import stack, text
 
 CHUNK = 900  # SQLite's old limit of bound variables is 999
+FRESH = 5000
+"""New texts of one transaction; a text stays for ever, so it may be there before what uses it."""
 
 
-def intern_texts(connection: Connection, texts: Sequence[str]) -> Int64:
+def intern_texts(database: Database, texts: Sequence[str]) -> Int64:
     """Ids of the texts, storing those not seen before; shape (len(texts),)."""
-    return _intern(connection, text, "text", storable(texts))
+    return _intern(database, text, "text", storable(texts))
 
 
-def intern_stacks(connection: Connection, stacks: Sequence[tuple[str, ...]]) -> Int64:
+def intern_stacks(database: Database, stacks: Sequence[tuple[str, ...]]) -> Int64:
     """Ids of the stacks; frames are stored as texts, since neighbours share most of theirs."""
     frames = sorted({frame for frames in stacks for frame in frames})
-    known = dict(zip(frames, intern_texts(connection, frames).tolist(), strict=True))
-    return _intern(connection, stack, "frames", [to_json([known[frame] for frame in frames]) for frames in stacks])
+    known = dict(zip(frames, intern_texts(database, frames).tolist(), strict=True))
+    return _intern(database, stack, "frames", [to_json([known[frame] for frame in frames]) for frames in stacks])
 
 
 def texts_by_id(connection: Connection, ids: Iterable[int | None]) -> dict[int, str]:
@@ -55,19 +58,19 @@ def _digest(value: str) -> bytes:
     return hashlib.blake2b(value.encode(), digest_size=16).digest()
 
 
-def _intern(connection: Connection, table: Table, column: str, values: list[str]) -> Int64:
+def _intern(database: Database, table: Table, column: str, values: list[str]) -> Int64:
     digests = [_digest(value) for value in values]
-    ids = _known(connection, table, digests)
+    with database.read() as connection:
+        ids = _known(connection, table, digests)
     fresh = {digest: value for digest, value in zip(digests, values, strict=True) if digest not in ids}
-    if fresh:
-        rows: list[dict[str, Any]] = [{"digest": digest, column: value} for digest, value in fresh.items()]
-        statement: Any
-        if connection.dialect.name == "sqlite":
-            statement = sqlite.insert(table).on_conflict_do_nothing()
-        else:
-            statement = postgresql.insert(table).on_conflict_do_nothing()
-        connection.execute(statement, rows)
-        ids.update(_known(connection, table, list(fresh)))
+    rows: list[dict[str, Any]] = [{"digest": digest, column: value} for digest, value in fresh.items()]
+    dialect: Any = sqlite if database.kind == "sqlite" else postgresql
+    for start in range(0, len(rows), FRESH):
+        with database.write() as connection:
+            connection.execute(dialect.insert(table).on_conflict_do_nothing(), rows[start : start + FRESH])
+    if rows:
+        with database.read() as connection:
+            ids.update(_known(connection, table, list(fresh)))
     return np.array([ids[digest] for digest in digests], dtype=np.int64)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump
-from dumpscope.index.comparisons import change_comparison, create_comparison, store_answer
+from dumpscope.index.comparisons import create_comparison, store_answer
 from dumpscope.index.database import Database, sqlite_url
 from dumpscope.index.dumps import change_dump, create_dump
 from dumpscope.index.ingest import store_dump_rank
@@ -29,10 +29,11 @@ def keep(database: Database, outcome: Outcome, options: Options, *, name: str) -
         ids.append(dump_id)
         ranks.append(_store_side(database, dump_id, dumps))
     comparison = create_comparison(database, name=name, target=ids[0], golden=ids[1], options=options)
-    for unit, target, golden in zip(outcome.units, *ranks, strict=True):
+    units = [
         store_unit(database, comparison, unit, UnitSides(target=target, golden=golden))
-    store_answer(database, comparison, answer)
-    change_comparison(database, comparison, status="done")
+        for unit, target, golden in zip(outcome.units, *ranks, strict=True)
+    ]
+    store_answer(database, comparison, answer, units=units)
     return comparison
 
 
@@ -67,7 +68,7 @@ def _size(path: str) -> int:
 def keep_file(file: Path, outcome: Outcome, options: Options) -> Path:
     """Store the comparison as a SQLite file, which appears only when it is whole and replaces one of the same name."""
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    rests = [part, *(part.with_name(part.name + suffix) for suffix in ("-wal", "-shm", ".lock"))]
+    rests = [part, *(part.with_name(part.name + suffix) for suffix in ("-wal", "-shm", ".lock", ".queue"))]
     try:
         database = Database.open(sqlite_url(part))
         try:

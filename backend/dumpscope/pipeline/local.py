@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Layout, RankDump, RankRef
+from dumpscope.domain.records import Header, Layout, RankDump, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
-from dumpscope.pipeline.compare import compare_rank, conclude
+from dumpscope.pipeline.compare import compare_rank
+from dumpscope.pipeline.conclusion import conclude
 from dumpscope.pipeline.pairing import RankPair, pair_ranks
 from dumpscope.readers import read_rank
 
@@ -76,16 +77,16 @@ def compare_layouts(
     answer, units = conclude(
         units,
         policy=options.policy,
-        target=side(paths[0], target, [unit.target for unit in units]),
-        golden=side(paths[1], golden, [unit.golden for unit in units]),
+        target=side(paths[0], target, [unit.target.header for unit in units]),
+        golden=side(paths[1], golden, [unit.golden.header for unit in units]),
         problems=problems,
     )
     return Outcome(answer=answer, units=units)
 
 
-def side(path: str, layout: Layout, dumps: Sequence[RankDump]) -> Side:
+def side(path: str, layout: Layout, headers: Sequence[Header]) -> Side:
     """One side as the answer names it; where ranks disagree about a word all are named."""
-    head = {name: sorted({getattr(dump.header, name) for dump in dumps}) for name in ("framework", "task", "level")}
+    head = {name: sorted({getattr(header, name) for header in headers}) for name in ("framework", "task", "level")}
     return Side(
         path=path,
         framework=", ".join(head["framework"]),

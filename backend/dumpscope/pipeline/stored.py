@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from sqlalchemy import select
 
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Layout, RankDump, RankRef
+from dumpscope.domain.records import Header, Layout, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import CancelledError, ConflictError, Problem, UnreadableError
 from dumpscope.index import tables
 from dumpscope.index.comparisons import (
     ComparisonRow,
-    StoredUnit,
     change_comparison,
     clear_comparison,
     get_comparison,
@@ -28,7 +27,8 @@ from dumpscope.index.dumps import DumpRow, get_dump
 from dumpscope.index.ranks import load_rank
 from dumpscope.index.results import UnitSides, store_unit, update_opinions
 from dumpscope.index.units import load_unit
-from dumpscope.pipeline.compare import Columns, compare_rank, conclude, judge_unit
+from dumpscope.pipeline.compare import Columns, compare_rank, judge_unit
+from dumpscope.pipeline.conclusion import Conclusion, conclude
 from dumpscope.pipeline.local import lost_rank, nothing_recorded, side
 from dumpscope.pipeline.pairing import pair_ranks
 from dumpscope.pipeline.spread import Cancelled, Progress, Work, spread
@@ -69,11 +69,13 @@ def run_comparison(work: Work, comparison_id: str, *, progress: Progress, cancel
     if len(calls) == 1:  # everything in one place: the unit need not be loaded again
         spread(work, compare_alone, [(*calls[0], problems)], progress=progress, cancelled=cancelled)
         return
-    spread(work, compare_unit, calls, progress=lambda done, text: progress(done * MEASURED, text), cancelled=cancelled)
+    units = spread(
+        work, compare_unit, calls, progress=lambda done, text: progress(done * MEASURED, text), cancelled=cancelled
+    )
     spread(
         work,
         conclude_stored,
-        [(comparison_id, problems)],
+        [(comparison_id, units, problems)],
         progress=lambda done, text: progress(MEASURED + done * (1 - MEASURED), text),
         cancelled=cancelled,
     )
@@ -97,10 +99,10 @@ def compare_unit(
     *,
     progress: Progress,
     cancelled: Cancelled,
-) -> None:
-    """Compare and store one rank; target and golden are rank_dump ids. The classes of its nodes follow in `conclude_stored`."""
+) -> int:
+    """Compare and store one rank; target and golden are rank_dump ids. Returns the unit, unseen until `conclude_stored`."""
     unit = _compare(database, options, step, rank, target, golden, progress, cancelled)
-    store_unit(database, comparison_id, unit, UnitSides(target=target, golden=golden))
+    return store_unit(database, comparison_id, unit, UnitSides(target=target, golden=golden))
 
 
 def compare_alone(
@@ -120,80 +122,102 @@ def compare_alone(
     unit = _compare(database, options, step, rank, target, golden, progress, cancelled)
     progress(MEASURED, "looking for the cause")
     row = get_comparison(database, comparison_id)
-    answer, (finished,) = _conclude(database, row, options.policy, [unit], problems)
+    sides = _sides(database, row, [unit.target.header], [unit.golden.header])
+    answer, (finished,) = conclude([unit], policy=options.policy, target=sides[0], golden=sides[1], problems=problems)
     progress(MEASURED, "storing")
-    store_unit(database, comparison_id, finished, UnitSides(target=target, golden=golden))
-    store_answer(database, comparison_id, answer)
+    new = store_unit(database, comparison_id, finished, UnitSides(target=target, golden=golden))
+    store_answer(database, comparison_id, answer, units=[new])
 
 
 def conclude_stored(
-    database: Database, comparison_id: str, problems: Sequence[Problem], *, progress: Progress, cancelled: Cancelled
+    database: Database,
+    comparison_id: str,
+    units: Sequence[int],
+    problems: Sequence[Problem],
+    *,
+    progress: Progress,
+    cancelled: Cancelled,
 ) -> None:
-    """Find the causes over all stored units and store the answer."""
+    """Find the causes over these stored units, then show them with the answer."""
     row = get_comparison(database, comparison_id)
-    stored = stored_units(database, comparison_id)
-    units = _load(database, stored, progress, cancelled)
-    progress(0.5, "looking for the cause")
-    _finish(database, row, row.options.policy, stored, units, units, problems)
+    answer = _concluded(database, row, row.options.policy, units, lambda unit: unit, problems, progress, cancelled)
+    store_answer(database, comparison_id, answer, units=units)
 
 
 def judge_stored(
     database: Database, comparison_id: str, policy: str, *, progress: Progress, cancelled: Cancelled
 ) -> None:
-    """Judge all stored units under a policy, then conclude again."""
+    """Judge all stored units under a policy, then conclude again.
+
+    Opinions change in place. From the first change to the new answer the comparison has no verdict: where that is how a job ends,
+    its rows are of two policies (see `work.settle`).
+    """
     row = get_comparison(database, comparison_id)
-    stored = stored_units(database, comparison_id)
-    if not stored or row.answer is None:
+    units = [stored.id for stored in stored_units(database, comparison_id)]
+    if not units or row.answer is None:
         raise ConflictError("the comparison has no result to judge", hint="wait for its job, or compare again")
-    before = _load(database, stored, progress, cancelled)
-    progress(0.5, "judging")
-    units = [
-        judge_unit(
-            Columns(
-                step=unit.step,
-                rank=unit.rank,
-                target=unit.target,
-                golden=unit.golden,
-                mode=unit.mode,
-                pairs=unit.pairs,
-                items=unit.items,
-                tree=unit.tree,
-                facts=unit.facts,
-                problems=unit.problems,
-            ),
-            policy,
-        )
-        for unit in before
-    ]
-    _finish(database, row, policy, stored, before, units, row.answer.problems)
-    change_comparison(database, comparison_id, options=replace(row.options, policy=policy).to_json())
+    change_comparison(database, comparison_id, verdict=None)
+    answer = _concluded(
+        database, row, policy, units, lambda unit: _judged(unit, policy), row.answer.problems, progress, cancelled
+    )
+    store_answer(database, comparison_id, answer, options=replace(row.options, policy=policy))
 
 
-def _finish(
+def _judged(unit: Unit, policy: str) -> Unit:
+    return judge_unit(
+        Columns(
+            step=unit.step,
+            rank=unit.rank,
+            target=unit.target,
+            golden=unit.golden,
+            mode=unit.mode,
+            pairs=unit.pairs,
+            items=unit.items,
+            tree=unit.tree,
+            facts=unit.facts,
+            problems=unit.problems,
+        ),
+        policy,
+    )
+
+
+def _concluded(
     database: Database,
     row: ComparisonRow,
     policy: str,
-    stored: Sequence[StoredUnit],
-    before: Sequence[Unit],
-    units: Sequence[Unit],
+    units: Sequence[int],
+    judged: Callable[[Unit], Unit],
     problems: Sequence[Problem],
-) -> None:
-    answer, finished = _conclude(database, row, policy, units, problems)
-    for place, old, unit in zip(stored, before, finished, strict=True):
-        update_opinions(database, place.id, old, unit.item_opinions, unit.node_opinions)
-    store_answer(database, row.id, answer)
+    progress: Progress,
+    cancelled: Cancelled,
+) -> Answer:
+    """The answer over stored units, and their new opinions stored. Holds one unit at a time.
 
-
-def _conclude(
-    database: Database, row: ComparisonRow, policy: str, units: Sequence[Unit], problems: Sequence[Problem]
-) -> tuple[Answer, list[Unit]]:
-    return conclude(
-        units,
-        policy=policy,
-        target=_side(database, row.target, [unit.target for unit in units]),
-        golden=_side(database, row.golden, [unit.golden for unit in units]),
-        problems=problems,
-    )
+    units: ids, by step and rank; judged: what is done to each first
+    """
+    conclusion = Conclusion(policy)
+    places: list[tuple[int, int]] = []
+    headers: tuple[list[Header], list[Header]] = ([], [])
+    for number, unit_id in enumerate(units):
+        if cancelled():
+            raise CancelledError("cancelled")
+        progress(number / len(units), "looking for the cause")
+        before = load_unit(database, unit_id)
+        after = conclusion.add(judged(before))
+        update_opinions(database, unit_id, before, after.item_opinions, after.node_opinions)
+        places.append((before.step, before.rank))
+        headers[0].append(before.target.header)
+        headers[1].append(before.golden.header)
+        del before, after  # not beside the next one
+    target, golden = _sides(database, row, *headers)
+    answer = conclusion.answer(target=target, golden=golden, problems=problems)
+    for unit_id, place in zip(units, places, strict=True):
+        if conclusion.changes(*place):
+            before = load_unit(database, unit_id)
+            after = conclusion.final(before)
+            update_opinions(database, unit_id, before, after.item_opinions, after.node_opinions)
+            del before, after
+    return answer
 
 
 def _compare(
@@ -219,16 +243,6 @@ def _compare(
         progress=lambda done, text: progress(0.2 + done * (MEASURED - 0.2), text or f"comparing {where}"),
         cancelled=cancelled,
     )
-
-
-def _load(database: Database, stored: Sequence[StoredUnit], progress: Progress, cancelled: Cancelled) -> list[Unit]:
-    units = []
-    for number, place in enumerate(stored):
-        if cancelled():
-            raise CancelledError("cancelled")
-        progress(0.5 * number / len(stored), f"loading step {place.step} rank {place.rank}")
-        units.append(load_unit(database, place.id))
-    return units
 
 
 def _ready(database: Database, dump_id: str) -> DumpRow:
@@ -264,6 +278,13 @@ def _empty_ranks(database: Database, dump_ids: Sequence[str]) -> dict[int, str]:
     return {number: problems[0]["message"] if problems else "" for number, problems in found.items()}
 
 
-def _side(database: Database, dump_id: str, dumps: Sequence[RankDump]) -> Side:
+def _sides(
+    database: Database, row: ComparisonRow, target: Sequence[Header], golden: Sequence[Header]
+) -> tuple[Side, Side]:
+    return _side(database, row.target, target), _side(database, row.golden, golden)
+
+
+def _side(database: Database, dump_id: str, headers: Sequence[Header]) -> Side:
     dump = get_dump(database, dump_id)
-    return side(dump.path, Layout(root=dump.path, ranks=list(_places(database, dump_id).values()), problems=[]), dumps)
+    layout = Layout(root=dump.path, ranks=list(_places(database, dump_id).values()), problems=[])
+    return side(dump.path, layout, headers)

@@ -78,8 +78,11 @@ def settle(database: Database, job: Job) -> None:
             if get_comparison(database, job.subject).job in (None, job.id):
                 clear_comparison(database, job.subject)
                 change_comparison(database, job.subject, status=job.status, error=job.error)
-        else:
+        elif get_comparison(database, job.subject).verdict is not None:  # nothing was changed: the old result stands
             change_comparison(database, job.subject, status="done", error=job.error)
+        else:
+            hint = "its rows are judged in part by the new policy; judge it again, by either"
+            change_comparison(database, job.subject, status=job.status, error={**error, "hint": hint})
     except NotFoundError:  # deleted in the meantime
         return
 

@@ -1,0 +1,206 @@
+"""From judged units to the answer. Units pass one by one, so that a comparison of many ranks needs the memory of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, replace
+
+import numpy as np
+
+from dumpscope.analysis.case import Case
+from dumpscope.analysis.classes import classify, exactness, mark
+from dumpscope.analysis.finding import Finding
+from dumpscope.analysis.origin import find_origins
+from dumpscope.analysis.ranks import (
+    RankFindings,
+    Told,
+    causal_order,
+    causal_place,
+    drop_echoes,
+    drop_received,
+    fed_calls,
+)
+from dumpscope.analysis.settings import describe
+from dumpscope.analysis.story import frames, tell
+from dumpscope.analysis.words import describe_finding
+from dumpscope.domain.context import Context, gather
+from dumpscope.domain.facts import Outcome, Verdict
+from dumpscope.domain.phrases import Phrase, english
+from dumpscope.domain.records import item_name
+from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
+from dumpscope.errors import Problem
+from dumpscope.verdict.policy import load_policy
+from dumpscope.verdict.score import common_floor
+from dumpscope.verdict.sentences import item_metrics, sentence
+
+Place = tuple[int, int]
+"""Step and rank of a unit."""
+
+
+class Conclusion:
+    """Takes in all units of a comparison, by step and rank; then says the answer, and which units' classes it changes."""
+
+    def __init__(self, policy: str) -> None:
+        """policy: a name or a policy file's text. Raises UsageError."""
+        self._policy = load_policy(policy)
+        self._found: list[RankFindings] = []
+        self._kept: dict[Place, list[Finding]] = {}
+        self._unmarked: dict[Place, dict[int, int]] = {}
+        self._touched: set[int] = set()  # steps of which any bit differs: later weights may differ too
+        self._wrong: set[int] = set()  # steps with a finding of their own
+        self._mode: str | None = None
+        self._counts = Counts()
+        self._first_no: FirstNo | None = None
+        self._settings: dict[str, Phrase] = {}
+        self._problems: dict[Problem, None] = {}
+
+    def add(self, unit: Unit) -> Unit:
+        """Take in the next unit; returns it with the classes that follow from itself alone."""
+        context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+        case = _case(unit, context, common_floor(context, self._policy))
+        findings = self._findings(unit, case)
+        place = unit.step, unit.rank
+        self._found.append(
+            RankFindings(
+                step=unit.step,
+                rank=unit.rank,
+                findings=[_told(unit, case, finding) for finding in findings],
+                fed=fed_calls(case),
+            )
+        )
+        self._mode = self._mode or unit.mode
+        self._counts = Counts(**_sum(self._counts, _counts(unit)))
+        self._first_no = self._first_no or _first_no(unit, context)
+        for said in describe(unit.target.header, unit.golden.header, context, unit.facts):
+            self._settings[english([said])] = said
+        for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
+            self._problems[problem] = None
+        exact = exactness(unit.items, unit.facts.equal, len(unit.pairs))
+        opinions = classify(case.story, unit.node_opinions.verdict, exact)
+        self._unmarked[place] = {finding.pair: int(opinions.cls[finding.pair]) for finding in findings}
+        mark(opinions.cls, findings)
+        return replace(unit, node_opinions=opinions)
+
+    def answer(self, *, target: Side, golden: Side, problems: Sequence[Problem] = ()) -> Answer:
+        """The answer over all units taken in. problems: found before and beside them"""
+        found = drop_echoes(drop_received(self._found))
+        self._kept = {(entry.step, entry.rank): [told.finding for told in entry.findings] for entry in found}
+        return Answer(
+            mode=self._mode or "structure",
+            policy=self._policy.name,
+            target=target,
+            golden=golden,
+            counts=self._counts,
+            first_no=self._first_no,
+            origins=[told.origin for told in causal_order(found)],
+            settings=list(self._settings),
+            settings_said=list(self._settings.values()),
+            problems=list(dict.fromkeys([*problems, *self._problems])),
+        )
+
+    def changes(self, step: int, rank: int) -> bool:
+        """The answer dropped findings of this unit, so its classes as `add` returned them are not final."""
+        return len(self._kept[step, rank]) < sum(
+            len(entry.findings) for entry in self._found if (entry.step, entry.rank) == (step, rank)
+        )
+
+    def final(self, unit: Unit) -> Unit:
+        """The unit as `add` returned it, with its final classes; after `answer`."""
+        if not self.changes(unit.step, unit.rank):
+            return unit
+        cls = unit.node_opinions.cls.copy()
+        for pair, code in self._unmarked[unit.step, unit.rank].items():
+            cls[pair] = code
+        mark(cls, self._kept[unit.step, unit.rank])
+        return replace(unit, node_opinions=replace(unit.node_opinions, cls=cls))
+
+    def _findings(self, unit: Unit, case: Case) -> list[Finding]:
+        after_wrong = any(step < unit.step for step in self._wrong)
+        first_step = not any(step < unit.step for step in self._touched)
+        findings = find_origins(case, first_step=first_step, after_wrong=after_wrong)
+        if not first_step:
+            findings = [finding for finding in findings if finding.kind != "structure" or finding.items]
+        if (case.facts.equal == 0).any():
+            self._touched.add(unit.step)
+        if any(finding.items or finding.group for finding in findings):
+            self._wrong.add(unit.step)
+        return findings
+
+
+def conclude(
+    units: Sequence[Unit], *, policy: str, target: Side, golden: Side, problems: Sequence[Problem] = ()
+) -> tuple[Answer, list[Unit]]:
+    """The answer over units that are all in memory, and the units with their final classes."""
+    conclusion = Conclusion(policy)
+    in_order = sorted(units, key=lambda unit: (unit.step, unit.rank))
+    heard = {(unit.step, unit.rank): conclusion.add(unit) for unit in in_order}
+    answer = conclusion.answer(target=target, golden=golden, problems=problems)
+    return answer, [conclusion.final(heard[unit.step, unit.rank]) for unit in units]
+
+
+def _case(unit: Unit, context: Context, floor: float) -> Case:
+    story = tell(unit.target, unit.golden, unit.pairs, unit.tree, context, unit.facts, unit.item_opinions, floor)
+    return Case(
+        target=unit.target,
+        golden=unit.golden,
+        pairs=unit.pairs,
+        tree=unit.tree,
+        context=context,
+        facts=unit.facts,
+        opinions=unit.item_opinions,
+        story=story,
+        floor=floor,
+        first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),
+    )
+
+
+def _told(unit: Unit, case: Case, finding: Finding) -> Told:
+    return Told(
+        finding=finding,
+        name=case.story.names[finding.pair],
+        origin=describe_finding(case, finding, step=unit.step, rank=unit.rank, mode=unit.mode),
+        place=causal_place(case, finding, step=unit.step, rank=unit.rank),
+    )
+
+
+def _counts(unit: Unit) -> Counts:
+    both = (unit.items.target >= 0) & (unit.items.golden >= 0)
+    verdicts = np.bincount(unit.item_opinions.verdict[both], minlength=len(Verdict))
+    outcomes = np.bincount(unit.facts.outcome, minlength=len(Outcome))
+    return Counts(
+        nodes=len(unit.pairs),
+        items=len(unit.items),
+        yes=int(verdicts[Verdict.YES]),
+        no=int(verdicts[Verdict.NO]),
+        warning=int(verdicts[Verdict.WARNING]),
+        not_comparable=int(verdicts[Verdict.NA]),
+        unmatched_target=int(outcomes[Outcome.TARGET_ONLY]),
+        unmatched_golden=int(outcomes[Outcome.GOLDEN_ONLY]),
+        unreadable=len(unit.facts.errors),
+    )
+
+
+def _sum(one: Counts, other: Counts) -> dict[str, int]:
+    return {
+        name: left + right
+        for name, left, right in zip(Counts.__dataclass_fields__, astuple(one), astuple(other), strict=True)
+    }
+
+
+def _first_no(unit: Unit, context: Context) -> FirstNo | None:
+    rows = np.flatnonzero(unit.item_opinions.verdict == Verdict.NO)
+    if not len(rows):
+        return None
+    row = int(rows[0])
+    pair = int(unit.items.pair[row])
+    t, g = int(unit.pairs.target[pair]), int(unit.pairs.golden[pair])
+    item = int(unit.items.target[row])
+    return FirstNo(
+        step=unit.step,
+        rank=unit.rank,
+        node=unit.target.nodes.names[t] if t >= 0 else unit.golden.nodes.names[g],
+        item=item_name(unit.target, item) if item >= 0 else item_name(unit.golden, int(unit.items.golden[row])),
+        metrics=item_metrics(unit.facts, row),
+        reason=sentence(context, unit.facts, unit.item_opinions, row),
+        stack=frames(unit.target, t) or frames(unit.golden, g),
+    )
