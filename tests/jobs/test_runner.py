@@ -16,7 +16,7 @@ from dumpscope.errors import CancelledError, UnreadableError
 from dumpscope.index.database import Database
 from dumpscope.index.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress, Runner
-from dumpscope.pipeline.spread import Work, spread
+from dumpscope.pipeline.spread import ABORT, Work, spread
 
 
 @pytest.fixture(params=KINDS)
@@ -163,6 +163,15 @@ def test_stopping_the_server_puts_running_jobs_back_and_the_next_start_finishes_
     again, _ended = run(table, {"compare": steps})
     assert over(table, job).status == "done"
     again.stop()
+
+
+def test_a_job_put_back_is_not_stopped_by_what_stopped_it_before(table: JobTable) -> None:
+    job = table.create("compare", "c", {})
+    table.claim()
+    table.report(job.id, ABORT, 0.0, "")
+    table.change(job.id, status="queued")
+    table.claim()
+    assert table.reports(job.id) == {}
 
 
 def test_jobs_that_a_crash_left_running_start_again(table: JobTable) -> None:

@@ -67,13 +67,14 @@ class JobTable:
             return int(connection.execute(select(func.count()).select_from(tables.job)).scalar_one())
 
     def claim(self) -> Job | None:
-        """Take the oldest queued job and mark it running; None when there is none."""
+        """Take the oldest queued job and mark it running, without what an earlier attempt said; None when there is none."""
         with self._database.write() as connection:
             oldest = select(tables.job).where(tables.job.c.status == "queued").order_by(tables.job.c.serial).limit(1)
             row = connection.execute(oldest).one_or_none()
             if row is None:
                 return None
             _change(connection, row.id, status="running", started=time.time(), progress=0.0, message="starting")
+            connection.execute(delete(tables.task).where(tables.task.c.job == row.id))
         return self.get(row.id)
 
     def change(self, job_id: str, **values: Any) -> None:
