@@ -218,6 +218,14 @@ def test_ranks_hashes_and_overflows_reach_the_answer(
     for unit in summary["units"]:
         for call in ("nodes", "pairs", "tree", "strip"):
             get(client, f"/api/comparisons/{comparison}/{call}?step={unit['step']}&rank={unit['rank']}")
+    place = f"step={origin['step']}&rank={origin['rank']}"
+    way = get(client, f"/api/comparisons/{comparison}/tree?{place}&reveal={node}")["path"]
+    for above, entry in zip([None, *way], way, strict=False):
+        parent = "" if above is None else f"&parent={above}"
+        rows = get(client, f"/api/comparisons/{comparison}/tree?{place}{parent}&limit=500")["items"]
+        assert next(row for row in rows if row["entry"] == entry)["counts"]["origin"] > 0
+    marked = next(unit for unit in summary["units"] if (unit["step"], unit["rank"]) == (origin["step"], rank))
+    assert marked["origins"] > 0
 
 
 def test_a_dump_against_itself_has_no_origin(client: Client, dumps: Path) -> None:

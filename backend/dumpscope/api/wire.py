@@ -9,7 +9,7 @@ from typing import Any, Final
 from dumpscope.api import schemas
 from dumpscope.api.replies import moment, real
 from dumpscope.domain import job as domain_job
-from dumpscope.domain.facts import ERROR_BINS, TensorFacts
+from dumpscope.domain.facts import CAUSES, CLASS_WORDS, ERROR_BINS, TensorFacts
 from dumpscope.domain.facts import Origin as DomainOrigin
 from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.result import Answer
@@ -194,7 +194,7 @@ def summary(answer: Answer, units: Sequence[StoredUnit]) -> schemas.Summary:
                 rank=unit.rank,
                 verdict=unit.verdict,  # type: ignore[arg-type]
                 no=unit.counts["no"],
-                origins=unit.counts["classes"]["origin"],
+                origins=sum(unit.counts["classes"][CLASS_WORDS[cause]] for cause in CAUSES),
                 inferred=unit.inferred,
             )
             for unit in units

@@ -73,6 +73,9 @@ CLASS_WORDS: Final = (
     "exact", "benign", "unknown", "structural", "contains", "propagated", "amplifier", "nonfinite", "origin",
 )  # fmt: skip
 
+CAUSES: Final = (Class.NONFINITE, Class.ORIGIN)
+"""Classes of a node that caused something; the first where it made NaN or infinity of finite inputs."""
+
 ERROR_BINS: Final = np.arange(-16, 5, dtype=np.int64)
 """Left edges, as powers of ten, of the error histograms. Bin 0 of a stored histogram counts errors that are exactly zero,
 bin 1 errors below 1e-16, bin k+2 errors in [10**ERROR_BINS[k], 10**(ERROR_BINS[k]+1)); the last one is open above."""

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, select
 from sqlalchemy import update as update_rows
 
 from dumpscope.domain.facts import (
+    CAUSES,
     CLASS_WORDS,
     VERDICT_WORDS,
-    Class,
     Facts,
     ItemOpinions,
     NodeOpinions,
@@ -206,7 +206,7 @@ def _rollups(unit: Unit, nodes: NodeOpinions) -> Int64:
     pairs = unit.tree.pair[real]
     for place, code in enumerate((Verdict.YES, Verdict.NA, Verdict.WARNING, Verdict.NO)):
         own[real, place] = nodes.verdict[pairs] == code
-    own[real, 4] = nodes.cls[pairs] == Class.ORIGIN
+    own[real, 4] = np.isin(nodes.cls[pairs], CAUSES)
     return subtree_sums(parent, depth, own)
 
 

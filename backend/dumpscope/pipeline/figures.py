@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from sqlalchemy import select
 
-from dumpscope.domain.facts import Class
+from dumpscope.domain.facts import CAUSES
 from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer
@@ -109,7 +109,7 @@ def _error_order(database: Database, unit: StoredUnit, answer: Answer | None, wa
 
 def _origins(unit: StoredUnit, answer: Answer | None, columns: NodeColumns) -> list[int]:
     if answer is None:
-        return np.flatnonzero(columns.cls == Class.ORIGIN).tolist()
+        return np.flatnonzero(np.isin(columns.cls, CAUSES)).tolist()
     return [
         origin.pair
         for origin in answer.origins
