@@ -15,7 +15,6 @@ import ml_dtypes
 import numpy as np
 
 from dumpscope.metrics import kernels
-from dumpscope.metrics.histogram import COARSE_EDGES, SAMPLE
 from dumpscope.metrics.partial import Partial
 from dumpscope.metrics.ulps import Raw
 
@@ -38,10 +37,6 @@ _UNITS: Final = {
     (_FLOAT32, _BFLOAT16): _BFLOAT16,
     (_BFLOAT16, _FLOAT32): _BFLOAT16,
 }
-_WIDE: Final = np.empty(0, dtype=np.uint32)
-_NARROW: Final = np.empty(0, dtype=np.uint16)
-_SAMPLE: Final = SAMPLE.astype(np.uint32)
-_EDGES: Final = (COARSE_EDGES.view(np.uint32) >> 16).astype(np.uint16)
 
 
 class _Loader:
@@ -126,17 +121,17 @@ class FusedKernel:
         fused = self._module
         results = np.zeros(fused.RESULTS, dtype=np.int64)
         results[fused.MAX_AT] = -1
+        target, golden = _aligned(target), _aligned(golden)
         fused.compare(
-            *_patterns(target),
+            _address(target),
             self._target_form,
-            *_patterns(golden),
+            _address(golden),
             self._golden_form,
+            target.size,
             self._unit,
             eps,
             detail,
             sampled,
-            _SAMPLE,
-            _EDGES,
             results,
         )
         number = results[: fused.ABS_DECADES].tolist()
@@ -165,25 +160,9 @@ class FusedKernel:
         )
 
 
-class _Memory:
-    """An array's memory under one type, read-only or not: machine code is made per type, and writes to none of it."""
-
-    __slots__ = ("__array_interface__", "owner")
-
-    def __init__(self, owner: Raw, typestr: str) -> None:
-        self.owner = owner
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": owner.shape,
-            "typestr": typestr,
-            "data": (owner.__array_interface__["data"][0], False),
-        }
+def _aligned(values: Raw) -> Raw:
+    return values if values.flags.aligned else values.copy()
 
 
-def _patterns(values: Raw) -> tuple[Raw, Raw]:
-    """Bit patterns as (uint32, uint16), one of them empty; copied where the memory is not aligned."""
-    if not values.flags.aligned:
-        values = values.copy()
-    if values.itemsize == 4:
-        return np.asarray(_Memory(values, "=u4")), _NARROW
-    return _WIDE, np.asarray(_Memory(values, "=u2"))
+def _address(values: Raw) -> int:
+    return int(values.__array_interface__["data"][0])

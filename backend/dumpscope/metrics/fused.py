@@ -22,8 +22,8 @@ from dumpscope.metrics.forms import (
     half_keys,
     round_to_bfloat16,
 )
-from dumpscope.metrics.histogram import DECADE_BINS, SAMPLE, STRIDE, ULP_BASE, ULP_BINS, ULP_SHIFT
-from dumpscope.metrics.machine import fetch, machine
+from dumpscope.metrics.histogram import COARSE_EDGES, DECADE_BINS, SAMPLE, STRIDE, ULP_BASE, ULP_BINS, ULP_SHIFT
+from dumpscope.metrics.machine import fetch, machine, uint16_at, uint32_at
 
 CHUNK: Final = STRIDE * len(SAMPLE)
 """Pairs measured at a time: with their scratch arrays they fit the first two caches. Of 1024 to 16384 the smallest at which what
@@ -39,6 +39,8 @@ REL_DECADES: Final = ABS_DECADES + DECADE_BINS
 ULPS: Final = REL_DECADES + DECADE_BINS
 RESULTS: Final = ULPS + ULP_BINS
 
+_SAMPLE: Final = SAMPLE.astype(np.uint32)
+_EDGES: Final = (COARSE_EDGES.view(np.uint32) >> 16).astype(np.uint16)
 _INFINITY: Final = np.uint32(0x7F800000)
 _INFINITE: Final = np.int32(0x7F800000)
 _SHIFT: Final = np.int32(ULP_SHIFT)
@@ -56,7 +58,7 @@ def _differ(first: Any, second: Any, size: int) -> Any:
 
 
 @machine
-def _exclude(first: Any, second: Any, size: int, results: Any, sample: Any) -> Any:
+def _exclude(first: Any, second: Any, size: int, results: Any) -> Any:
     """Count non-finite positions and put 0 against 0 there; return how many there were, and how many in the sample."""
     excluded = 0
     excluded_sample = 0
@@ -66,7 +68,7 @@ def _exclude(first: Any, second: Any, size: int, results: Any, sample: Any) -> A
         if one < _INFINITY and other < _INFINITY:
             continue
         excluded += 1
-        excluded_sample += sample[i // STRIDE] == i
+        excluded_sample += _SAMPLE[i // STRIDE] == i
         results[BAD_TARGET] += one >= _INFINITY
         results[BAD_GOLDEN] += other >= _INFINITY
         if not (first[i] == second[i] or (one > _INFINITY and other > _INFINITY)):
@@ -184,15 +186,15 @@ def _beyond(first: Any, second: Any, size: int, eps: float) -> Any:
 
 
 @machine
-def _decades(patterns: Any, size: int, smallest: Any, largest: Any, above: Any, edges: Any, decades: Any) -> None:
-    """Add the decades of the `above` errors that are not zero; errors and edges are upper halves of float32 patterns."""
+def _decades(patterns: Any, size: int, smallest: Any, largest: Any, above: Any, decades: Any) -> None:
+    """Add the decades of the `above` errors that are not zero; errors are upper halves of float32 patterns."""
     if above == 0:
         return
     edge = 0
-    while edge < len(edges) and edges[edge] <= smallest:
+    while edge < len(_EDGES) and _EDGES[edge] <= smallest:
         edge += 1
-    while edge < len(edges) and edges[edge] <= largest:
-        reached = _count_reaching(patterns, size, edges[edge])
+    while edge < len(_EDGES) and _EDGES[edge] <= largest:
+        reached = _count_reaching(patterns, size, _EDGES[edge])
         decades[edge + 1] += above - reached
         above = reached
         edge += 1
@@ -245,11 +247,11 @@ def _count_steps(first: Any, second: Any, size: int, shift: Any, bins: Any, tabl
 
 
 @machine
-def _count_sample(first: Any, second: Any, found: int, shift: Any, sample: Any, bins: Any, tables: Any) -> None:
-    """Count the steps at the first `found` places of `sample`."""
+def _count_sample(first: Any, second: Any, found: int, shift: Any, bins: Any, tables: Any) -> None:
+    """Count the steps at the first `found` places of SAMPLE."""
     for k in range(found):
-        bins[k] = first[sample[k]]
-        bins[k + CHUNK // 2] = second[sample[k]]
+        bins[k] = first[_SAMPLE[k]]
+        bins[k + CHUNK // 2] = second[_SAMPLE[k]]
     for k in range(found):
         bins[k] = np.uint32(_step(bins[k], bins[k + CHUNK // 2]) >> shift)
     for k in range(found):
@@ -259,32 +261,31 @@ def _count_sample(first: Any, second: Any, found: int, shift: Any, sample: Any, 
 
 @machine
 def compare(
-    target_wide: Any,
-    target_narrow: Any,
+    target: int,
     target_form: int,
-    golden_wide: Any,
-    golden_narrow: Any,
+    golden: int,
     golden_form: int,
+    length: int,
     unit: int,
     eps: float,
     detail: bool,
     sampled: bool,
-    sample: Any,
-    edges: Any,
     results: Any,
 ) -> None:
-    """Add a stretch of fewer than 2**32 pairs to results, shape (RESULTS,).
+    """Add a stretch of `length` pairs, fewer than 2**32, to results, shape (RESULTS,).
 
-    wide, narrow: bit patterns as uint32 (float32) or uint16; the one that does not apply is empty
+    target, golden: addresses of aligned contiguous elements
     unit: the form whose steps are counted; FLOAT16 only where both sides are
-    sampled: the ULP histogram counts only the places `sample` of each chunk
-    edges: upper halves of the float32 patterns of the edges of the decades, as uint16
+    sampled: the ULP histogram counts only the places SAMPLE of each chunk
     """
+    target_wide = uint32_at(target, length if target_form == FLOAT32 else 0)
+    target_narrow = uint16_at(target, 0 if target_form == FLOAT32 else length)
+    golden_wide = uint32_at(golden, length if golden_form == FLOAT32 else 0)
+    golden_narrow = uint16_at(golden, 0 if golden_form == FLOAT32 else length)
     sums = results.view(np.float64)
     abs_decades = results[ABS_DECADES:REL_DECADES]
     rel_decades = results[REL_DECADES:ULPS]
     ulps = results[ULPS:RESULTS]
-    length = max(len(target_wide), len(target_narrow))
     work = np.empty(6 * CHUNK + 16, np.uint32)
     aligned = np.intp((-(work.ctypes.data // 4)) % 16)
     target_scratch = work[aligned : aligned + CHUNK]
@@ -323,14 +324,14 @@ def compare(
         looked_at = size
         if sampled:
             looked_at = size // STRIDE
-            if looked_at < len(sample) and sample[looked_at] < size:
+            if looked_at < len(_SAMPLE) and _SAMPLE[looked_at] < size:
                 looked_at += 1
         counted = looked_at  # by the ULP histogram
         if not targets + goldens < np.inf:
             decode(target_wide[start:end], target_narrow[start:end], target_form, size, target_scratch)
             decode(golden_wide[start:end], golden_narrow[start:end], golden_form, size, golden_scratch)
             first, second = target_scratch, golden_scratch
-            excluded, excluded_sample = _exclude(first, second, size, results, sample)
+            excluded, excluded_sample = _exclude(first, second, size, results)
             counted -= excluded_sample if sampled else excluded
             products, targets, goldens, differences = _sums(first.view(np.float32), second.view(np.float32), size)
         sums[PRODUCTS] += products
@@ -379,15 +380,15 @@ def compare(
                 second = golden_keys
         results[MAX_ULP] = max(results[MAX_ULP], _longest_step(first, second, size, shift))
         if sampled:
-            _count_sample(first, second, looked_at, shift, sample, bins, tables)
+            _count_sample(first, second, looked_at, shift, bins, tables)
         else:
             _count_steps(first, second, size, shift, bins, tables)
         ulps[0] -= looked_at - counted
         if detail:
             abs_decades[0] += zeros - excluded
             rel_decades[0] += zeros - excluded
-            _decades(deltas, size, _upper(smallest), _upper(largest), size - zeros, edges, abs_decades)
-            _decades(ratios, size, _upper(smallest_ratio), _upper(largest_ratio), size - zeros, edges, rel_decades)
+            _decades(deltas, size, _upper(smallest), _upper(largest), size - zeros, abs_decades)
+            _decades(ratios, size, _upper(smallest_ratio), _upper(largest_ratio), size - zeros, rel_decades)
     for table in range(4):
         for place in range(ULP_BINS):
             ulps[place] += tables[table, place]

@@ -19,7 +19,7 @@ EDGES: Final[Float64] = np.array([float(f"1e{power}") for power in ERROR_BINS])
 """Left edges of the decades as numbers."""
 
 COARSE_EDGES: Final = (EDGES.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
-"""The same for errors of float32: cut to the upper half of their patterns (less than 0.8 % lower), so that half the bits decide."""
+"""The same for errors of float32: cut to the upper half of their patterns, up to 0.8 % lower, so that half the bits decide."""
 
 DECADE_BINS: Final = len(EDGES) + 2
 """Zero, below the first edge, then one bin per edge."""
@@ -67,14 +67,18 @@ def count_ulps(distances: NDArray[np.unsignedinteger[Any]], counts: Int64) -> No
     counts[: found.size] += found
 
 
+def _values() -> list[float]:
+    """What a distance in each bin counts as: itself below 64, the middle of its bin from there."""
+    edges = (np.arange(1, ULP_BINS + 1, dtype=np.uint32) + np.uint32(ULP_BASE)) << np.uint32(ULP_SHIFT)
+    low, high = edges[:-1].view(np.float32).astype(np.float64), edges[1:].view(np.float32).astype(np.float64)
+    return [0.0, *np.where(low < 64, low, (low + high) / 2).tolist()]
+
+
+_VALUES: Final = _values()
+
+
 def median_ulp(counts: Int64) -> float | None:
     """Lower median of the counted distances: exact below 64, else the middle of its bin (within 1.6 %); None if none counted."""
-    total = int(counts.sum())
-    if total == 0:
-        return None
-    index = int(counts.cumsum().searchsorted((total + 1) // 2))
-    if index == 0:
-        return 0.0
-    edges = (np.array([index, index + 1], dtype=np.uint32) + np.uint32(ULP_BASE)) << np.uint32(ULP_SHIFT)
-    low, high = (float(edge) for edge in edges.view(np.float32))
-    return low if low < 64 else (low + high) / 2
+    reached = counts.cumsum()
+    total = int(reached[-1])
+    return _VALUES[reached.searchsorted((total + 1) // 2)] if total else None

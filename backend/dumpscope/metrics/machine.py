@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -38,6 +39,28 @@ def _lower_prefetch(_typing: Any, values: Any, place: Any) -> Any:
 
 
 prefetch: Any = intrinsic(_lower_prefetch)
+
+
+def _lower_pointer(_typing: Any, _address: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.intp), emit
+
+
+_pointer: Any = intrinsic(_lower_pointer)
+
+
+@machine
+def uint32_at(address: int, size: int) -> Any:
+    """`size` numbers of memory that the caller keeps alive. An array as argument would need machine code for memory that can be
+    written and for memory that cannot, and three times as long to hand over."""
+    return numba.carray(_pointer(address), (size,), np.uint32)
+
+
+@machine
+def uint16_at(address: int, size: int) -> Any:
+    return numba.carray(_pointer(address), (size,), np.uint16)
 
 
 @machine

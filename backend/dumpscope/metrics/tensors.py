@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -35,25 +35,21 @@ def compare_tensors(target: Raw, golden: Raw, *, threads: int = 1, detail: bool 
     if target.flags.f_contiguous and golden.flags.f_contiguous and not target.flags.c_contiguous:
         facts = compare_tensors(target.T, golden.T, threads=threads, detail=detail)
         return replace(facts, worst_index=facts.worst_index[::-1]) if facts.worst_index else facts
-    with np.errstate(all="ignore"):
-        whole = _measure(target, golden, plan, threads, detail)
-        return _finish(whole, _norms(whole, target, golden, plan), plan, target, golden, detail=detail)
+    whole = _measure(target, golden, plan, threads, detail)
+    return _finish(whole, _norms(whole, target, golden, plan), plan, target, golden, detail=detail)
 
 
 def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -> Partial:
-    whole = Partial()
     sampled = target.size >= SAMPLED_FROM
     if not (target.flags.c_contiguous and golden.flags.c_contiguous):
-        start = 0
-        for first, second in _blocks(target, golden, plan):
-            kernels.measure(first, second, plan, start, whole, detail=detail, sampled=sampled)
-            start += first.size
-        return whole
+        return _scattered(target, golden, plan, detail=detail, sampled=sampled)
     if target.size == 0:
-        return whole
+        return Partial()
     first, second = target.reshape(-1), golden.reshape(-1)
     fused = compiled.kernel_for(first, second)
     maps = [found for found in (find_mapping(first), find_mapping(second)) if found is not None]
+    if fused is not None and not maps and first.size <= STRETCH:
+        return fused(first, second, plan.eps, 0, detail=detail, sampled=sampled)
 
     def stretch(start: int) -> Partial:
         stop = min(start + STRETCH, first.size)
@@ -70,18 +66,22 @@ def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -
     starts = range(0, first.size, STRETCH)
     if threads <= 1 or len(starts) == 1:
         return merge(stretch(start) for start in starts)
-    return merge(_in_threads(stretch, starts, min(threads, len(starts))))
+    with ThreadPoolExecutor(min(threads, len(starts))) as pool:
+        return merge(pool.map(stretch, starts))
 
 
-def _in_threads(stretch: Callable[[int], Partial], starts: range, threads: int) -> list[Partial]:
-    def quietly(start: int) -> Partial:  # numpy's error state belongs to a thread
-        with np.errstate(all="ignore"):
-            return stretch(start)
+@np.errstate(all="ignore")
+def _scattered(target: Raw, golden: Raw, plan: Plan, *, detail: bool, sampled: bool) -> Partial:
+    """Pairs that are not contiguous."""
+    whole = Partial()
+    start = 0
+    for first, second in _blocks(target, golden, plan):
+        kernels.measure(first, second, plan, start, whole, detail=detail, sampled=sampled)
+        start += first.size
+    return whole
 
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(quietly, starts))
 
-
+@np.errstate(all="ignore")
 def _stretch(first: Raw, second: Raw, plan: Plan, start: int, stop: int, *, detail: bool, sampled: bool) -> Partial:
     part = Partial()
     for begin in range(start, stop, BLOCK):
@@ -171,6 +171,7 @@ def _norms(whole: Partial, target: Raw, golden: Raw, plan: Plan) -> Norms:
     )
 
 
+@np.errstate(all="ignore")
 def _scaled_norms(max_abs: float, target: Raw, golden: Raw, plan: Plan) -> Norms:
     """Norms of float64 data whose squares may leave float64: twice more over the data, scaled by powers of two."""
     tops = [kernels.largest(first, second, plan) for first, second in _blocks(target, golden, plan)]
