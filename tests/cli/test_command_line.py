@@ -118,6 +118,10 @@ def test_a_warning_fails_only_where_it_is_asked_to(dumps: Path) -> None:
         (["compare", "{dumps}/golden", "{dumps}/golden", "--pairs"], "--json"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--cell-mapping", "/no/file.yaml"], "file.yaml"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--policy", "no-such-policy"], "no-such-policy"),
+        (
+            ["compare", "{dumps}/golden", "{dumps}/golden", "--policy", "{out}.yaml"],
+            "out.yaml: policy: ignore holds '(?!a)b'",
+        ),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--jobs", "many"], "--jobs"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "-o", "{dumps}/README.md"], "README.md"),
         (["info", "/nowhere"], "/nowhere"),
@@ -139,6 +143,7 @@ def test_bad_usage_is_one_clear_line_and_exit_status_2(
 ) -> None:
     monkeypatch.setenv("DUMPSCOPE_TOKEN", "")
     monkeypatch.setenv("DUMPSCOPE_DATA_DIR", str(tmp_path))
+    (tmp_path / "out.yaml").write_text("ignore: ['(?!a)b']")
     assert status([word.format(dumps=dumps, out=tmp_path / "out") for word in arguments]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""

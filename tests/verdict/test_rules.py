@@ -18,6 +18,7 @@ from dumpscope.metrics import compare_statistics
 from dumpscope.verdict.judge import judge
 from dumpscope.verdict.policy import FLOORS, Policy, load_policy
 from dumpscope.verdict.rules import RULES
+from dumpscope.verdict.score import factors
 from dumpscope.verdict.sentences import sentence
 
 Stats = tuple[float | None, float | None, float | None, float | None]
@@ -218,6 +219,13 @@ def test_a_policy_file_widens_ignores_and_renames_floors() -> None:
     assert say(*pair, load_policy("warn: 1000"))[0] == "warning"
 
 
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(a|a?)+b$", "(.*a){25}$", "((a*)*)*b$", "a{1000}a{1000}$"])
+def test_no_pattern_of_a_policy_runs_for_long(pattern: str) -> None:
+    """Backtracking needs more steps for these than there are atoms; the suite's timeout would end it."""
+    policy = load_policy(f"ignore: ['{pattern}']\nscale: {{'{pattern}': 2}}")
+    assert factors(["a" * 3000 + "!", "a\udcff"], policy).tolist() == [1.0, 1.0]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -227,7 +235,9 @@ def test_a_policy_file_widens_ignores_and_renames_floors() -> None:
         ("floors: {float32: {bulk: -1}}", "floors.float32.bulk"),
         ("floors: {float32: 3}", "floors.float32"),
         ("warn: yes", "warn is True"),
-        ("ignore: ['[']", "no regular expression"),
+        ("ignore: ['[']", "ignore holds '[', which cannot be used as a regular expression"),
+        ("scale: {'(a)\\1': 2}", "scale holds"),
+        ('ignore: ["\\ud800"]', "ignore holds"),
         ("ignore: abc", "ignore is a str"),
         ("ignore: [3]", "ignore holds 3"),
         ("floors: 3", "floors is a int"),

@@ -118,7 +118,10 @@ def _policy(named: str) -> str:
 
     path = Path(named)
     text = _text(path) or "" if path.is_file() else named
-    load_policy(text)
+    try:
+        load_policy(text)
+    except UsageError as error:
+        raise UsageError(error.detail, hint=error.hint, where=str(path) if path.is_file() else None) from error
     return text
 
 

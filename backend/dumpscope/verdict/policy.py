@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import yaml
 
 from dumpscope.errors import UsageError
+from dumpscope.verdict.policy_patterns import compiled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,10 @@ RULE_BOOKS: Final = ("default", "ptdbg", "msprobe")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """base: rule book; warn: score up to which a difference is only a warning; ignore: node names (regex) never judged;
-    scale: (regex, factor) pairs that widen the floors of matching nodes, first hit wins."""
+    """base: rule book; warn: score up to which a difference is only a warning
+    ignore: node names (regex, see `policy_patterns`) never judged
+    scale: (regex, factor) pairs that widen the floors of matching nodes, first hit wins
+    """
 
     name: str = "default"
     base: str = "default"
@@ -134,8 +136,5 @@ def _short(value: Any) -> str:
 def _pattern(key: str, value: Any) -> str:
     if not isinstance(value, str):
         raise UsageError(f"policy: {key} holds {_short(value)}", hint="write a regular expression as text")
-    try:
-        re.compile(value)
-    except re.error as error:
-        raise UsageError(f"policy: {key} holds {value!r}, which is no regular expression", hint=str(error)) from error
+    compiled(value, key)
     return value

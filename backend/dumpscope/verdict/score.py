@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import numpy as np
@@ -11,6 +10,7 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
 from dumpscope.domain.records import Bool, Float64, State
 from dumpscope.verdict.policy import FLOORS, TINY, Policy
+from dumpscope.verdict.policy_patterns import compiled
 
 MAX, MIN, MEAN, NORM = range(4)
 EUCLIDEAN: Final = TENSOR_METRICS.index("euclidean")
@@ -56,13 +56,13 @@ def factors(names: list[str], policy: Policy) -> Float64:
     """Widening factor per node; nan means "never judged"."""
     out = np.ones(len(names))
     if policy.scale or policy.ignore:
-        patterns = [(re.compile(pattern), factor) for pattern, factor in policy.scale]
-        ignored = [re.compile(pattern) for pattern in policy.ignore]
+        widened = [(compiled(pattern, "scale"), factor) for pattern, factor in policy.scale]
+        ignored = [compiled(pattern, "ignore") for pattern in policy.ignore]
         for i, name in enumerate(names):
-            if any(pattern.search(name) for pattern in ignored):
+            if any(holds(name) for holds in ignored):
                 out[i] = np.nan
                 continue
-            out[i] = next((factor for pattern, factor in patterns if pattern.search(name)), 1.0)
+            out[i] = next((factor for holds, factor in widened if holds(name)), 1.0)
     return out
 
 
