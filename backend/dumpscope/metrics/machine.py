@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
+from numba import carray  # type: ignore[attr-defined]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -55,12 +56,12 @@ _pointer: Any = intrinsic(_lower_pointer)
 def uint32_at(address: int, size: int) -> Any:
     """`size` numbers of memory that the caller keeps alive. An array as argument would need machine code for memory that can be
     written and for memory that cannot, and three times as long to hand over."""
-    return numba.carray(_pointer(address), (size,), np.uint32)
+    return carray(_pointer(address), (size,), np.uint32)
 
 
 @machine
 def uint16_at(address: int, size: int) -> Any:
-    return numba.carray(_pointer(address), (size,), np.uint16)
+    return carray(_pointer(address), (size,), np.uint16)
 
 
 @machine

@@ -38,7 +38,7 @@ class ElementType:
     unit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LoadedTensor:
     """One tensor read from a file. `array` is read-only and, where the file allows, a view of the mapped file.
 

@@ -37,8 +37,8 @@ def read_bytes(path: Path | str, *, root: Path | str | None = None) -> Bytes:
     """
     name = os.fspath(path)
     try:
-        real = _contained(name, os.fspath(root)) if root is not None else name
-        _require_regular(os.lstat(real).st_mode)
+        real, mode = _contained(name, os.fspath(root)) if root is not None else (name, os.lstat(name).st_mode)
+        _require_regular(mode)
         descriptor = os.open(real, _FLAGS)
         try:
             status = os.fstat(descriptor)
@@ -78,13 +78,15 @@ def _require_regular(mode: int) -> None:
     raise TensorError(f"the tensor file is {word}", kind="refused", hint="a dump holds regular files only")
 
 
-def _contained(name: str, root: str) -> str:
-    """The path to open for `name`, with no symlink left in it below the root; raises TensorError when it leads outside."""
+def _contained(name: str, root: str) -> tuple[str, int]:
+    """The path to open for `name`, with no symlink left in it below the root, and its mode; raises TensorError when it leads
+    outside."""
     prefix = root if root.endswith(os.sep) else root + os.sep
     if name.startswith(prefix):
         parts = name[len(prefix) :].split(os.sep)
-        if ".." not in parts and not _has_link(prefix, parts):
-            return name
+        mode = None if ".." in parts else _mode(prefix, parts)
+        if mode is not None:
+            return name, mode
     real, base = os.path.realpath(name), os.path.realpath(root)
     if not real.startswith(base if base.endswith(os.sep) else base + os.sep):
         raise TensorError(
@@ -92,13 +94,16 @@ def _contained(name: str, root: str) -> str:
             kind="refused",
             hint="put the file itself into the dump folder",
         )
-    return real
+    return real, os.lstat(real).st_mode
 
 
-def _has_link(prefix: str, parts: list[str]) -> bool:
+def _mode(prefix: str, parts: list[str]) -> int | None:
+    """Mode of the file at the end of a path, None if a symlink is on the way or at its end."""
     path = prefix
+    mode: int | None = None
     for part in parts:
         path = os.path.join(path, part)
-        if stat.S_ISLNK(os.lstat(path).st_mode):
-            return True
-    return False
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            return None
+    return mode

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from dumpscope.errors import TensorError
-from dumpscope.readers import pickle_machine, torch_globals, zip_directory
+from dumpscope.readers import pickle_machine, torch_globals, twins, zip_directory
 from dumpscope.readers.arrays import DEFAULT_BUDGET, Bytes, ElementType, LoadedTensor, check_budget, strided
 from dumpscope.readers.mapped_file import read_bytes
 from dumpscope.readers.torch_globals import StorageRef, StorageType, TensorSpec
@@ -34,14 +34,21 @@ def load(path: Path | str, *, budget: int = DEFAULT_BUDGET, root: Path | str | N
     not_a_tensor.
     """
     try:
-        value, reader = _open(path, budget, root)
+        buffer = read_bytes(path, root=root)
+        known = twins.find(buffer, budget)
+        if known is not None:
+            return known
+        value, reader = _open(buffer, budget)
         if type(value) is not TensorSpec:
             raise TensorError(
                 f"the file holds {_word(value)}, not a tensor",
                 kind="not_a_tensor",
                 hint="a dumped item is one tensor a file: torch.save(tensor, path)",
             )
-        return reader.tensor(value)
+        loaded = reader.tensor(value)
+        if isinstance(reader.storages, _ZipStorages):
+            twins.learn(buffer, reader.storages.directory, reader.storages.prefix, loaded)
+        return loaded
     except TensorError as error:
         error.where = error.where or str(path)
         raise
@@ -55,7 +62,7 @@ def load_any(path: Path | str, *, budget: int = DEFAULT_BUDGET, root: Path | str
     than MAX_LEAVES values.
     """
     try:
-        value, reader = _open(path, budget, root)
+        value, reader = _open(read_bytes(path, root=root), budget)
         return _Unfolding(tensor=reader.tensor).plain(value, 0)[0]
     except TensorError as error:
         error.where = error.where or str(path)
@@ -104,8 +111,7 @@ class _Reader:
         return loaded
 
 
-def _open(path: Path | str, budget: int, root: Path | str | None) -> tuple[Any, _Reader]:
-    buffer = read_bytes(path, root=root)
+def _open(buffer: Bytes, budget: int) -> tuple[Any, _Reader]:
     head = buffer[:4]
     storages: _Storages
     if head in (b"PK\x03\x04", b"PK\x05\x06"):

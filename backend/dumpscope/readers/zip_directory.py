@@ -152,6 +152,30 @@ def member_bytes(buffer: Bytes, directory: Directory, entry: Entry, limit: int) 
     return data
 
 
+def variable_bytes(buffer: Bytes, directory: Directory, prefix: str) -> list[tuple[int, int]] | None:
+    """Sorted byte ranges that differ between two files of torch.save for tensors of one kind: the archive's name wherever it
+    stands, and the content and check-sums of all members but those that describe (data.pkl, byteorder).
+
+    None where a member stands outside the archive's folder.
+    """
+    stem = len(prefix.encode()) - 1
+    ranges: list[tuple[int, int]] = []
+    at = directory.end
+    for name, entry in directory.entries.items():
+        if not name.startswith(prefix) or entry.name[:stem] != prefix[:-1].encode():
+            return None
+        fields = _CENTRAL.unpack_from(buffer, at)
+        start = locate(buffer, directory, entry)
+        end = start + entry.packed
+        ranges += [(entry.header + 30, entry.header + 30 + stem), (at + 46, at + 46 + stem)]
+        if name[len(prefix) :] not in ("data.pkl", "byteorder"):
+            ranges += [(entry.header + 14, entry.header + 18), (start, end), (at + 16, at + 20)]
+            if buffer[end : end + 4] == b"PK\x07\x08":
+                ranges.append((end + 4, end + 8))
+        at += 46 + len(entry.name) + fields[11] + fields[12]
+    return sorted(part for part in ranges if part[1] > part[0])
+
+
 def _end_record(buffer: Bytes) -> tuple[int, int, int]:
     """(members, directory size, directory start) from the end record or its zip64 form."""
     length = len(buffer)

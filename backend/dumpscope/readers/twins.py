@@ -1,0 +1,96 @@
+"""Tensor files like one that was read before: one comparison of bytes instead of a walk through zip and pickle.
+
+A dump holds thousands of files that torch.save wrote with the same code for the same few shapes. Two of one size that agree in
+every byte but the tensor's own, the archive's name and the check-sums lay out the same tensor in the same place, so what was
+checked and found for the first holds for the second. Anything else takes the long way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Final
+
+import numpy as np
+
+from dumpscope.readers.arrays import Bytes, LoadedTensor
+from dumpscope.readers.zip_directory import STORED, Directory, variable_bytes
+
+MAX_KNOWN: Final = 4096
+"""Layouts kept; with more the memory starts anew."""
+MAX_FIXED: Final = 1 << 14
+"""Bytes besides the tensor up to which a layout is kept; torch.save writes some 1.5 KB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """pick: the parts of a buffer that must equal `fixed` when joined; model: the tensor first found; start: byte of its first
+    element; steps: its strides in bytes; nbytes: logical bytes"""
+
+    pick: Callable[[Bytes], tuple[bytes, ...]]
+    fixed: bytes
+    model: LoadedTensor
+    start: int
+    steps: tuple[int, ...]
+    nbytes: int
+
+
+_known: dict[tuple[int, bytes], list[Layout]] = {}
+
+
+def find(buffer: Bytes, budget: int) -> LoadedTensor | None:
+    """The tensor of a file laid out like one learnt; None if there was none, or if it is larger than `budget` bytes."""
+    for layout in _known.get((len(buffer), buffer[26:28]), ()):
+        if b"".join(layout.pick(buffer)) == layout.fixed:
+            model = layout.model
+            if layout.nbytes > budget:
+                return None
+            array: Any = np.ndarray(model.shape, model.array.dtype, buffer, layout.start, layout.steps)
+            return LoadedTensor(model.dtype, model.shape, array, model.device, model.requires_grad, model.parameter)
+    return None
+
+
+def learn(buffer: Bytes, directory: Directory, prefix: str, loaded: LoadedTensor) -> None:
+    """Remember the layout of a file whose tensor is a plain view of its bytes; any other is left alone."""
+    array = loaded.array
+    if loaded.notes or not array.size or array.dtype.kind == "b":  # the bytes of a bool tensor are looked at one by one
+        return
+    if any(entry.method != STORED for entry in directory.entries.values()):
+        return
+    whole = np.frombuffer(buffer, np.uint8)
+    start = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    if not 0 <= start < len(buffer):
+        return
+    variable = variable_bytes(buffer, directory, prefix)
+    if variable is None:
+        return
+    fixed: list[slice] = []
+    at = 0
+    for first, last in (*variable, (len(buffer), len(buffer))):
+        if first > at:
+            fixed.append(slice(at, first))
+        at = last
+    if len(fixed) < 2 or sum(part.stop - part.start for part in fixed) > MAX_FIXED:
+        return
+    pick = itemgetter(*fixed)
+    model = LoadedTensor(
+        loaded.dtype, loaded.shape, np.empty(0, array.dtype), loaded.device, loaded.requires_grad, loaded.parameter
+    )
+    if count() >= MAX_KNOWN:
+        forget()
+    _known.setdefault((len(buffer), bytes(buffer[26:28])), []).append(
+        Layout(
+            pick=pick, fixed=b"".join(pick(buffer)), model=model, start=start, steps=array.strides, nbytes=array.nbytes
+        )
+    )
+
+
+def count() -> int:
+    """How many layouts are known."""
+    return sum(len(layouts) for layouts in _known.values())
+
+
+def forget() -> None:
+    """Take the long way again for every file."""
+    _known.clear()
