@@ -304,3 +304,19 @@ def test_scores_are_never_nan_on_the_wire(served: Client, fault: str) -> None:
     for row in get(served, f"/api/comparisons/{fault}/nodes?limit=500")["items"]:
         for name in ("in_score", "out_score", "in_error", "out_error"):
             assert row[name] is None or isinstance(row[name], str) or math.isfinite(row[name])
+
+
+def test_a_step_or_rank_that_a_side_lacks_is_refused_with_what_there_is(served: Client, dumps: Path) -> None:
+    pair = [register(served, dumps / name) for name in ("golden", "stat_golden")]
+    body = {"target": pair[0], "golden": pair[1], "options": {"steps": [1]}}
+    early = served.post("/api/comparisons", json=body)
+    if early.status_code == 202:  # asked while a dump was still read: then its job says so
+        refusal = settled(served, f"/api/comparisons/{early.json()['id']}")["error"]
+        assert "no step 1" in refusal["detail"]
+    for dump_id in pair:
+        settled(served, f"/api/dumps/{dump_id}")
+    late = served.post("/api/comparisons", json=body)
+    assert late.status_code == 400
+    assert late.json()["error"] == "usage"
+    assert late.json()["detail"] == "the golden has no step 1"
+    assert late.json()["hint"] == "the target has steps 0, 1, the golden has steps 0"

@@ -55,6 +55,27 @@ def test_a_fault_is_named_first_and_the_exit_status_is_1(dumps: Path) -> None:
     assert "first No: Functional.softmax.1.forward.output.0" in result.stdout
 
 
+def test_a_chosen_rank_that_a_step_lacks_leaves_the_comparison_incomplete(dumps: Path, tmp_path: Path) -> None:
+    target, golden = tmp_path / "target", tmp_path / "golden"
+    for side, ranks in ((target, [(0, 0), (0, 1), (1, 0), (1, 1)]), (golden, [(0, 0), (0, 1), (1, 0)])):
+        for step, rank in ranks:
+            source = dumps / "dist2_stat_golden" / "step0" / f"rank{rank}"
+            shutil.copytree(source, side / f"step{step}" / f"rank{rank}", copy_function=shutil.copyfile)
+    chosen = dumpscope("compare", target, golden, "--rank", 1, "--json")
+    assert chosen.returncode == 3
+    (problem,) = strict(chosen.stdout)["problems"]  # type: ignore[misc]
+    assert (problem["kind"], problem["loc"]) == ("missing_rank", "step1/rank1")
+    assert "the golden has ranks 0 of this step" in problem["message"]
+    assert dumpscope("compare", target, golden).returncode == 0, "what nobody chose may be on one side only"
+
+
+def test_hashes_of_two_kinds_are_no_success(dumps: Path) -> None:
+    result = dumpscope("compare", dumps / "md5_golden", dumps / "xor_golden")
+    assert result.returncode == 3
+    assert result.stdout.startswith("No tensor could be compared")
+    assert "md5 (target) and xor (golden)" in result.stdout
+
+
 def test_a_healthy_pair_exits_with_0(dumps: Path) -> None:
     result = dumpscope("compare", dumps / "golden", dumps / "golden", "--step", 0)
     assert result.returncode == 0
@@ -114,7 +135,12 @@ def test_a_warning_fails_only_where_it_is_asked_to(dumps: Path) -> None:
         (["compare", "{dumps}/golden", "{dumps}/golden", "--format", "docx", "-o", "{out}"], "docx"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--format", "csv"], "-o DIR"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--fail-on", "maybe"], "maybe"),
-        (["compare", "{dumps}/golden", "{dumps}/golden", "--step", "7"], "step 7"),
+        (["compare", "{dumps}/golden", "{dumps}/golden", "--step", "7"], "no step 7 (the target has steps 0, 1"),
+        (
+            ["compare", "{dumps}/golden", "{dumps}/stat_golden", "--step", "0", "1"],
+            "the golden has no step 1 (the target",
+        ),
+        (["compare", "{dumps}/dist2_stat_golden", "{dumps}/dist2_stat_golden", "--rank", "0", "7"], "no rank 7"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--pairs"], "--json"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--cell-mapping", "/no/file.yaml"], "file.yaml"),
         (["compare", "{dumps}/golden", "{dumps}/golden", "--policy", "no-such-policy"], "no-such-policy"),
@@ -294,7 +320,7 @@ def test_help_and_the_start_of_compare_load_nothing_heavy(dumps: Path) -> None:
         "import sys\n"
         "from dumpscope.cli.app import status\n"
         f"status(['compare', {str(dumps / 'stat_fault')!r}, {str(dumps / 'stat_golden')!r}])\n"
-        "heavy = {'pandas', 'plotly', 'numba', 'sqlalchemy', 'fastapi', 'torch', 'alembic', 'xlsxwriter'}\n"
+        "heavy = {'pandas', 'plotly', 'numba', 'sqlalchemy', 'fastapi', 'torch', 'alembic'}\n"
         "sys.exit(','.join(sorted(heavy & set(sys.modules))) or 0)\n"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)

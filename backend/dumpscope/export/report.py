@@ -79,6 +79,8 @@ def headline(answer: Answer) -> str:
         return f"No origin found; the first difference is {answer.first_no.item}"
     if answer.counts.warning:
         return f"No divergence; {answer.counts.warning} warnings"
+    if any(problem.kind == "nothing_compared" for problem in answer.problems):
+        return "No tensor could be compared with its partner; what else there is agrees"
     if answer.counts.strangers:
         return "Nothing could be compared: no item of the target has a partner in the golden dump"
     if not answer.counts.judged:

@@ -6,9 +6,9 @@ import numpy as np
 
 from dumpscope.analysis.story import node_verdicts
 from dumpscope.domain.context import Context, gather
-from dumpscope.domain.facts import Facts, ItemPairs, NodeOpinions, NodePairs
+from dumpscope.domain.facts import Facts, ItemPairs, NodeOpinions, NodePairs, Outcome
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import RankDump, item_name
+from dumpscope.domain.records import Kind, RankDump, item_name
 from dumpscope.domain.result import ResultTree, Unit
 from dumpscope.errors import Problem
 from dumpscope.match import match
@@ -33,7 +33,11 @@ def compare_rank(
     mode = mode_of(target, golden) if options.tensors else _without_tensors(target, golden)
     context = gather(target, golden, matched.pairs, matched.items)
     facts = measure(target, golden, context, mode, threads=threads, progress=progress, cancelled=cancelled)
-    problems = [*matched.problems, *_unreadable(target, golden, matched.items, facts)]
+    problems = [
+        *matched.problems,
+        *_unreadable(target, golden, matched.items, facts),
+        *_nothing(target, golden, context, facts),
+    ]
     return judge_unit(
         Columns(
             step=step, rank=rank, target=target, golden=golden, mode=mode, pairs=matched.pairs, items=matched.items,
@@ -103,6 +107,23 @@ def _pair_names(columns: Columns) -> list[str]:
 def _without_tensors(target: RankDump, golden: RankDump) -> str:
     mode = mode_of(target, golden)
     return "statistics" if mode == "tensor" else mode
+
+
+def _nothing(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> list[Problem]:
+    """Said where tensors met tensors and no two of them hold anything that can be compared."""
+    tensors = context.both & (context.kind == Kind.TENSOR)
+    if not tensors.any() or (facts.outcome[tensors] != Outcome.NO_DATA).any():
+        return []
+    held = " and ".join(
+        f"{head.summary or 'nothing'} ({word})" for word, head in (("target", target.header), ("golden", golden.header))
+    )
+    return [
+        Problem(
+            loc=f"step{target.ref.step}/{target.ref.label}",
+            kind="nothing_compared",
+            message=f"No tensor could be compared: {held} have nothing in common. Dump both runs with the same summary mode.",
+        )
+    ]
 
 
 def _unreadable(target: RankDump, golden: RankDump, items: ItemPairs, facts: Facts) -> list[Problem]:

@@ -29,7 +29,7 @@ WORTH: Final = 4 << 20
 LOST: Final = frozenset(
     {
         "truncated", "unreadable", "nesting", "limit", "empty", "refused", "tensor_unreadable", "tensor", "no_data",
-        "usage", "not_found", "forbidden", "internal",
+        "usage", "not_found", "forbidden", "internal", "missing_rank", "nothing_compared",
     }
 )  # fmt: skip
 """Problem kinds that mean: something of the input is missing from the comparison."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dumpscope.domain.options import Options
@@ -23,39 +23,68 @@ class RankPair:
 def pair_ranks(
     target: Sequence[RankRef], golden: Sequence[RankRef], options: Options
 ) -> tuple[list[RankPair], list[Problem]]:
-    """Pairs in step and rank order, and a problem for every rank that only one side has.
+    """Pairs in step and rank order, and a problem for every rank that only one side has (see `_left_out`).
 
     Where each side holds a single rank they are paired whatever their numbers: the user named those two. Raises UsageError
-    where nothing is common or the wanted steps and ranks are not there.
+    where nothing is common or a side lacks a step or rank that was asked for.
     """
-    left, right = (_wanted(side, options) for side in (target, golden))
     if len(target) == len(golden) == 1 and not (options.steps or options.ranks):
         one, other = target[0], golden[0]
         return [RankPair(step=one.step, rank=number(one), target=one, golden=other)], []
-    if not left and not right:
-        raise UsageError(
-            f"neither dump has step {_said(options.steps)}, rank {_said(options.ranks)}",
-            hint=f"the target has steps {_said(_steps(target))} and ranks {_said(_ranks(target))}",
-        )
+    require_chosen(options, (_steps(target), _ranks(target)), (_steps(golden), _ranks(golden)))
+    left, right = (_wanted(side, options) for side in (target, golden))
     common = sorted(left.keys() & right.keys())
     if not common:
         raise UsageError(
             "the dumps have no step and rank in common",
-            hint=f"target: steps {_said(_steps(target))}, ranks {_said(_ranks(target))};"
-            f" golden: steps {_said(_steps(golden))}, ranks {_said(_ranks(golden))};"
+            hint=f"target: {_places(left or target)}; golden: {_places(right or golden)};"
             " name one step folder or rank folder of each to compare them nevertheless",
         )
     problems = [
-        Problem(
-            loc=f"step{step}/rank{rank}",
-            kind="unmatched_rank",
-            message=f"Only the {word} has this step and rank; it was not compared.",
-        )
-        for word, one, other in (("target", left, right), ("golden", right, left))
-        for step, rank in sorted(one.keys() - other.keys())
+        *_left_out("target", left, right, golden, options),
+        *_left_out("golden", right, left, target, options),
     ]
     pairs = [RankPair(step=step, rank=rank, target=left[step, rank], golden=right[step, rank]) for step, rank in common]
     return pairs, problems
+
+
+def require_chosen(
+    options: Options, target: tuple[Sequence[int], Sequence[int]], golden: tuple[Sequence[int], Sequence[int]]
+) -> None:
+    """Raise UsageError, naming what there is, where a side (its steps, its ranks) lacks a step or rank that was asked for."""
+    for place, (word, chosen) in enumerate((("step", options.steps), ("rank", options.ranks))):
+        there = {"target": target[place], "golden": golden[place]}
+        lacking = {side: [one for one in chosen if one not in numbers] for side, numbers in there.items()}
+        short = [side for side, numbers in lacking.items() if numbers]
+        if short:
+            gone = sorted({one for side in short for one in lacking[side]})
+            who = f"the {short[0]} has" if len(short) == 1 else "the dumps have"
+            known = ", the ".join(f"{side} has {word}s {_said(numbers)}" for side, numbers in there.items())
+            raise UsageError(f"{who} no {word} {_said(gone)}", hint=f"the {known}")
+
+
+def _left_out(
+    word: str,
+    one: dict[tuple[int, int], RankRef],
+    other: dict[tuple[int, int], RankRef],
+    refs: Sequence[RankRef],
+    options: Options,
+) -> list[Problem]:
+    """Ranks of the side `word` that the other side (all its `refs`) lacks. Where the user chose, one that its steps and ranks
+    promise is `missing_rank`, which leaves the comparison incomplete; any other is `unmatched_rank`."""
+    out = []
+    rival = "golden" if word == "target" else "target"
+    for step, rank in sorted(one.keys() - other.keys()):
+        chosen = bool(options.steps or options.ranks) and step in _steps(refs) and rank in _ranks(refs)
+        there = [number(ref) for ref in refs if ref.step == step]
+        has = f"ranks {_said(sorted(there))} of this step" if there else f"steps {_said(_steps(refs))}"
+        loc = f"step{step}/rank{rank}"
+        message = f"Only the {word} has this step and rank (the {rival} has {has}); it was not compared."
+        if chosen:
+            out.append(Problem(loc=loc, kind="missing_rank", message=message))
+        else:
+            out.append(Problem(loc=loc, kind="unmatched_rank", message=message))
+    return out
 
 
 def number(ref: RankRef) -> int:
@@ -79,5 +108,11 @@ def _ranks(refs: Sequence[RankRef]) -> list[int]:
     return sorted({number(ref) for ref in refs})
 
 
+def _places(refs: Iterable[RankRef | tuple[int, int]]) -> str:
+    known = sorted({ref if isinstance(ref, tuple) else (ref.step, number(ref)) for ref in refs})
+    shown = ", ".join(f"step {step} rank {rank}" for step, rank in known[:8])
+    return shown + (", ..." if len(known) > 8 else "") if known else "nothing"
+
+
 def _said(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "") if numbers else "any"
+    return ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "") if numbers else "none"

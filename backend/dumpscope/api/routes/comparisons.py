@@ -25,6 +25,7 @@ from dumpscope.index.comparisons import (
 from dumpscope.index.dumps import get_dump
 from dumpscope.index.listing import Order
 from dumpscope.index.page import Page
+from dumpscope.pipeline.pairing import require_chosen
 from dumpscope.verdict.policy import load_policy
 
 router = APIRouter(tags=["comparisons"])
@@ -41,6 +42,8 @@ def start(body: bodies.NewComparison, state: Shared) -> Response:
             raise ConflictError(f"the dump {dump.name} could not be read", hint="register it again")
         if dump.status == "pending" and dump.job is None:  # waiting for it could take every job's slot, its own too
             raise ConflictError(f"the dump {dump.name} is still being uploaded", hint="try again when it is complete")
+    if target.status == golden.status == "ready":  # else its job tells
+        require_chosen(options, (target.steps, target.ranks), (golden.steps, golden.ranks))
     name = body.name or f"{target.name} against {golden.name}"
     comparison = create_comparison(state.database, name=name, target=target.id, golden=golden.id, options=options)
     job = state.runner.submit("compare", comparison)
