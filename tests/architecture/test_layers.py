@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = (ROOT / "backend", ROOT / "capture")
-HEAVY = ("torch", "numba", "llvmlite", "distributed", "dask", "xlsxwriter")
+HEAVY = ("torch", "numba", "llvmlite", "distributed", "dask")
 LONGEST = 400
 
 

@@ -8,33 +8,44 @@ import json
 import math
 import re
 import zipfile
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dumpscope.domain.facts import Outcome, Verdict
+from dumpscope.domain.context import gather
+from dumpscope.domain.facts import Outcome
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Kind
+from dumpscope.domain.records import Int64, item_name
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import Problem, UsageError
-from dumpscope.export import tables
+from dumpscope.export import table as table_module
+from dumpscope.export import xlsx
+from dumpscope.export.cells import float_texts
 from dumpscope.export.columns import columns
 from dumpscope.export.document import document, json_text, wire
 from dumpscope.export.files import check_formats, write_files
 from dumpscope.export.frames import parsed, user_frame
-from dumpscope.export.ptdbg import accuracy, md5_result, ptdbg_columns, statistics_result, write_ptdbg_csv
+from dumpscope.export.ptdbg import ptdbg_columns, ptdbg_csv
 from dumpscope.export.report import report_html
-from dumpscope.export.rows import ExportRow, SideCells, Table, scalar_changes, side_cells, stored
-from dumpscope.export.tables import csv_lines, write_csv, write_xlsx
-from dumpscope.export.text import guarded, percent
-from dumpscope.export.unit_rows import rows_from_unit, table_from_unit
+from dumpscope.export.rows import scalar_changes, stored
+from dumpscope.export.table import Table
+from dumpscope.export.tables import csv_text
+from dumpscope.export.text import all_guarded, guarded, percent
+from dumpscope.export.xlsx import letters, write_xlsx
 from dumpscope.pipeline.local import Outcome as Result
 from dumpscope.pipeline.local import compare_layouts
 from dumpscope.pipeline.report import report
 from dumpscope.readers import discover
+from dumpscope.verdict.sentences import sentence
+from export.peers import PEERS, peer_tables
+from export.small import NODE, small_unit, tensor, with_facts
 
 EVIL = '=HYPERLINK("x")<img src=x onerror=alert(1)>&amp;"\'</script>'
 
@@ -50,84 +61,139 @@ def fault(dumps: Path) -> Result:
     return compared(dumps, "target_fault")
 
 
-def a_row(**changes: object) -> ExportRow:
-    side = SideCells(
-        name="Torch.add.0.forward.output.0", dtype="torch.float32", shape="[2]", requires_grad=False,
-        stats=(math.inf, -math.inf, math.nan, None), hash=None, data_name=None,
-    )  # fmt: skip
-    row = ExportRow(
-        step=0, rank=0, node="Torch.add.0.forward", golden_node="Torch.add.0.forward", role="output", target=side,
-        golden=side, match="exact", confidence=1.0, outcome=Outcome.COMPARED, diff=(math.inf, 0.0, math.nan, None),
-        rel=(math.inf, 0.0, math.nan, 0.125), tensor=(None,) * 9, elements=2, unequal=0, nonfinite_target=1,
-        nonfinite_golden=1, nonfinite_disagree=0, verdict=Verdict.NO, rule="N-1", score=math.inf, message="because",
-        cls="origin", result="error", errors=("error: x",), stack=None,
-    )  # fmt: skip
-    return replace(row, **changes)  # type: ignore[arg-type]
+def csv_of(unit: Unit) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO("".join(csv_text(Table(unit))))))
 
 
-def a_table(*rows: ExportRow, mode: str = "statistics") -> Table:
-    return Table(step=0, rank=0, mode=mode, stacks=False, rows=rows)
-
-
-def csv_rows(table: Table) -> list[dict[str, str]]:
-    stream = io.StringIO()
-    write_csv(stream, table)
-    return list(csv.DictReader(io.StringIO(stream.getvalue())))
-
-
-def test_infinities_nan_and_absence_are_four_different_cells() -> None:
-    (row,) = csv_rows(a_table(a_row()))
+def test_infinities_nan_and_absence_are_four_different_cells(tmp_path: Path) -> None:
+    unit = small_unit(tmp_path, {NODE: [tensor(math.inf, -math.inf, math.nan, None)]})
+    unit = with_facts(unit, diff=[[math.inf, 0.0, math.nan, None]], rel=[[math.inf, 0.0, math.nan, 0.125]])
+    (row,) = csv_of(unit)
     assert [row[f"NPU {name}"] for name in ("max", "min", "mean", "l2norm")] == ["inf", "-inf", "nan", "None"]
     assert [row[name] for name in ("Max diff", "Min diff", "Mean diff", "L2norm diff")] == ["inf", "0.0", "nan", "N/A"]
     assert [row[f"{name}RelativeErr"] for name in ("Max", "Min", "Mean", "Norm")] == ["inf", "0", "nan", "12.5%"]
-    (alone,) = csv_rows(a_table(a_row(golden=None)))
-    assert alone["Bench max"] == alone["Bench Name"] == "N/A"
 
 
-def test_streamed_csv_is_the_written_csv(fault: Result) -> None:
-    stream = io.StringIO()
-    assert write_csv(stream, table_from_unit(fault.units[0])) == 503
-    assert "".join(csv_lines(table_from_unit(fault.units[0]))) == stream.getvalue()
+def test_a_side_without_the_item_says_so_in_every_cell(tmp_path: Path) -> None:
+    one, two = small_unit(tmp_path, {NODE: [tensor(1), tensor(2)]}, {NODE: [tensor(1)]}), ("Bench Name", "Bench max")
+    row = csv_of(one)[1]
+    assert [row[name] for name in (*two, "Bench Dtype", "Bench Tensor Shape", "Bench Requires_grad")] == ["N/A"] * 5
+    assert row["Bench mean"] == "N/A"
+    assert csv_of(one)[0]["Bench mean"] == "None"
 
 
 def test_a_stack_stands_in_the_first_row_of_its_call_only(fault: Result) -> None:
-    rows = list(rows_from_unit(fault.units[0]))
-    seen: set[str | None] = set()
-    for row in rows:
-        if row.node in seen:
-            assert row.stack is None
-        elif row.node is not None and row.node.endswith("forward"):
-            assert row.stack
-        seen.add(row.node)
+    seen: set[str] = set()
+    for row in csv_of(fault.units[0]):
+        if row["Node"] in seen:
+            assert row["NPU_Stack_Info"] == "N/A"
+        elif row["Node"].endswith("forward"):
+            assert row["NPU_Stack_Info"].startswith("['File ")
+        seen.add(row["Node"])
+    assert len(seen) > 100
 
 
 def test_csv_names_the_fault_and_the_verdict(fault: Result) -> None:
-    rows = {row["NPU Name"]: row for row in csv_rows(table_from_unit(fault.units[0]))}
-    row = rows["Functional.softmax.1.forward.output.0"]
+    listed = csv_of(fault.units[0])
+    assert len(listed) == 503
+    row = {row["NPU Name"]: row for row in listed}["Functional.softmax.1.forward.output.0"]
     assert (row["Accuracy Reached or Not"], row["Node Class"], row["Match"]) == ("No", "origin", "exact")
     assert float(row["MaxAbsErr"]) == pytest.approx(0.0071052, rel=1e-4)
 
 
+def test_rows_are_the_same_however_many_are_text_at_one_time(fault: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    def everything() -> list[str]:
+        table = Table(fault.units[0])
+        return ["".join(csv_text(table)), "".join(json_text(fault.answer, [table])), "".join(ptdbg_csv(table))]
+
+    whole = everything()
+    monkeypatch.setattr(table_module, "BLOCK", 7)
+    assert everything() == whole
+
+
+def test_names_and_sentences_of_columns_are_those_of_single_rows(dumps: Path) -> None:
+    for name in PEERS:
+        for _, unit in peer_tables(dumps, name):
+            table, context = Table(unit), gather(unit.target, unit.golden, unit.pairs, unit.items)
+            rows = np.arange(len(table))
+            for side, dump, items in (
+                (table.target, unit.target, unit.items.target), (table.golden, unit.golden, unit.items.golden),
+            ):  # fmt: skip
+                assert side.names(rows) == [None if item < 0 else item_name(dump, item) for item in items.tolist()]
+            said = [sentence(context, unit.facts, unit.item_opinions, row) for row in range(len(unit.items))]
+            assert table.messages(rows) == said
+
+
+@pytest.mark.parametrize("policy", ["ptdbg", "msprobe"])
+def test_sentences_of_other_policies_are_those_of_single_rows(dumps: Path, policy: str) -> None:
+    for names in (("stat_fault", "stat_golden"), ("target_nan", "golden"), ("target_bf16", "golden")):
+        target, golden = (discover(dumps / name) for name in names)
+        (unit, *_) = compare_layouts(target, golden, Options(steps=(0,), policy=policy), paths=names, jobs=1).units
+        context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+        said = [sentence(context, unit.facts, unit.item_opinions, row) for row in range(len(unit.items))]
+        assert Table(unit).messages(np.arange(len(unit.items))) == said
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
+def test_floats_are_written_as_python_writes_them(values: list[float]) -> None:
+    assert float_texts(np.array(values, np.float64)) == list(map(repr, values))
+
+
+@given(st.lists(st.tuples(st.floats(1, 10), st.integers(-20, 20))))
+def test_floats_near_the_ends_of_plain_notation_are_too(parts: list[tuple[float, int]]) -> None:
+    values = [digits * 10.0**power for digits, power in parts]
+    assert float_texts(np.array(values, np.float64)) == list(map(repr, values))
+
+
 @pytest.mark.parametrize("text", ["=1+1", "+x", "-x", "@SUM(A1)", "\tx"])
-def test_what_a_spreadsheet_would_run_is_guarded(text: str) -> None:
+def test_what_a_spreadsheet_would_run_is_guarded(text: str, tmp_path: Path) -> None:
     assert guarded(text) == f"'{text}"
-    cells = side_cells(
-        name=text, kind=Kind.SCALAR, type_name="str", dtype=None, shape=None, requires_grad=None,
-        stats=(None, None, None, None), digest=None, value=json.dumps(text), data_name=None,
-    )  # fmt: skip
-    (row,) = csv_rows(a_table(a_row(target=cells, message=text, node=text)))
-    assert not any(value.startswith(("=", "+", "@")) for value in row.values())
-    assert row["NPU Name"] == row["NPU max"] == row["Message"] == row["Node"] == f"'{text}"
+    unit = small_unit(tmp_path, {text: [{"type": "str", "value": text}]})
+    (row,) = csv_of(unit)
+    assert not any(value.startswith(("=", "+", "@", "\t")) for value in row.values())
+    assert row["NPU max"] == row["Node"] == f"'{text}"
+    assert row["NPU Name"] == f"'{text}.input.0"
+    write_xlsx(str(tmp_path / "book.xlsx"), [Table(unit)])
+    heads, cells = sheet_cells(tmp_path / "book.xlsx", 1)
+    assert [cells[heads.index(name)] for name in ("NPU Name", "NPU max", "Node")] == [
+        row[name] for name in ("NPU Name", "NPU max", "Node")
+    ]
 
 
-def test_a_carriage_return_in_a_name_ends_no_line() -> None:
-    (row,) = csv_rows(a_table(a_row(message="one\rtwo\nthree")))
-    assert row["Message"] == "one\\rtwo\nthree"
+@given(st.lists(st.text(alphabet="=+-@\t\rab", max_size=3)))
+def test_many_texts_are_guarded_as_single_ones(texts: list[str]) -> None:
+    assert all_guarded(texts) == list(map(guarded, texts))
 
 
-def test_numbers_are_never_guarded() -> None:
-    (row,) = csv_rows(a_table(a_row(diff=(-1.5, 2, None, None))))
+def test_a_carriage_return_in_a_name_ends_no_line(tmp_path: Path) -> None:
+    (row,) = csv_of(small_unit(tmp_path, {"one\rtwo\nthree": [tensor(1)]}))
+    assert row["Node"] == "one\\rtwo\nthree"
+
+
+def test_quotes_and_commas_in_names_end_no_cell(tmp_path: Path) -> None:
+    names = ['a"b', "a,b", 'a","b', "plain"]
+    rows = csv_of(small_unit(tmp_path, {name: [tensor(1)] for name in names}))
+    assert [row["Node"] for row in rows] == names
+
+
+def test_numbers_are_never_guarded(tmp_path: Path) -> None:
+    (row,) = csv_of(small_unit(tmp_path, {NODE: [tensor(1.0)]}, {NODE: [tensor(2.5)]}))
     assert row["Max diff"] == "-1.5"
+
+
+def test_integers_past_what_a_float_holds_stay_exact_in_every_format(tmp_path: Path) -> None:
+    wide, huge = 2**63 - 1, 1e300
+    unit = small_unit(tmp_path, {NODE: [tensor(wide, -wide, dtype="torch.int64"), tensor(huge, 7)]})
+    first, second = csv_of(unit)
+    assert [first["NPU max"], first["NPU min"], second["NPU max"]] == [str(wide), str(-wide), "1e+300"]
+    assert second["NPU min"] == "7.0"
+    path = tmp_path / "wide.xlsx"
+    write_xlsx(str(path), [Table(unit)])
+    heads, *rows = sheet_cells(path, 1)
+    assert rows[0][heads.index("NPU max")] == str(wide)
+    kinds = sheet_kinds(path, 1)
+    assert kinds[1][heads.index("NPU max")] == "inlineStr"  # a sheet would round it
+    assert kinds[2][heads.index("NPU max")] == "n"
 
 
 def sheet_cells(path: Path, sheet: int) -> list[list[str]]:
@@ -148,41 +214,107 @@ def sheet_cells(path: Path, sheet: int) -> list[list[str]]:
     return out
 
 
+def sheet_kinds(path: Path, sheet: int) -> list[list[str]]:
+    space = {"m": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
+    with zipfile.ZipFile(path) as book:
+        root = ElementTree.fromstring(book.read(f"xl/worksheets/sheet{sheet}.xml"))
+    return [[cell.get("t", "n") for cell in row.findall("m:c", space)] for row in root.iterfind(".//m:row", space)]
+
+
 def test_xlsx_holds_the_same_rows_as_csv(fault: Result, tmp_path: Path) -> None:
     path = tmp_path / "result.xlsx"
-    write_xlsx(str(path), [table_from_unit(fault.units[0])])
+    write_xlsx(str(path), [Table(fault.units[0])])
     cells = sheet_cells(path, 1)
-    wanted = csv_rows(table_from_unit(fault.units[0]))
+    wanted = csv_of(fault.units[0])
     assert cells[0] == list(wanted[0])
-    assert [row[0] for row in cells[1:]] == [row["NPU Name"] for row in wanted]
-    place = cells[0].index("MaxAbsErr")
-    assert [row[place] for row in cells[1:]] == [row["MaxAbsErr"].removesuffix(".0") for row in wanted] or all(
-        one[place] == other["MaxAbsErr"] or float(one[place]) == pytest.approx(float(other["MaxAbsErr"]))
-        for one, other in zip(cells[1:], wanted, strict=True)
-    )
+    words = {"0": "False", "1": "True"}
+    for kinds, found, row in zip(sheet_kinds(path, 1)[1:], cells[1:], wanted, strict=True):
+        shown = [words[cell] if kind == "b" else cell for kind, cell in zip(kinds, found, strict=True)]
+        assert shown == [value[:32_767] for value in row.values()]
+
+
+def test_every_cell_of_a_sheet_names_its_place(tmp_path: Path) -> None:
+    assert [letters(place) for place in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]
+    path = tmp_path / "places.xlsx"
+    write_xlsx(str(path), [Table(small_unit(tmp_path, {NODE: [tensor(1), tensor(2)]}))])
+    with zipfile.ZipFile(path) as book:
+        text = book.read("xl/worksheets/sheet1.xml").decode()
+        assert book.testzip() is None
+    rows = re.findall(r'<row r="(\d+)">(.*?)</row>', text)
+    assert [row for row, _ in rows] == ["1", "2", "3"]
+    for row, cells in rows:
+        places = re.findall(r'<c r="([A-Z]+\d+)"', cells)
+        assert places == [f"{letters(place)}{row}" for place in range(len(places))]
 
 
 def test_xlsx_goes_on_in_a_further_sheet_and_writes_no_formula(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "SHEET_ROWS", 3)
-    rows = [a_row(message=f"=row{number}") for number in range(7)]
+    monkeypatch.setattr(xlsx, "SHEET_ROWS", 3)
+    unit = small_unit(tmp_path, {f"=row{number}": [tensor(math.inf)] for number in range(7)})
     path = tmp_path / "long.xlsx"
-    write_xlsx(str(path), [a_table(*rows)])
+    write_xlsx(str(path), [Table(unit)])
     with zipfile.ZipFile(path) as book:
         sheets = [name for name in book.namelist() if name.startswith("xl/worksheets/sheet")]
         assert not any(b"<f>" in book.read(name) for name in sheets)
-    counts = [len(sheet_cells(path, number)) - 1 for number in range(1, len(sheets) + 1)]
-    assert counts == [3, 3, 1]
-    assert sheet_cells(path, 1)[1][sheet_cells(path, 1)[0].index("NPU max")] == "inf"
+        names = re.findall(r'<sheet name="([^"]*)"', book.read("xl/workbook.xml").decode())
+    assert names == ["step0 rank0", "step0 rank0 (2)", "step0 rank0 (3)"]
+    parts = [sheet_cells(path, number) for number in range(1, len(sheets) + 1)]
+    assert [len(part) - 1 for part in parts] == [3, 3, 1]
+    assert len({tuple(part[0]) for part in parts}) == 1
+    assert [row[0] for part in parts for row in part[1:]] == [f"'=row{number}.input.0" for number in range(7)]
+    assert parts[0][1][parts[0][0].index("NPU max")] == "inf"
 
 
-def test_xlsx_cuts_texts_a_cell_cannot_hold(tmp_path: Path) -> None:
+def test_a_sheet_ends_before_its_text_is_too_long_for_an_archive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(xlsx, "SHEET_BYTES", 1)
+    monkeypatch.setattr(table_module, "BLOCK", 2)
+    unit = small_unit(tmp_path, {f"Torch.add.{number}.forward": [tensor(1)] for number in range(5)})
+    path = tmp_path / "bulky.xlsx"
+    write_xlsx(str(path), [Table(unit)])
+    assert [len(sheet_cells(path, number)) - 1 for number in (1, 2, 3)] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("letter", ["x", "\U0001f600"])
+def test_xlsx_cuts_texts_a_cell_cannot_hold(letter: str, tmp_path: Path) -> None:
     path = tmp_path / "wide.xlsx"
-    write_xlsx(str(path), [a_table(a_row(message="x" * 40_000))])
-    assert max(len(cell) for cell in sheet_cells(path, 1)[1]) == 32_767
+    unit = small_unit(tmp_path, {NODE: [{"type": "str", "value": letter * 40_000}]})
+    write_xlsx(str(path), [Table(unit)])
+    longest = max(sheet_cells(path, 1)[1], key=len)
+    assert 32_765 < len(longest.encode("utf-16-le")) // 2 <= 32_767
+    assert set(longest) == {letter}
+
+
+def test_xlsx_keeps_what_xml_would_drop_or_refuse(tmp_path: Path) -> None:
+    names = [" blank ", "a<b>&c", "bell\x07", "_x0041_", "line\nend\n"]
+    unit = small_unit(tmp_path, {name: [tensor(1)] for name in names})
+    path = tmp_path / "odd.xlsx"
+    write_xlsx(str(path), [Table(unit)])
+    heads, *rows = sheet_cells(path, 1)
+    found = [row[heads.index("Node")] for row in rows]
+    assert found == [" blank ", "a<b>&c", "bell_x0007_", "_x005F_x0041_", "line\nend\n"]
+    with zipfile.ZipFile(path) as book:
+        assert b'<t xml:space="preserve"> blank </t>' in book.read("xl/worksheets/sheet1.xml")
+
+
+def test_only_verdicts_are_coloured(tmp_path: Path) -> None:
+    unit = small_unit(tmp_path, {NODE: [{"type": "str", "value": "No"}]}, {NODE: [{"type": "str", "value": "Yes"}]})
+    path = tmp_path / "marks.xlsx"
+    write_xlsx(str(path), [Table(unit)])
+    with zipfile.ZipFile(path) as book:
+        marked = re.findall(r'<c r="([A-Z]+)2" s="(\d)"', book.read("xl/worksheets/sheet1.xml").decode())
+    heads, row = sheet_cells(path, 1)
+    assert row[heads.index("Accuracy Reached or Not")] == "No"
+    assert marked == [(letters(heads.index("Accuracy Reached or Not")), "2")]
+
+
+def test_a_workbook_without_tables_opens(tmp_path: Path) -> None:
+    write_xlsx(str(tmp_path / "none.xlsx"), [])
+    assert sheet_cells(tmp_path / "none.xlsx", 1) == []
 
 
 def test_json_document_is_strict_and_follows_the_contract(fault: Result) -> None:
-    text = "".join(json_text(fault.answer, rows_from_unit(fault.units[0])))
+    text = "".join(json_text(fault.answer, [Table(fault.units[0])]))
     found = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
     assert list(found)[:9] == [
         "schema", "mode", "policy", "target", "golden", "counts", "first_no", "origins", "settings",
@@ -256,9 +388,7 @@ def test_markup_in_names_is_shown_not_obeyed(fault: Result) -> None:
         problems=[Problem(loc=EVIL, kind=EVIL, message=EVIL)],
         target=replace(fault.answer.target, path=EVIL, framework=EVIL),
     )
-    side = whole.top[0].target
-    assert side is not None
-    row = replace(whole.top[0], target=replace(side, name=EVIL), message=EVIL)
+    row = replace(whole.top[0], target=EVIL, golden=EVIL, message=EVIL)
     page = report_html(
         replace(
             whole, title=EVIL, answer=answer, top=[row], unmatched_target=[EVIL], unmatched_golden=[EVIL], version=EVIL
@@ -279,7 +409,7 @@ def test_a_clean_comparison_says_so_in_the_report(dumps: Path) -> None:
 
 def test_files_are_named_by_step_and_rank_only_where_there_are_several(fault: Result, tmp_path: Path) -> None:
     unit = fault.units[0]
-    makers = [lambda: table_from_unit(unit), lambda: table_from_unit(replace(unit, step=1, rank=3))]
+    makers = [lambda: Table(unit), lambda: Table(replace(unit, step=1, rank=3))]
     alone = write_files(tmp_path / "one", ["csv"], fault.answer, makers[:1], lambda: report(fault.answer, [unit]))
     assert [path.name for path in alone] == ["compare_result.csv"]
     both = write_files(
@@ -301,15 +431,15 @@ def test_a_failed_file_leaves_the_old_one_and_no_rest(fault: Result, tmp_path: P
     old = tmp_path / "compare_result.csv"
     old.write_text("old")
 
-    def broken() -> Table:
-        def rows() -> object:
-            yield a_row()
+    class Broken(Table):
+        def blocks(self) -> Iterator[Int64]:
+            yield np.arange(3)
             raise RuntimeError
 
-        return Table(step=0, rank=0, mode="statistics", stacks=False, rows=rows())  # type: ignore[arg-type]
-
     with pytest.raises(RuntimeError):
-        write_files(tmp_path, ["csv"], fault.answer, [broken], lambda: report(fault.answer, fault.units))
+        write_files(
+            tmp_path, ["csv"], fault.answer, [lambda: Broken(fault.units[0])], lambda: report(fault.answer, fault.units)
+        )
     assert old.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["compare_result.csv"]
 
@@ -320,7 +450,7 @@ def test_an_unknown_format_is_named(fault: Result) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tensor", "label"),
+    ("tensor_facts", "label"),
     [
         ((0.99, 0, 0.5), "Yes"),
         ((0.989, 0, 0.001), "Yes"),
@@ -333,34 +463,46 @@ def test_an_unknown_format_is_named(fault: Result) -> None:
         ((None, 0, 0.1), "Nan"),
     ],
 )
-def test_ptdbg_label_follows_its_strict_limits(tensor: tuple[float | None, ...], label: str) -> None:
-    assert accuracy(a_row(tensor=(*tensor, None, None, None, None, None, None))) == label
+def test_ptdbg_label_follows_its_strict_limits(
+    tensor_facts: tuple[float | None, ...], label: str, tmp_path: Path
+) -> None:
+    unit = small_unit(tmp_path, {NODE: [tensor(1.0)]})
+    unit = with_facts(unit, "tensor", tensor=[[*tensor_facts, None, None, None, None, None, None]])
+    assert ptdbg_of(unit)[0]["Accuracy Reached or Not"] == label
 
 
-def test_ptdbg_label_of_special_pairs() -> None:
-    assert accuracy(a_row(outcome=Outcome.SHAPE)) == "Unmatched"
-    assert accuracy(a_row(nonfinite_disagree=1)) == "No"
-    assert statistics_result(a_row(golden=None)) == "Nan"
-    assert md5_result(a_row(golden=None)) == "Nan"
+def ptdbg_of(unit: Unit) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO("".join(ptdbg_csv(Table(unit))))))
+
+
+def test_ptdbg_label_of_special_pairs(tmp_path: Path) -> None:
+    lone = small_unit(tmp_path, {NODE: [tensor(1), tensor(1), tensor(1)]}, {NODE: [tensor(1), tensor(1)]})
+    unit = with_facts(
+        lone, "tensor", nonfinite_disagree=[0, 1, -1], outcome=[Outcome.SHAPE, Outcome.COMPARED, Outcome.TARGET_ONLY]
+    )
+    assert [row["Accuracy Reached or Not"] for row in ptdbg_of(unit)] == ["Unmatched", "No", "Nan"]
+    assert [row["Cosine"] for row in ptdbg_of(unit)] == ["shape unmatched", "N/A", "Nan"]
+    assert [row["Result"] for row in ptdbg_of(with_facts(lone, "statistics"))] == ["", "", "Nan"]
+    assert [row["Result"] for row in ptdbg_of(with_facts(lone, "md5"))] == ["Pass", "Pass", "Nan"]
+    assert [row["Result"] for row in ptdbg_of(with_facts(lone, "structure"))] == ["Pass", "Pass", "Nan"]
 
 
 @pytest.mark.parametrize("mode", ["tensor", "statistics", "md5", "structure"])
-def test_ptdbg_rows_fit_their_header(mode: str) -> None:
-    for stacks in (False, True):
-        stream = io.StringIO()
-        rows = [a_row(), a_row(golden=None), a_row(target=None)]
-        assert write_ptdbg_csv(stream, Table(step=0, rank=0, mode=mode, stacks=stacks, rows=rows)) == 2
-        lines = list(csv.reader(io.StringIO(stream.getvalue())))
-        assert lines[0] == ptdbg_columns(mode, stacks=stacks)
-        assert {len(line) for line in lines} == {len(lines[0])}
+def test_ptdbg_rows_fit_their_header_and_leave_out_what_only_the_golden_has(mode: str, tmp_path: Path) -> None:
+    sides = {NODE: [tensor(1)], "Torch.a.0.forward": [tensor(1)]}, {NODE: [tensor(1)], "Torch.b.0.forward": [tensor(1)]}
+    unit = with_facts(small_unit(tmp_path, *sides), mode)
+    assert len(unit.items) == 3
+    lines = list(csv.reader(io.StringIO("".join(ptdbg_csv(Table(unit))))))
+    assert lines[0] == [column.name for column in ptdbg_columns(mode, stacks=False)]
+    assert {len(line) for line in lines} == {len(lines[0])}
+    assert [line[0] for line in lines[1:]] == [f"{name}.input.0" for name in sides[0]]
 
 
-def test_ptdbg_statistics_warn_past_half_of_the_larger_side() -> None:
-    side = a_row().target
-    assert side is not None
-    near = a_row(target=replace(side, stats=(1.0, 1.0, 1.0, 1.0)), golden=replace(side, stats=(2.0, 1.0, 1.0, 1.0)))
-    far = a_row(target=replace(side, stats=(0.9, 1.0, 1.0, 1.0)), golden=replace(side, stats=(2.0, 1.0, 1.0, 1.0)))
-    assert (statistics_result(near), statistics_result(far)) == ("", "Warning")
+def test_ptdbg_statistics_warn_past_half_of_the_larger_side(tmp_path: Path) -> None:
+    near, far, wide = tensor(1.0, 1.0), tensor(0.9, 1.0), tensor(2**63, 1, dtype="torch.int64")
+    golden = [tensor(2.0, 1.0), tensor(2.0, 1.0), tensor(1, 1, dtype="torch.int64")]
+    rows = ptdbg_of(small_unit(tmp_path, {NODE: [near, far, wide]}, {NODE: golden}))
+    assert [row["Result"] for row in rows] == ["", "Warning", "Warning"]
 
 
 def test_stored_statistics_keep_their_kind() -> None:
@@ -373,10 +515,11 @@ def test_stored_statistics_keep_their_kind() -> None:
 
 
 def test_scalars_differ_as_numbers_and_are_left_as_text() -> None:
-    assert scalar_changes(3, 2) == ((1, 1, 1, 1), (0.5, 0.5, 0.5, 0.5))
-    assert scalar_changes(1, 0)[1][0] == math.inf
-    assert scalar_changes("none", "tanh")[0][0] is None
-    assert scalar_changes("a", "a")[0][0] == 0
+    assert scalar_changes(3, 2) == (1, 0.5)
+    assert scalar_changes(1, 0)[1] == math.inf
+    assert scalar_changes("none", "tanh") == (None, None)
+    assert scalar_changes("a", "a") == (0, 0)
+    assert scalar_changes(10**400, 1.5) == (math.inf, math.inf)
     assert percent(0.234) == "23.400000000000002%"
 
 
@@ -404,7 +547,7 @@ def test_a_structure_dump_gives_a_row_per_call(dumps: Path) -> None:
         discover(dumps / "cfg_structure"), discover(dumps / "cfg_structure"), Options(), paths=("a", "b"), jobs=1
     )
     unit: Unit = found.units[0]
-    rows = csv_rows(table_from_unit(unit))
+    rows = csv_of(unit)
     assert unit.mode == "structure"
     assert [row["NPU Name"] for row in rows] == unit.target.nodes.names
     assert {row["Result"] for row in rows} == {"pass"}

@@ -15,9 +15,10 @@ from typing import Final
 import pytest
 
 from dumpscope.domain.options import Options
+from dumpscope.domain.result import Unit
 from dumpscope.export.columns import ACCURACY
-from dumpscope.export.tables import write_csv
-from dumpscope.export.unit_rows import table_from_unit
+from dumpscope.export.table import Table
+from dumpscope.export.tables import csv_text
 from dumpscope.pipeline.compare import compare_rank
 from dumpscope.readers import discover, read_rank
 from export.peers import PEERS, peer_tables
@@ -95,11 +96,8 @@ def same(one: str, other: str) -> bool:
     return math.isclose(first, second, rel_tol=1e-6, abs_tol=1e-11)
 
 
-def our_rows(unit: object) -> tuple[list[str], list[Row]]:
-    stream = io.StringIO()
-    write_csv(stream, table_from_unit(unit))  # type: ignore[arg-type]
-    stream.seek(0)
-    reader = csv.DictReader(stream)
+def our_rows(unit: Unit) -> tuple[list[str], list[Row]]:
+    reader = csv.DictReader(io.StringIO("".join(csv_text(Table(unit)))))
     return list(reader.fieldnames or ()), list(reader)
 
 

@@ -138,10 +138,9 @@ def _text(path: Path | None) -> str | None:
 
 def _print_json(outcome: Outcome, *, pairs: bool) -> None:
     from dumpscope.export.document import json_text  # noqa: PLC0415
-    from dumpscope.export.unit_rows import rows_from_unit  # noqa: PLC0415
+    from dumpscope.export.table import Table  # noqa: PLC0415
 
-    rows = (row for unit in outcome.units for row in rows_from_unit(unit)) if pairs else None
-    for piece in json_text(outcome.answer, rows):
+    for piece in json_text(outcome.answer, map(Table, outcome.units) if pairs else None):
         sys.stdout.write(piece)
 
 
@@ -149,11 +148,11 @@ def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Op
     from functools import partial  # noqa: PLC0415
 
     from dumpscope.export.files import write_files  # noqa: PLC0415
-    from dumpscope.export.unit_rows import table_from_unit  # noqa: PLC0415
+    from dumpscope.export.table import Table  # noqa: PLC0415
     from dumpscope.pipeline.keep import keep_file  # noqa: PLC0415
     from dumpscope.pipeline.report import report  # noqa: PLC0415
 
-    tables = [partial(table_from_unit, unit) for unit in outcome.units]
+    tables = [partial(Table, unit) for unit in outcome.units]
     written = write_files(
         folder, formats, outcome.answer, tables, lambda: report(outcome.answer, outcome.units), pairs=pairs
     )

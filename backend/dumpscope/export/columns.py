@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from dumpscope.domain.facts import TENSOR_METRICS, Outcome, Verdict
-from dumpscope.export.rows import IN_SHAPE, ExportRow, SideCells
-from dumpscope.export.text import Cell, cell, guarded, percent
+from dumpscope.domain.records import Int64
+from dumpscope.export.cells import MISSING, Bound, Series, Texts
+from dumpscope.export.sides import SideTable
+from dumpscope.export.table import Table
+from dumpscope.export.text import Cell, all_guarded, cell, guarded, percent
 
 ACCURACY: Final = "Accuracy Reached or Not"
 ACCURACY_WORDS: Final = {Verdict.YES: "Yes", Verdict.NA: "N/A", Verdict.WARNING: "Warning", Verdict.NO: "No"}
@@ -22,149 +26,192 @@ REAL: Final = (
 _OF_SCALARS: Final = (2, 3)
 """Places of the metrics msprobe has for a single element."""
 _STATS: Final = ("max", "min", "mean", "l2norm")
-_MISSING: Final = {Outcome.SHAPE: "shape unmatched"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class TableColumn:
+    """bind: a table in, its cells out; texts of distinct values are made then"""
+
     name: str
-    cell: Callable[[ExportRow], Cell]
+    bind: Callable[[Table], Bound]
 
 
-def columns(mode: str, *, stacks: bool) -> list[Column]:
+def columns(mode: str, *, stacks: bool) -> list[TableColumn]:
     """Columns of a table in `mode` (tensor, statistics, md5 or structure), with the stack column where stacks exist."""
     listed = [*_basic()]
     if mode == "tensor":
-        listed += [Column(name=name, cell=_tensor(place)) for place, name in enumerate(REAL)]
-        listed += _stats("NPU", "target") + _stats("Bench", "golden")
+        listed += [TableColumn(name=name, bind=_tensor(place)) for place, name in enumerate(REAL)]
+        listed += stat_columns("N/A")
     elif mode == "statistics":
         names = ("Max", "Min", "Mean", "L2norm")
-        listed += [Column(name=f"{name} diff", cell=_diff(place)) for place, name in enumerate(names)]
+        listed += [TableColumn(name=f"{name} diff", bind=_diff(place)) for place, name in enumerate(names)]
         names = ("Max", "Min", "Mean", "Norm")
-        listed += [Column(name=f"{name}RelativeErr", cell=_rel(place)) for place, name in enumerate(names)]
-        listed += _stats("NPU", "target") + _stats("Bench", "golden")
+        listed += [TableColumn(name=f"{name}RelativeErr", bind=_rel(place)) for place, name in enumerate(names)]
+        listed += stat_columns("N/A")
     elif mode == "md5":
         listed += [
-            Column(name="NPU MD5", cell=lambda row: _digest(row.target)),
-            Column(name="BENCH MD5", cell=lambda row: _digest(row.golden)),
+            TableColumn(name="NPU MD5", bind=lambda table: table.target.digest.shown(_text)),
+            TableColumn(name="BENCH MD5", bind=lambda table: table.golden.digest.shown(_text)),
         ]
     listed += [
-        Column(name="Requires_grad Consistent", cell=lambda row: _grad(row.target) == _grad(row.golden)),
-        Column(name="Result", cell=lambda row: row.result),
-        Column(name="Err_message", cell=lambda row: json.dumps(row.errors)),
+        TableColumn(name="Requires_grad Consistent", bind=_grads_agree),
+        TableColumn(name="Result", bind=lambda table: table.result.shown(str)),
+        TableColumn(name="Err_message", bind=lambda table: table.errors.shown(json.dumps)),
     ]
     if stacks:
-        listed.append(Column(name="NPU_Stack_Info", cell=_stack))
+        listed.append(stack_column("N/A"))
     if mode == "tensor":
-        listed.append(Column(name="Data_name", cell=lambda row: str([_file(row.target), _file(row.golden)])))
-    listed.append(Column(name=ACCURACY, cell=lambda row: ACCURACY_WORDS[row.verdict]))
+        listed.append(TableColumn(name="Data_name", bind=_files))
+    listed.append(TableColumn(name=ACCURACY, bind=_accuracy))
     return listed + _ours(mode)
 
 
-def _basic() -> list[Column]:
-    listed = []
-    for attribute, word in (("name", "Name"), ("dtype", "Dtype"), ("shape", "Tensor Shape")):
-        listed += [
-            Column(name=f"NPU {word}", cell=lambda row, what=attribute: _text(row.target, what)),  # type: ignore[misc]
-            Column(name=f"Bench {word}", cell=lambda row, what=attribute: _text(row.golden, what)),  # type: ignore[misc]
-        ]
+def names_of(side: SideTable, absent: str) -> Bound:
+    """Item names, `absent` in rows without this side."""
+    return lambda rows: Texts(texts=all_guarded([absent if name is None else name for name in side.names(rows)]))
+
+
+def stat_columns(missing: str) -> list[TableColumn]:
+    """The eight statistics. missing: what stands where there is no such side; `None` stands where a record has none."""
     return [
-        *listed,
-        Column(name="NPU Requires_grad", cell=lambda row: _grad(row.target)),
-        Column(name="Bench Requires_grad", cell=lambda row: _grad(row.golden)),
+        TableColumn(name=f"{word} {stat}", bind=_stat(golden, place, missing))
+        for word, golden in (("NPU", False), ("Bench", True))
+        for place, stat in enumerate(_STATS)
     ]
 
 
-def _ours(mode: str) -> list[Column]:
+def stack_column(absent: str) -> TableColumn:
+    return TableColumn(
+        name="NPU_Stack_Info",
+        bind=lambda table: table.stack.shown(lambda stack: absent if stack is None else str(list(stack))),
+    )
+
+
+def message_column(name: str) -> TableColumn:
+    return TableColumn(name=name, bind=lambda table: lambda rows: Texts(texts=all_guarded(table.messages(rows))))
+
+
+def _basic() -> list[TableColumn]:
+    return [
+        TableColumn(name="NPU Name", bind=lambda table: names_of(table.target, "N/A")),
+        TableColumn(name="Bench Name", bind=lambda table: names_of(table.golden, "N/A")),
+        TableColumn(name="NPU Dtype", bind=lambda table: table.target.dtype.shown(_text)),
+        TableColumn(name="Bench Dtype", bind=lambda table: table.golden.dtype.shown(_text)),
+        TableColumn(name="NPU Tensor Shape", bind=lambda table: table.target.shape.shown(_text)),
+        TableColumn(name="Bench Tensor Shape", bind=lambda table: table.golden.shape.shown(_text)),
+        TableColumn(name="NPU Requires_grad", bind=lambda table: table.target.requires_grad.shown(_known)),
+        TableColumn(name="Bench Requires_grad", bind=lambda table: table.golden.requires_grad.shown(_known)),
+    ]
+
+
+def _ours(mode: str) -> list[TableColumn]:
     listed = [
-        Column(name="Match", cell=lambda row: row.match),
-        Column(name="Match Confidence", cell=lambda row: row.confidence),
-        Column(name="Rule", cell=lambda row: row.rule),
-        Column(name="Score", cell=lambda row: cell(row.score, "N/A")),
-        Column(name="Message", cell=lambda row: guarded(row.message)),
-        Column(name="Node", cell=lambda row: guarded(row.node or row.golden_node or "")),
-        Column(name="Node Class", cell=lambda row: row.cls),
-        Column(name="Step", cell=lambda row: row.step),
-        Column(name="Rank", cell=lambda row: row.rank),
+        TableColumn(name="Match", bind=lambda table: table.match.shown(str)),
+        TableColumn(name="Match Confidence", bind=lambda table: table.confidence.shown(_known)),
+        TableColumn(name="Rule", bind=lambda table: table.rule.shown(str)),
+        TableColumn(name="Score", bind=lambda table: table.score.shown(_known)),
+        message_column("Message"),
+        TableColumn(name="Node", bind=lambda table: lambda rows: Texts(texts=all_guarded(table.nodes(rows)))),
+        TableColumn(name="Node Class", bind=lambda table: table.cls.shown(str)),
+        TableColumn(name="Step", bind=lambda table: table.constant(table.step).shown(_known)),
+        TableColumn(name="Rank", bind=lambda table: table.constant(table.rank).shown(_known)),
     ]
     if mode == "tensor":
-        ours = (("Relative L2", "rel_l2"), ("Max ULP", "max_ulp"), ("Median ULP", "median_ulp"))
-        listed += [Column(name=name, cell=_tensor(TENSOR_METRICS.index(metric))) for name, metric in ours]
-        listed += [
-            Column(name="Elements", cell=lambda row: cell(row.elements, "N/A")),
-            Column(name="Unequal Elements", cell=lambda row: cell(row.unequal, "N/A")),
-            Column(name="NPU NonFinite", cell=lambda row: cell(row.nonfinite_target, "N/A")),
-            Column(name="Bench NonFinite", cell=lambda row: cell(row.nonfinite_golden, "N/A")),
-            Column(name="NonFinite Disagree", cell=lambda row: cell(row.nonfinite_disagree, "N/A")),
-        ]
+        metrics = (("Relative L2", "rel_l2"), ("Max ULP", "max_ulp"), ("Median ULP", "median_ulp"))
+        listed += [TableColumn(name=name, bind=_tensor(TENSOR_METRICS.index(metric))) for name, metric in metrics]
+        counts = (
+            ("Elements", "elements"), ("Unequal Elements", "unequal"), ("NPU NonFinite", "nonfinite_target"),
+            ("Bench NonFinite", "nonfinite_golden"), ("NonFinite Disagree", "nonfinite_disagree"),
+        )  # fmt: skip
+        listed += [TableColumn(name=name, bind=_count(count)) for name, count in counts]
     return listed
 
 
-def _stats(word: str, side: str) -> list[Column]:
-    return [Column(name=f"{word} {stat}", cell=_stat(side, place)) for place, stat in enumerate(_STATS)]
+def _text(value: Any) -> str:
+    return "N/A" if value is None or value is MISSING else guarded(value)
 
 
-def _stat(side: str, place: int) -> Callable[[ExportRow], Cell]:
-    def write(row: ExportRow) -> Cell:
-        cells: SideCells | None = getattr(row, side)
-        return "N/A" if cells is None else cell(cells.stats[place], "None")
-
-    return write
+def _known(value: Any) -> Cell:
+    return "N/A" if value is None or value is MISSING else value
 
 
-def _tensor(place: int) -> Callable[[ExportRow], Cell]:
-    def write(row: ExportRow) -> Cell:
-        value = row.tensor[place]
-        if value is not None:
-            return value
-        if row.nonfinite_disagree:
-            if row.elements != 1:
-                return "N/A"
-            return math.nan if place in _OF_SCALARS else "unsupported"
-        return _MISSING.get(row.outcome, "unsupported")
+def _stat(golden: bool, place: int, missing: str) -> Callable[[Table], Bound]:
+    def show(value: Any) -> Cell:
+        return missing if value is MISSING else cell(value, "None")
 
-    return write
+    return lambda table: (table.golden if golden else table.target).stat(place).shown(show)
 
 
-def _diff(place: int) -> Callable[[ExportRow], Cell]:
-    return lambda row: cell(row.diff[place], "N/A")
+def _tensor(place: int) -> Callable[[Table], Bound]:
+    words = ("N/A", "shape unmatched", "unsupported", math.nan)
+
+    def bind(table: Table) -> Bound:
+        series = table.tensor(place)
+        width = len(series.table)
+        disagree, elements = table.count_column("nonfinite_disagree"), table.count_column("elements")
+        outcome = table.row_outcome
+
+        def codes(rows: Int64) -> Any:
+            found = series.codes(rows)
+            other = np.where(outcome[rows] == Outcome.SHAPE, 1, 2)
+            single = np.where(elements[rows] != 1, 0, 3 if place in _OF_SCALARS else 2)
+            absent = np.where(disagree[rows] > 0, single, other)
+            return np.where(found == 0, width + absent, found)
+
+        return Series(table=[*series.table, *words], codes=codes, numbers=series.numbers).shown(_known)
+
+    return bind
 
 
-def _rel(place: int) -> Callable[[ExportRow], Cell]:
-    return lambda row: percent(row.rel[place])
+def _count(name: str) -> Callable[[Table], Bound]:
+    return lambda table: table.count(name).shown(_known)
 
 
-def _text(side: SideCells | None, attribute: str) -> str:
-    if side is None:
-        return "N/A"
-    value: str | None = getattr(side, attribute)
-    return "N/A" if value is None else guarded(value)
+def _diff(place: int) -> Callable[[Table], Bound]:
+    return lambda table: table.diff(place).shown(lambda value: cell(value, "N/A"))
 
 
-def _digest(side: SideCells | None) -> str:
-    """Recorded hash; for a value that is not a tensor the CRC-32 of its text, which is what msprobe shows."""
-    if side is None or side.dtype is None:
-        return "N/A"
-    if side.hash is not None:
-        return guarded(side.hash)
-    if side.dtype in IN_SHAPE:
-        return crc(side.shape or "")
-    return crc(str(side.stats[0])) if side.dtype.startswith("<class") else "N/A"
+def _rel(place: int) -> Callable[[Table], Bound]:
+    """Relative errors as msprobe writes them: 0, `12.5%`, `inf`, `nan`."""
+
+    def bind(table: Table) -> Bound:
+        series = table.rel(place)
+        measured = series.numbers
+        assert measured is not None
+        zero = len(series.table)
+
+        def codes(rows: Int64) -> Any:
+            found = series.codes(rows)
+            return np.where((found < 0) & (measured(rows) == 0), zero, found)
+
+        return Series(table=[*series.table, 0], codes=codes, numbers=lambda rows: measured(rows) * 100).shown(
+            percent, "%"
+        )
+
+    return bind
 
 
-def crc(text: str) -> str:
-    return f"{zlib.crc32(text.encode()):08x}"
+def _grads_agree(table: Table) -> Bound:
+    codes = table.target.requires_grad.codes, table.golden.requires_grad.codes
+    agree = Series(
+        table=(False, True), codes=lambda rows: (np.maximum(codes[0](rows), 1) == np.maximum(codes[1](rows), 1)).astype(np.int32)
+    )  # fmt: skip
+    return agree.shown(bool)
 
 
-def _grad(side: SideCells | None) -> Cell:
-    return "N/A" if side is None or side.requires_grad is None else side.requires_grad
+def _accuracy(table: Table) -> Bound:
+    return table.coded(list(Verdict), table.verdict).shown(lambda verdict: ACCURACY_WORDS[verdict])
 
 
-def _stack(row: ExportRow) -> str:
-    return "N/A" if row.stack is None else str(list(row.stack))
+def _files(table: Table) -> Bound:
+    sides = (table.target.data_name, table.golden.data_name)
+    return lambda rows: Texts(
+        texts=[
+            str([_file(target), _file(golden)])
+            for target, golden in zip(*(side.values(rows) for side in sides), strict=True)
+        ]
+    )
 
 
-def _file(side: SideCells | None) -> str:
-    if side is None:
-        return "N/A"
-    return side.data_name or "-1"
+def _file(name: Any) -> str:
+    return "N/A" if name is MISSING else name or "-1"

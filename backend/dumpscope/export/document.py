@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from json.encoder import encode_basestring as _quoted
 from typing import Any, Final
 
 from dumpscope.domain.facts import VERDICT_WORDS, Origin
+from dumpscope.domain.records import Int64
 from dumpscope.domain.result import Answer, Side
 from dumpscope.errors import Problem
-from dumpscope.export.rows import ExportRow, metrics
+from dumpscope.export.cells import Drawn, Series
+from dumpscope.export.table import Table
+from dumpscope.export.text import Cell
 
 SCHEMA: Final = 1
 _EXACT = 2**53
@@ -98,31 +102,68 @@ def problem_document(problem: Problem) -> dict[str, str]:
     return {"loc": problem.loc, "kind": problem.kind, "message": problem.message}
 
 
-def pair_document(row: ExportRow) -> dict[str, Any]:
-    """One item pair as `--pairs` lists it."""
-    return {
-        "step": row.step,
-        "rank": row.rank,
-        "node": row.node or row.golden_node,
-        "target": row.target.name if row.target else None,
-        "golden": row.golden.name if row.golden else None,
-        "match": row.match,
-        "verdict": VERDICT_WORDS[row.verdict],
-        "rule": row.rule,
-        "metrics": wire(metrics(row)),
-        "message": row.message,
-    }
+def pair_texts(table: Table) -> Iterator[list[str]]:
+    """Every item pair as `--pairs` lists it, some thousand JSON objects at a time."""
+    verdict = table.coded(VERDICT_WORDS, table.verdict).shown(str)
+    words = [source.shown(str) for source in (table.match, table.rule)]
+    columns = [words[0], verdict, words[1]]
+    drawn = [Drawn(_value, _strings) for _ in columns]
+    metrics = [_Metric(name, series) for name, series in table.metrics()]
+    head = f'{{"step": {table.step}, "rank": {table.rank}, "node": '
+    for rows in table.blocks():
+        measured = map("".join, zip(*(metric(rows) for metric in metrics), strict=True))
+        yield [
+            f'{head}{node}, "target": {target}, "golden": {golden}, "match": {match}, "verdict": {word}, "rule": {rule}, '
+            f'"metrics": {{{numbers[2:]}}}, "message": {message}}}'
+            for node, target, golden, match, word, rule, numbers, message in zip(
+                _strings(table.nodes(rows)),
+                _strings(table.target.names(rows)),
+                _strings(table.golden.names(rows)),
+                *(draw(column(rows)) for draw, column in zip(drawn, columns, strict=True)),
+                measured,
+                _strings(table.messages(rows)),
+                strict=True,
+            )
+        ]
 
 
-def json_text(answer: Answer, pairs: Iterable[ExportRow] | None = None) -> Iterator[str]:
-    """The document as text, piece by piece: pairs are never held together in memory."""
+class _Metric:
+    """One number of the pairs as `, "name": value`, nothing where it does not apply."""
+
+    def __init__(self, name: str, series: Series) -> None:
+        self._key = f', "{name}": '
+        self._source = series.shown(lambda value: "" if value is None else self._key + _value(value))
+        self._draw = Drawn(self._cell, list, self._numbers)
+
+    def __call__(self, rows: Int64) -> list[str]:
+        return self._draw(self._source(rows))
+
+    def _cell(self, value: Cell) -> str:
+        return value if isinstance(value, str) else self._key + _value(value)
+
+    def _numbers(self, texts: list[str]) -> list[str]:
+        key = self._key
+        return [key + text for text in texts]
+
+
+def _value(value: Any) -> str:
+    return json.dumps(wire(value), ensure_ascii=False, allow_nan=False)
+
+
+def _strings(texts: Sequence[str | None]) -> list[str]:
+    return ["null" if text is None else _quoted(text) for text in texts]
+
+
+def json_text(answer: Answer, tables: Iterable[Table] | None = None) -> Iterator[str]:
+    """The document as text, piece by piece, with every item pair of `tables`: pairs are never held together in memory."""
     text = json.dumps(document(answer), ensure_ascii=False, allow_nan=False)
-    if pairs is None:
+    if tables is None:
         yield text + "\n"
         return
     yield text[:-1] + ', "pairs": ['
     separator = "\n"
-    for row in pairs:
-        yield separator + json.dumps(pair_document(row), ensure_ascii=False, allow_nan=False)
-        separator = ",\n"
+    for table in tables:
+        for pairs in pair_texts(table):
+            yield separator + ",\n".join(pairs)
+            separator = ",\n"
     yield "\n]}\n"

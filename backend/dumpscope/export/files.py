@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
 from dumpscope.export.document import json_text
-from dumpscope.export.ptdbg import write_ptdbg_csv
+from dumpscope.export.ptdbg import ptdbg_csv
 from dumpscope.export.report import Report, report_html
-from dumpscope.export.rows import ExportRow, Table
-from dumpscope.export.tables import write_csv, write_xlsx
+from dumpscope.export.table import Table
+from dumpscope.export.tables import csv_text
+from dumpscope.export.xlsx import write_xlsx
 
 FORMATS: Final = ("csv", "xlsx", "json", "html", "ptdbg-csv")
 
 Tables = Sequence[Callable[[], Table]]
-"""A fresh table per call: rows are read once per format and never held."""
+"""A fresh table per call: its columns live as long as one format needs them."""
 
 
 def check_formats(formats: Iterable[str]) -> tuple[str, ...]:
@@ -56,7 +57,7 @@ def write_files(
             written.append(
                 _whole(
                     folder / "export.json",
-                    lambda part: _text(part, json_text(answer, _rows(tables) if pairs else None)),
+                    lambda part: _text(part, json_text(answer, (make() for make in tables) if pairs else None)),
                 )
             )
         else:
@@ -64,25 +65,15 @@ def write_files(
     return written
 
 
-def _rows(tables: Tables) -> Iterator[ExportRow]:
-    for make in tables:
-        yield from make().rows
-
-
 def _csv(folder: Path, name: str, table: Table, *, alone: bool) -> Path:
     stem = "compare_result" if name == "csv" else "ptdbg_result"
     unit = "" if alone else f"_step{table.step}_rank{table.rank}"
-    write = write_csv if name == "csv" else write_ptdbg_csv
-
-    def fill(part: str) -> None:
-        with open(part, "w", encoding="utf-8", newline="") as stream:
-            write(stream, table)
-
-    return _whole(folder / f"{stem}{unit}.csv", fill)
+    pieces = csv_text(table) if name == "csv" else ptdbg_csv(table)
+    return _whole(folder / f"{stem}{unit}.csv", lambda part: _text(part, pieces))
 
 
 def _text(part: str, pieces: Iterable[str]) -> None:
-    with open(part, "w", encoding="utf-8") as stream:
+    with open(part, "w", encoding="utf-8", errors="replace", newline="") as stream:
         stream.writelines(pieces)
 
 

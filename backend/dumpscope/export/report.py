@@ -10,7 +10,7 @@ from typing import Final
 from dumpscope.domain.facts import VERDICT_WORDS, Origin, Verdict
 from dumpscope.domain.result import Answer
 from dumpscope.export.frames import user_frame
-from dumpscope.export.rows import ExportRow, metrics
+from dumpscope.export.rows import Number
 from dumpscope.export.style import STYLE
 
 TOP_ROWS: Final = 200
@@ -34,6 +34,17 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopRow:
+    """One item pair of the list of the worst. target, golden: item names, "" where there is none; metrics: numbers by name"""
+
+    target: str
+    golden: str
+    verdict: Verdict
+    metrics: dict[str, Number]
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """What the report shows. top: pairs with verdict No, worst first or in the run's order, at most TOP_ROWS are shown
     unmatched_target, unmatched_golden: names of calls without a partner; classes: number of calls by class
@@ -43,7 +54,7 @@ class Report:
     answer: Answer
     version: str
     drawings: Sequence[Drawing] = ()
-    top: Sequence[ExportRow] = ()
+    top: Sequence[TopRow] = ()
     unmatched_target: Sequence[str] = ()
     unmatched_golden: Sequence[str] = ()
     classes: dict[str, int] = field(default_factory=dict)
@@ -175,13 +186,10 @@ def _top(report: Report) -> Iterator[str]:
     yield f"<section><h2>Pairs with verdict No ({len(shown)} of {report.answer.counts.no})</h2>"
     yield f'<div class="wide"><table><tr>{heads}</tr>'
     for row in shown:
-        found = metrics(row)
-        if row.outcome.name == "SCALAR":
-            found = {name: value for name, value in found.items() if name == "score"}
-        numbers = "".join(f"<td>{escape(_number(found.get(name)))}</td>" for name in ("score", *names))
+        numbers = "".join(f"<td>{escape(_number(row.metrics.get(name)))}</td>" for name in ("score", *names))
         yield (
-            f"<tr><td><code>{escape(row.target.name if row.target else '')}</code></td>"
-            f"<td><code>{escape(row.golden.name if row.golden else '')}</code></td>"
+            f"<tr><td><code>{escape(row.target)}</code></td>"
+            f"<td><code>{escape(row.golden)}</code></td>"
             f'<td class="{VERDICT_WORDS[row.verdict].replace("/", "")}">{_glyph(row.verdict)}</td>'
             f"{numbers}<td>{escape(row.message)}</td></tr>"
         )

@@ -17,6 +17,13 @@ def guarded(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
+def all_guarded(texts: list[str]) -> list[str]:
+    """`guarded` of every text; quick where none needs it."""
+    if {text[:1] for text in texts}.isdisjoint(_FORMULA) and "\r" not in "".join(texts):
+        return texts
+    return [guarded(text) for text in texts]
+
+
 def cell(value: Number, absent: str) -> Cell:
     """A number as itself, text guarded, nothing as `absent`."""
     if value is None:

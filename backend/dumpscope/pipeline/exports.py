@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
+
+from sqlalchemy import select
 
 from dumpscope.domain.result import Answer
 from dumpscope.errors import ConflictError, NotFoundError
 from dumpscope.export.document import json_text
 from dumpscope.export.report import report_html
-from dumpscope.export.rows import ExportRow
-from dumpscope.export.tables import csv_lines, write_xlsx
-from dumpscope.export.unit_rows import rows_from_unit, table_from_unit
+from dumpscope.export.table import Table
+from dumpscope.export.tables import csv_heading, csv_rows
+from dumpscope.export.xlsx import write_xlsx
+from dumpscope.index import tables
 from dumpscope.index.comparisons import StoredUnit, get_comparison, stored_units
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import unit_word
@@ -49,22 +53,21 @@ def csv_text(database: Database, units: Sequence[StoredUnit]) -> Iterator[str]:
     """Rows of all units below one heading (they name their step and rank); another heading where the mode changes."""
     heading = ""
     for unit in units:
-        lines = csv_lines(table_from_unit(load_unit(database, unit.id)))
-        own = next(lines)
+        own = csv_heading(unit.mode, stacks=_has_stacks(database, unit.target))
         if own != heading:
             yield f"\n{own}" if heading else own
             heading = own
-        yield from lines
+        yield from csv_rows(Table(load_unit(database, unit.id)))
 
 
 def json_document(database: Database, answer: Answer, units: Sequence[StoredUnit], *, pairs: bool) -> Iterator[str]:
     """The summary document, with every item pair if asked for."""
-    return json_text(answer, _rows(database, units) if pairs else None)
+    return json_text(answer, _tables(database, units) if pairs else None)
 
 
 def xlsx_file(database: Database, units: Sequence[StoredUnit], file: Path) -> None:
     """One sheet per unit."""
-    write_xlsx(str(file), (table_from_unit(load_unit(database, unit.id)) for unit in units))
+    write_xlsx(str(file), _tables(database, units))
 
 
 def html_page(database: Database, answer: Answer, units: Sequence[StoredUnit]) -> str:
@@ -72,6 +75,14 @@ def html_page(database: Database, answer: Answer, units: Sequence[StoredUnit]) -
     return report_html(report(answer, [load_unit(database, unit.id) for unit in units]))
 
 
-def _rows(database: Database, units: Sequence[StoredUnit]) -> Iterator[ExportRow]:
+def _tables(database: Database, units: Sequence[StoredUnit]) -> Iterator[Table]:
     for unit in units:
-        yield from rows_from_unit(load_unit(database, unit.id))
+        yield Table(load_unit(database, unit.id))
+
+
+def _has_stacks(database: Database, rank: int) -> bool:
+    """Whether the rank_dump came with call stacks: the heading is sent before anything else of it is loaded."""
+    column = tables.rank_dump.c
+    with database.read() as connection:
+        place = connection.execute(select(column.place).where(column.id == rank)).scalar_one()
+    return json.loads(place)["stack_json"] is not None

@@ -9,13 +9,12 @@ from typing import Final
 import numpy as np
 
 from dumpscope import __version__
-from dumpscope.domain.facts import CLASS_WORDS, Class, Verdict
+from dumpscope.domain.facts import CLASS_WORDS, Class, Outcome, Verdict
 from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer, Unit
-from dumpscope.export.report import TOP_ROWS, Drawing, Report
-from dumpscope.export.rows import ExportRow
-from dumpscope.export.unit_rows import rows_from_unit
+from dumpscope.export.report import TOP_ROWS, Drawing, Report, TopRow
+from dumpscope.export.table import Table
 from dumpscope.plots.distribution import ApiDistribution, api_distribution_data, api_distribution_said
 from dumpscope.plots.order import ErrorOrder, error_order_data, error_order_said
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
@@ -128,15 +127,31 @@ def _drawings(answer: Answer, units: Sequence[Unit]) -> list[Drawing]:
     return drawings
 
 
-def _top(units: Sequence[Unit]) -> list[ExportRow]:
+def _top(units: Sequence[Unit]) -> list[TopRow]:
     """Rows with verdict No in the run's order."""
-    found: list[ExportRow] = []
+    found: list[TopRow] = []
     for unit in units:
-        if not (unit.item_opinions.verdict == Verdict.NO).any():
-            continue
-        for row in rows_from_unit(unit):
-            if row.verdict is Verdict.NO:
-                found.append(row)
-                if len(found) == TOP_ROWS:
-                    return found
+        if len(found) < TOP_ROWS and (unit.item_opinions.verdict == Verdict.NO).any():
+            found += _top_of(Table(unit), TOP_ROWS - len(found))
     return found
+
+
+def _top_of(table: Table, limit: int) -> list[TopRow]:
+    rows = np.flatnonzero(table.verdict == Verdict.NO)[:limit]
+    measured = [(name, series.values(rows)) for name, series in table.metrics()]
+    scalar = (table.row_outcome[rows] == Outcome.SCALAR).tolist()
+    names = (table.target.names(rows), table.golden.names(rows), table.messages(rows))
+    return [
+        TopRow(
+            target=target or "",
+            golden=golden or "",
+            verdict=Verdict.NO,
+            metrics={
+                name: values[place]
+                for name, values in measured
+                if values[place] is not None and (name == "score" or not scalar[place])
+            },
+            message=message,
+        )
+        for place, (target, golden, message) in enumerate(zip(*names, strict=True))
+    ]
