@@ -1,9 +1,10 @@
 /** A figure from the server, drawn in the colours of the page, with its text alternative below. */
 import { useMantineColorScheme } from "@mantine/core";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { loadPlotly } from "../api/plotly";
 import type { FigureReply } from "../api/types";
+import { plotlyLocale, say, sayFigure } from "../texts/said";
 import classes from "./Figure.module.css";
 import { Failure } from "./States";
 
@@ -21,12 +22,19 @@ interface FigureProps {
 }
 
 export function Figure({ reply, label, onPick }: FigureProps) {
-  const drawn = reply.figure && hasPoints(reply.figure) ? reply.figure : null;
+  const { i18n } = useTranslation();
+  // The same figure must be the same object: a new one is drawn again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the language decides what sayFigure returns
+  const drawn = useMemo(
+    () => (reply.figure && hasPoints(reply.figure) ? sayFigure(reply.figure) : null),
+    [reply.figure, i18n.language],
+  );
+  const text = say(reply.text, reply.said);
   return (
     <figure className={classes.figure} data-testid="figure">
-      {drawn && <Plot figure={drawn} label={`${label}. ${reply.text}`} onPick={onPick} />}
-      {reply.missing && <p className={classes.missing}>{reply.missing}</p>}
-      {reply.text && <figcaption className={classes.text}>{reply.text}</figcaption>}
+      {drawn && <Plot figure={drawn} label={`${label}. ${text}`} onPick={onPick} />}
+      {reply.missing && <p className={classes.missing}>{say(reply.missing, reply.said)}</p>}
+      {reply.text && <figcaption className={classes.text}>{text}</figcaption>}
     </figure>
   );
 }
@@ -61,7 +69,7 @@ function Plot({ figure, label, onPick }: PlotProps) {
       .then(async (plotly) => {
         if (gone || !element) return;
         const { data, layout } = figure as { data?: unknown[]; layout?: Record<string, unknown> };
-        await plotly.react(element, data ?? [], themed(layout ?? {}), CONFIG);
+        await plotly.react(element, data ?? [], themed(layout ?? {}), { ...CONFIG, ...plotlyLocale() });
         setProblem(null);
         listen(element, (order) => pick.current?.(order));
       })

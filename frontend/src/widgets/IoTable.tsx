@@ -4,6 +4,7 @@ import { usePair } from "../api/queries";
 import type { Leaf, Pair } from "../api/types";
 import { describeType, describeValue, differing, hasStatistics, STATISTICS } from "../base/leaves";
 import { ABSENT, exactReal, formatReal } from "../base/numbers";
+import { isChinese, say } from "../texts/said";
 import classes from "./IoTable.module.css";
 import { VerdictMark } from "./Mark";
 
@@ -228,10 +229,13 @@ function SideCells({ side, title, leaf, other, differs }: SideCellsProps) {
 
 function Metrics({ comparison, pair }: { comparison: string; pair: Pair }) {
   const { t } = useTranslation();
-  const detail = usePair(comparison, pair.id).data?.detail;
+  const full = usePair(comparison, pair.id).data;
+  const detail = full?.detail;
+  // In another language than the server's the sentence waits for its parts.
+  const message = full || !isChinese() ? say(pair.message, full?.message_said) : "";
   return (
     <>
-      {pair.message && <p className={classes.message}>{pair.message}</p>}
+      {message && <p className={classes.message}>{message}</p>}
       <p className={classes.message}>
         {t("evidence.reached")}: <VerdictMark verdict={pair.verdict} />{" "}
         <span className="dim">{t("evidence.rule", { rule: pair.rule })}</span>

@@ -1,8 +1,10 @@
 import { Popover } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { Problem } from "../api/types";
+import { sayProblem } from "../texts/said";
 import { Icon } from "./Icon";
 import classes from "./Problems.module.css";
+import { Original } from "./States";
 
 /** A count that opens to the list it counts. */
 export function Notes({ label, warn = true, children }: { label: string; warn?: boolean; children: ReactNode }) {
@@ -19,6 +21,17 @@ export function Notes({ label, warn = true, children }: { label: string; warn?: 
   );
 }
 
+/** What is damaged, in the reader's language, and the server's own words where that is another one. */
+function ProblemText({ problem }: { problem: Problem }) {
+  const meaning = sayProblem(problem.kind);
+  if (meaning === null) return <>{problem.message}</>;
+  return (
+    <>
+      {meaning} <Original text={problem.message} />
+    </>
+  );
+}
+
 const SHOWN = 200;
 
 export function ProblemList({ problems, total }: { problems: readonly Problem[]; total?: number }) {
@@ -28,7 +41,7 @@ export function ProblemList({ problems, total }: { problems: readonly Problem[];
       {problems.slice(0, SHOWN).map((problem, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the list never changes order
         <li key={index}>
-          <span className={classes.kind}>{problem.kind}</span> {problem.message}
+          <span className={classes.kind}>{problem.kind}</span> <ProblemText problem={problem} />
           {problem.loc && <div className={`${classes.loc} mono`}>{problem.loc}</div>}
         </li>
       ))}

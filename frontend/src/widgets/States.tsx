@@ -4,6 +4,7 @@ import i18next from "i18next";
 import { Component, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError, NO_BODY, UNREACHABLE } from "../api/client";
+import { sayError } from "../texts/said";
 import { Icon } from "./Icon";
 import classes from "./States.module.css";
 
@@ -21,43 +22,81 @@ export function Empty({ children }: { children: ReactNode }) {
   return <div className={`${classes.state} dim`}>{children}</div>;
 }
 
+export interface Described {
+  detail: string;
+  hint: string | null;
+  /** What the server wrote, where `detail` says it in another language. */
+  original: string | null;
+}
+
 /** Any thrown value as text and hint; job errors travel in the server's error body. */
-export function describeProblem(problem: unknown): { detail: string; hint: string | null } {
+export function describeProblem(problem: unknown): Described {
   if (problem instanceof ApiError) {
-    if (problem.code === UNREACHABLE)
-      return { detail: i18next.t("app.unreachable"), hint: i18next.t("app.unreachableHint") };
-    if (problem.code === NO_BODY) return { detail: i18next.t("app.answered", { status: problem.status }), hint: null };
-    return { detail: problem.detail, hint: problem.hint };
+    if (problem.code === UNREACHABLE) return plain(i18next.t("app.unreachable"), i18next.t("app.unreachableHint"));
+    if (problem.code === NO_BODY) return plain(i18next.t("app.answered", { status: problem.status }));
+    return told(problem.code, problem.detail, problem.hint);
   }
-  if (problem instanceof Error) return { detail: problem.message, hint: null };
+  if (problem instanceof Error) return plain(problem.message);
   if (typeof problem === "object" && problem !== null && "detail" in problem) {
-    const body = problem as { detail: unknown; hint?: unknown };
-    return { detail: String(body.detail), hint: typeof body.hint === "string" ? body.hint : null };
+    const body = problem as { error?: unknown; detail: unknown; hint?: unknown };
+    return told(String(body.error), String(body.detail), typeof body.hint === "string" ? body.hint : null);
   }
-  return { detail: typeof problem === "string" ? problem : JSON.stringify(problem), hint: null };
+  return plain(typeof problem === "string" ? problem : JSON.stringify(problem));
+}
+
+function plain(detail: string, hint: string | null = null): Described {
+  return { detail, hint, original: null };
+}
+
+/** The server's error: what its code means in the reader's language, its own words where they are in that language. */
+function told(code: string, detail: string, hint: string | null): Described {
+  const meaning = sayError(code);
+  if (meaning === null) return plain(detail, hint);
+  return { detail: meaning, hint: null, original: hint === null ? detail : `${detail} (${hint})` };
+}
+
+/** The server's own words, one click away: they hold names and places that a translation by kind leaves out. */
+export function Original({ text }: { text: string }) {
+  const { t } = useTranslation();
+  return (
+    <details className={classes.original}>
+      <summary>{t("app.original")}</summary>
+      <span lang="en">{text}</span>
+    </details>
+  );
 }
 
 interface FailureProps {
   title?: string;
   problem: unknown;
   onRetry?: () => void;
+  /** What to do where the error itself does not say it. */
+  remedy?: string;
+  /** What can be done about it, below the words. */
+  children?: ReactNode;
 }
 
-export function Failure({ title, problem, onRetry }: FailureProps) {
+export function Failure({ title, problem, onRetry, remedy, children }: FailureProps) {
   const { t } = useTranslation();
-  const { detail, hint } = describeProblem(problem);
+  const { detail, hint, original } = describeProblem(problem);
   return (
     <div className={classes.failure} role="alert" data-testid="failure">
       <Icon name="warning" size={16} />
       <div>
         <strong>{title ?? t("app.failed")}</strong>
         <div className={classes.detail}>{detail}</div>
-        {hint && <div className="dim">{hint}</div>}
+        {(hint ?? remedy) && (
+          <div className={classes.hint}>
+            <strong>{t("app.remedy")}:</strong> {hint ?? remedy}
+          </div>
+        )}
+        {original && <Original text={original} />}
         {onRetry && (
           <Button mt={6} variant="default" onClick={onRetry}>
             {t("app.retry")}
           </Button>
         )}
+        {children}
       </div>
     </div>
   );

@@ -4,6 +4,7 @@ import type { Comparison, Origin, Summary } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
 import { formatCount } from "../../base/numbers";
 import { CLASSES, type ClassWord, GLYPHS } from "../../base/verdicts";
+import { say } from "../../texts/said";
 import { Icon } from "../../widgets/Icon";
 import { ClassMark } from "../../widgets/Mark";
 import { MiddleName } from "../../widgets/MiddleName";
@@ -106,11 +107,11 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
         )}
       </div>
       <p className={classes.reason} data-testid="reason">
-        {origin.evidence}
+        {say(origin.evidence, origin.evidence_said)}
         {origin.advice && (
           <span className="dim">
             {" "}
-            <strong>{t("comparison.advice")}:</strong> {origin.advice}
+            <strong>{t("comparison.advice")}:</strong> {say(origin.advice, origin.advice_said)}
           </span>
         )}
       </p>
@@ -227,9 +228,10 @@ function Remarks({ summary, triage }: { summary: Summary; triage: Triage }) {
       {summary.settings.length > 0 && (
         <Notes label={t("comparison.settingsCount", { count: summary.settings.length })}>
           <ul className={classes.settings} data-testid="settings">
-            {summary.settings.map((text) => (
-              <li key={text}>{text}</li>
-            ))}
+            {summary.settings.map((text, index) => {
+              const said = summary.settings_said[index];
+              return <li key={text}>{say(text, said && [said])}</li>;
+            })}
           </ul>
         </Notes>
       )}

@@ -4,6 +4,7 @@ import { exportUrl, useSetPolicy } from "../../api/queries";
 import type { Comparison, Summary } from "../../api/types";
 import { Icon } from "../../widgets/Icon";
 import { Link } from "../../widgets/place";
+import { describeProblem } from "../../widgets/States";
 import { UnitPicker } from "../../widgets/UnitPicker";
 import classes from "./Controls.module.css";
 import type { Triage } from "./useTriage";
@@ -82,7 +83,7 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
             ...(known ? [] : [{ value: comparison.policy, label: comparison.policy.split("\n")[0] ?? "" }]),
           ]}
           value={comparison.policy}
-          error={policy.error ? policy.error.message : undefined}
+          error={policy.error ? describeProblem(policy.error).detail : undefined}
           onChange={(name) => name !== null && name !== comparison.policy && policy.mutate(name)}
         />
       </span>

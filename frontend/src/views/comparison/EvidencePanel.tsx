@@ -4,6 +4,7 @@ import { ApiError } from "../../api/client";
 import type { Comparison, NodeDetail } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
 import { apiOf } from "../../base/names";
+import { say } from "../../texts/said";
 import { CopyButton } from "../../widgets/CopyButton";
 import { IoTable } from "../../widgets/IoTable";
 import { ClassMark, MatchChip, VerdictMark } from "../../widgets/Mark";
@@ -100,8 +101,10 @@ function Why({ node, triage }: { node: NodeDetail; triage: Triage }) {
       </div>
       <p className={classes.reason} data-testid="why">
         {node.match === "none"
-          ? (origin?.evidence ?? t(onlyGolden(node) ? "evidence.onlyGolden" : "evidence.onlyTarget"))
-          : node.reason}
+          ? origin
+            ? say(origin.evidence, origin.evidence_said)
+            : t(onlyGolden(node) ? "evidence.onlyGolden" : "evidence.onlyTarget")
+          : say(node.reason, node.reason_said)}
       </p>
       <nav className={classes.links} aria-label={t("evidence.parents")}>
         {node.path.map((name) => (

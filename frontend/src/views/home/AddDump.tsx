@@ -5,7 +5,7 @@ import { useRegisterDump } from "../../api/queries";
 import { fromInput } from "../../base/drop";
 import { formatBytes } from "../../base/numbers";
 import { Icon } from "../../widgets/Icon";
-import { describeProblem, Failure } from "../../widgets/States";
+import { describeProblem, Failure, Original } from "../../widgets/States";
 import classes from "./HomeView.module.css";
 import type { UploadLine, Uploads } from "./useUploads";
 
@@ -103,6 +103,7 @@ function Line({ line, uploads }: { line: UploadLine; uploads: Uploads }) {
         {line.state === "sending" && t("home.uploading", { name, size: formatBytes(bytes) })}
         {line.state === "sent" && t("home.uploaded", { name })}
         {problem && `${t("home.uploadFailed", { name })}: ${problem.detail} ${problem.hint ?? ""}`}
+        {problem?.original && <Original text={problem.original} />}
       </span>
       {line.state === "sending" ? (
         <>

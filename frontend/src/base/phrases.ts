@@ -1,0 +1,30 @@
+/** Sentences that came as data: the id of a template and what goes into it. */
+export interface Phrase {
+  id: string;
+  values: Record<string, number | string | Phrase[]>;
+}
+
+/** The sentences in the language of `templates`, an enumeration joined by `comma`; null where a template is missing. */
+export function render(
+  phrases: readonly Phrase[],
+  templates: Readonly<Record<string, string>>,
+  comma: string,
+): string | null {
+  let whole = "";
+  for (const phrase of phrases) {
+    const template = templates[phrase.id];
+    if (template === undefined) return null;
+    const filled: Record<string, string> = {};
+    for (const [name, value] of Object.entries(phrase.values)) {
+      if (!Array.isArray(value)) {
+        filled[name] = String(value);
+        continue;
+      }
+      const parts = value.map((part) => render([part], templates, comma));
+      if (parts.includes(null)) return null;
+      filled[name] = parts.join(comma);
+    }
+    whole += template.replace(/\{(\w+)\}/g, (place, name: string) => filled[name] ?? place);
+  }
+  return whole;
+}

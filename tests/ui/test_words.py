@@ -1,0 +1,186 @@
+"""Both languages say everything, and the Chinese screens say nothing in English but names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from dumpscope import errors
+from dumpscope.api.failures import CODES
+from dumpscope.domain.english import ENGLISH
+from dumpscope.plots.distribution import api_distribution_data, api_distribution_figure
+from dumpscope.plots.errors import error_histogram_data, error_histogram_figure
+from dumpscope.plots.histogram import pair_histogram_data, pair_histogram_figure
+from dumpscope.plots.order import error_order_data, error_order_figure
+from ui.conftest import Server
+from ui.driving import ask, finished, start
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXTS = ROOT / "frontend" / "src" / "texts"
+CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+def texts(name: str) -> Any:
+    return json.loads((TEXTS / name).read_text(encoding="utf-8"))
+
+
+def placeholders(template: str) -> set[str]:
+    return {name for _text, name, _spec, _conversion in Formatter().parse(template) if name}
+
+
+def test_every_sentence_id_has_both_languages_with_the_same_values() -> None:
+    said = texts("said.zh.json")
+    assert said.keys() == ENGLISH.keys()
+    for key, template in said.items():
+        # The UI fills in names between plain braces and knows no escapes.
+        assert set(re.findall(r"\{(\w+)\}", template)) == placeholders(ENGLISH[key]), key
+        # Words are translated; what is all values (or another tool's word for its result) needs none.
+        assert (
+            CHINESE.search(template)
+            or not re.search("[a-z]{2}", re.sub(r"\{\w+\}", "", template))
+            or key[:6] == "rule.Q"
+        )
+
+
+def sources(*folders: str) -> Iterator[str]:
+    for folder in folders:
+        for path in (ROOT / "backend" / "dumpscope" / folder).rglob("*.py"):
+            yield path.read_text(encoding="utf-8")
+
+
+def test_every_kind_of_problem_is_explained_in_chinese() -> None:
+    explained = texts("kinds.zh.json")["problems"]
+    used: set[str] = set()
+    for source in sources("readers", "pipeline", "match", "api"):
+        used |= set(re.findall(r'(?:Problem|TensorError)\([^()]*?kind="([a-z_]+)"', source, re.S))
+        used |= set(re.findall(r'\b_note(?:_node)?\([^"()]*"([a-z_]+)"', source))
+        used |= set(re.findall(r'raise TensorError\(.*?kind="([a-z_]+)"', source, re.S))
+    assert {"truncated", "missing", "refused", "wrong_type", "unmatched_rank", "over_budget"} <= used
+    assert used <= explained.keys()
+    assert all(CHINESE.search(text) for text in explained.values())
+
+
+def test_every_error_code_is_explained_in_chinese() -> None:
+    explained = texts("kinds.zh.json")["errors"]
+    ours = {kind.code for kind in vars(errors).values() if isinstance(kind, type) and hasattr(kind, "code")}
+    assert ours | set(CODES.values()) | {"http"} == explained.keys()
+    assert all(CHINESE.search(text) for text in explained.values())
+
+
+def spoken(part: Any) -> Iterator[str]:
+    if isinstance(part, list):
+        for one in part:
+            yield from spoken(one) if isinstance(one, dict | list) else ()
+    elif isinstance(part, dict):
+        for key, value in part.items():
+            if isinstance(value, str):
+                if key in ("text", "name", "hovertemplate"):
+                    yield value
+            else:
+                yield from spoken(value)
+
+
+def test_every_word_of_a_figure_is_known_in_chinese() -> None:
+    known = texts("figures.zh.json")
+    values, bins = np.arange(6.0), [1] * 23
+    orders = error_order_data(
+        [0, 1, 2], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0], list("abc"), selected=0, origins=[1], backward=1
+    )
+    figures = [
+        error_order_figure(orders),
+        api_distribution_figure(api_distribution_data("a", [0, 1], [0.5, 2.0], ["a", "b"], current=1)),
+        pair_histogram_figure(pair_histogram_data(values, values + 1)),
+        pair_histogram_figure(pair_histogram_data(values + 1j, values)),
+        error_histogram_figure(error_histogram_data(bins, bins)),
+    ]
+    words = {word for figure in figures for word in spoken(figure)} - {"", "a", "b", "c", "%{text}<extra></extra>"}
+    assert words == known.keys()
+
+
+SENTENCE = re.compile(r"[A-Za-z]{2,}(?: [A-Za-z]{2,}){2,}")
+"""Three words in a row: names of nodes, files and tools have none."""
+
+VISIBLE = """() => {
+  const out = [];
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const box = walk.currentNode.parentElement;
+    if (box.closest("script, style, code, pre, bdi, .mono, [lang=en]")) continue;
+    if (walk.currentNode.data.trim()) out.push(walk.currentNode.data.trim());
+  }
+  for (const box of document.querySelectorAll("[aria-label], [title], [placeholder]")) {
+    if (box.closest("code, pre, bdi")) continue;
+    for (const name of ["aria-label", "title", "placeholder"]) {
+      const text = box.getAttribute(name);
+      const stack = name === "title" && box.closest("[data-testid^=stack]");
+      if (text && !stack) out.push(text);
+    }
+  }
+  return out;
+}"""
+
+
+def assert_no_english(page: Page, screen: str) -> None:
+    seen = page.evaluate(VISIBLE)
+    assert any(CHINESE.search(text) for text in seen), screen
+    assert [text for text in seen if SENTENCE.search(text)] == [], screen
+
+
+@pytest.fixture
+def chinese(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="zh-CN")
+    yield context.new_page()
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("target", "golden", "says"),
+    [
+        ("target_fault", "golden", "输入全部完全相同，但输出不一致"),
+        ("target_nan", "golden", "标杆侧没有的 NaN 或 Inf"),
+        ("target_fault_weight", "golden", "在任何算子使用之前就已不一致"),
+        ("target_fault_gelu_arg", "golden", "调用参数不同"),
+        ("target_extra_op", "golden", "仅出现在"),
+        ("stat_fault", "stat_golden", "输入全部完全相同，但输出不一致"),
+        ("md5_fault", "md5_golden", "输入全部完全相同，但输出不一致"),
+    ],
+)
+def test_a_chinese_reader_is_told_everything_in_chinese(
+    chinese: Page, server: Server, dumps: Path, target: str, golden: str, says: str
+) -> None:
+    chinese.goto(finished(server, dumps / target, dumps / golden))
+    expect(chinese.get_by_test_id("reason")).to_contain_text(says, timeout=30_000)
+    for plot in ("api", "order", "hist", "error"):
+        chinese.get_by_test_id(f"plot-{plot}").click()
+        expect(chinese.get_by_test_id(f"plot-{plot}")).to_have_attribute("aria-selected", "true")
+        expect(chinese.get_by_test_id("figure")).to_contain_text(CHINESE)
+        chinese.wait_for_load_state("networkidle")
+        assert_no_english(chinese, f"{target}, {plot}")
+    item = chinese.get_by_test_id("io").get_by_role("button").last
+    item.click()
+    expect(chinese.get_by_test_id("io")).to_contain_text("规则")
+    chinese.wait_for_load_state("networkidle")
+    assert_no_english(chinese, f"{target}, metrics")
+
+
+def test_start_dump_and_failure_are_chinese_too(chinese: Page, server: Server, dumps: Path) -> None:
+    failed = start(server, dumps / "crash_tensor", dumps / "golden")
+    chinese.goto(f"{server.url}/comparisons/{failed}")
+    expect(chinese.get_by_test_id("failure")).to_contain_text("重新比对", timeout=30_000)
+    assert_no_english(chinese, "failed comparison")
+    dump = ask(server, "GET", f"/comparisons/{failed}")["target"]
+    chinese.goto(f"{server.url}/dumps/{dump}")
+    expect(chinese.get_by_test_id("facts")).to_be_visible()
+    chinese.wait_for_load_state("networkidle")
+    assert_no_english(chinese, "dump with problems")
+    chinese.goto(server.url)
+    expect(chinese.get_by_test_id("comparisons").get_by_role("row").nth(1)).to_be_visible()
+    assert_no_english(chinese, "start")
