@@ -10,7 +10,7 @@ import {
 } from "@tanstack/react-query";
 import type { Filter, Sort } from "../base/address";
 import { ApiError, api, apiUrl, take } from "./client";
-import type { CompareRequest, Comparison, Dump, NodeRow, Page, TreeRow } from "./types";
+import type { CompareRequest, Comparison, ComparisonOptions, Dump, ListOrder, NodeRow, Page, TreeRow } from "./types";
 
 export const PAGE_ROWS = 200;
 /** Pages kept in memory: far ones are dropped and fetched again on the way back. */
@@ -42,9 +42,9 @@ export function useHealth() {
   });
 }
 
-function pageOptions<T>(noun: Noun, query: string, busy: (row: T) => boolean, fetchPage: FetchPage<T>) {
+function pageOptions<T>(noun: Noun, key: readonly string[], busy: (row: T) => boolean, fetchPage: FetchPage<T>) {
   return {
-    queryKey: [noun, "list", query],
+    queryKey: [noun, "list", ...key],
     queryFn: ({ pageParam, signal }: { pageParam: string | null; signal: AbortSignal }) => fetchPage(pageParam, signal),
     initialPageParam: null as string | null,
     getNextPageParam: (last: Page<T>) => last.next,
@@ -56,16 +56,16 @@ function pageOptions<T>(noun: Noun, query: string, busy: (row: T) => boolean, fe
 
 type FetchPage<T> = (cursor: string | null, signal: AbortSignal) => Promise<Page<T>>;
 
-export function useDumps(q: string) {
+export function useDumps(q: string, sort: ListOrder = "-created") {
   const fetchPage: FetchPage<Dump> = (cursor, signal) =>
-    take(api().GET("/api/dumps", { params: { query: { q, cursor, limit: LIST_ROWS } }, signal }));
-  return useInfiniteQuery(pageOptions("dumps", q, (row) => row.status === "pending", fetchPage));
+    take(api().GET("/api/dumps", { params: { query: { q, sort, cursor, limit: LIST_ROWS } }, signal }));
+  return useInfiniteQuery(pageOptions("dumps", [q, sort], (row) => row.status === "pending", fetchPage));
 }
 
-export function useComparisons(q: string) {
+export function useComparisons(q: string, sort: ListOrder) {
   const fetchPage: FetchPage<Comparison> = (cursor, signal) =>
-    take(api().GET("/api/comparisons", { params: { query: { q, cursor, limit: LIST_ROWS } }, signal }));
-  return useInfiniteQuery(pageOptions("comparisons", q, (row) => BUSY.has(row.status), fetchPage));
+    take(api().GET("/api/comparisons", { params: { query: { q, sort, cursor, limit: LIST_ROWS } }, signal }));
+  return useInfiniteQuery(pageOptions("comparisons", [q, sort], (row) => BUSY.has(row.status), fetchPage));
 }
 
 export function useDump(id: string) {
@@ -320,6 +320,13 @@ export function useDelete(noun: Noun) {
     if (noun === "dumps") await take(api().DELETE("/api/dumps/{dump_id}", { params: { path: { dump_id: id } } }));
     else await take(api().DELETE("/api/comparisons/{comparison_id}", { params: { path: of(id) } }));
   });
+}
+
+/** The same two dumps under the same options once more, as a comparison of its own. */
+export function useCompareAgain() {
+  return useChange("comparisons", ({ target, golden, options }: Comparison) =>
+    take(api().POST("/api/comparisons", { body: { target, golden, options: options as ComparisonOptions } })),
+  );
 }
 
 export function useCompare() {

@@ -24,6 +24,8 @@ export type StripBucket = Schemas["StripBucket"];
 export type Summary = Schemas["Summary"];
 export type TreeRow = Schemas["TreeRow"];
 
+export type ListOrder = "-created" | "created" | "name";
+
 export interface Page<T> {
   items: T[];
   next: string | null;

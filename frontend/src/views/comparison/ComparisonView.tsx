@@ -1,9 +1,11 @@
+import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { useJob } from "../../api/jobs";
-import { refreshComparison, useCancel, useComparison } from "../../api/queries";
+import { refreshComparison, useCancel, useCompareAgain, useComparison } from "../../api/queries";
 import type { Comparison } from "../../api/types";
+import { navigate } from "../../base/location";
 import { Header } from "../../widgets/Header";
 import { JobBar } from "../../widgets/JobBar";
 import { Link } from "../../widgets/place";
@@ -56,9 +58,46 @@ export function ComparisonView({ id }: { id: string }) {
   );
 }
 
+/** What became of a comparison without result, and the way on. */
 function Ended({ comparison }: { comparison: Comparison }) {
   const { t } = useTranslation();
-  if (comparison.status === "cancelled") return <p>{t("comparison.cancelled")}</p>;
+  if (comparison.status === "cancelled") {
+    return (
+      <section className={`panel ${classes.ended}`} data-testid="cancelled">
+        <p>{t("comparison.cancelled")}</p>
+        <Again comparison={comparison} />
+      </section>
+    );
+  }
   if (comparison.status !== "failed") return null;
-  return <Failure title={t("comparison.failed")} problem={comparison.error} />;
+  return (
+    <Failure title={t("comparison.failed")} problem={comparison.error} remedy={t("comparison.failedHint")}>
+      <p className={classes.sides}>
+        <DumpLink id={comparison.target} name={comparison.target_name} />
+        <DumpLink id={comparison.golden} name={comparison.golden_name} />
+      </p>
+      <Again comparison={comparison} />
+    </Failure>
+  );
+}
+
+function DumpLink({ id, name }: { id: string; name: string }) {
+  const { t } = useTranslation();
+  return <Link to={`dumps/${encodeURIComponent(id)}`}>{t("comparison.openDump", { name })}</Link>;
+}
+
+function Again({ comparison }: { comparison: Comparison }) {
+  const { t } = useTranslation();
+  const again = useCompareAgain();
+  const start = () =>
+    again.mutate(comparison, { onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`) });
+  return (
+    <div className={classes.again}>
+      <Button loading={again.isPending} onClick={start} data-testid="again">
+        {t("comparison.again")}
+      </Button>
+      <span className="dim">{t("comparison.againHint")}</span>
+      {again.error && <Failure problem={again.error} />}
+    </div>
+  );
 }

@@ -1,5 +1,5 @@
 import { Progress } from "@mantine/core";
-import { useState } from "react";
+import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
 import { useJob } from "../../api/jobs";
 import { useComparisons } from "../../api/queries";
@@ -9,98 +9,89 @@ import { ClassMark, VerdictMark } from "../../widgets/Mark";
 import { MiddleName } from "../../widgets/MiddleName";
 import { Link } from "../../widgets/place";
 import { describeProblem } from "../../widgets/States";
-import { useDebounced } from "../../widgets/useDebounced";
 import classes from "./HomeView.module.css";
-import { ListFrame } from "./ListFrame";
+import { type Column, RecordList } from "./RecordList";
 import { RowActions } from "./RowActions";
 
 export function ComparisonList() {
-  const { t } = useTranslation();
-  const [text, setText] = useState("");
-  const query = useComparisons(useDebounced(text.trim(), 250));
-  const rows = query.data?.pages.flatMap((page) => page.items) ?? [];
+  const { t, i18n } = useTranslation();
+  const columns: Column<Comparison>[] = [
+    { key: "name", title: t("home.columns.name"), orders: ["name"], cell: (row) => <Name row={row} /> },
+    {
+      key: "verdict",
+      title: t("home.columns.verdict"),
+      cell: (row) => row.verdict && <VerdictMark verdict={row.verdict} />,
+    },
+    { key: "origin", title: t("home.columns.origin"), cell: (row) => <FirstOrigin row={row} /> },
+    { key: "status", title: t("home.columns.status"), cell: (row) => <Status row={row} /> },
+    {
+      key: "created",
+      title: t("home.columns.created"),
+      orders: ["-created", "created"],
+      cell: (row) => <span className="dim">{formatMoment(row.created, i18n.language)}</span>,
+    },
+    {
+      key: "actions",
+      title: t("home.columns.actions"),
+      hidden: true,
+      number: true,
+      cell: (row) => <RowActions noun="comparisons" id={row.id} name={row.name} label={shownName(t, row)} />,
+    },
+  ];
   return (
-    <ListFrame
+    <RecordList
       title={t("home.comparisons")}
       searchLabel={t("home.searchComparisons")}
-      search={text}
-      onSearch={setText}
-      query={query}
-      shown={rows.length}
-      total={query.data?.pages[0]?.total ?? 0}
       testId="comparisons"
+      useRows={useComparisons}
+      columns={columns}
       empty={
         <>
           {t("home.noComparisons")}
           <pre>dumpscope compare TARGET GOLDEN</pre>
         </>
       }
-    >
-      <table className={classes.table}>
-        <thead>
-          <tr>
-            <th scope="col">{t("home.columns.name")}</th>
-            <th scope="col">{t("home.columns.verdict")}</th>
-            <th scope="col">{t("home.columns.origin")}</th>
-            <th scope="col">{t("home.columns.status")}</th>
-            <th scope="col">{t("home.columns.created")}</th>
-            <th scope="col">
-              <span className="sr">{t("home.columns.actions")}</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <Row key={row.id} row={row} />
-          ))}
-        </tbody>
-      </table>
-    </ListFrame>
+    />
   );
 }
 
-function Row({ row }: { row: Comparison }) {
-  const { t, i18n } = useTranslation();
-  const path = `comparisons/${encodeURIComponent(row.id)}`;
+/** The server's own name for it is said in the reader's language, a given one as it is. */
+function shownName(t: TFunction, row: Comparison): string {
+  const { name, target_name: target, golden_name: golden } = row;
+  return name === "" || name === `${target} against ${golden}` ? t("home.sides", { target, golden }) : name;
+}
+
+function Name({ row }: { row: Comparison }) {
+  const { t } = useTranslation();
   const sides = t("home.sides", { target: row.target_name, golden: row.golden_name });
-  // The server's own name for it, in the reader's language.
-  const name = row.name === `${row.target_name} against ${row.golden_name}` ? sides : row.name || sides;
+  const name = shownName(t, row);
   return (
-    <tr data-id={row.id}>
-      <td>
-        <div className={classes.name}>
-          <Link to={path} title={name}>
-            <bdi>{name}</bdi>
-          </Link>
+    <>
+      <div className={classes.name}>
+        <Link to={`comparisons/${encodeURIComponent(row.id)}`} title={name}>
+          <bdi>{name}</bdi>
+        </Link>
+      </div>
+      {name !== sides && (
+        <div className={classes.sub} title={sides}>
+          <bdi>{sides}</bdi>
         </div>
-        {name !== sides && (
-          <div className={classes.sub} title={sides}>
-            <bdi>{sides}</bdi>
-          </div>
-        )}
-      </td>
-      <td>{row.verdict && <VerdictMark verdict={row.verdict} />}</td>
-      <td className={classes.origin}>
-        {row.origin ? (
-          <span style={{ display: "inline-flex", gap: 6, maxWidth: "100%" }}>
-            <ClassMark cls="origin" />
-            <MiddleName name={row.origin.node} />
-          </span>
-        ) : (
-          row.status === "done" && <span className="dim">{t("home.noOrigin")}</span>
-        )}
-      </td>
-      <td>
-        <Status row={row} />
-      </td>
-      <td className="dim num" style={{ textAlign: "left" }}>
-        {formatMoment(row.created, i18n.language)}
-      </td>
-      <td className="num">
-        <RowActions noun="comparisons" id={row.id} name={name} />
-      </td>
-    </tr>
+      )}
+    </>
   );
+}
+
+function FirstOrigin({ row }: { row: Comparison }) {
+  const { t } = useTranslation();
+  if (row.origin) {
+    return (
+      <span className={classes.origin}>
+        <ClassMark cls="origin" />
+        <MiddleName name={row.origin.node} />
+      </span>
+    );
+  }
+  return row.status === "done" ? <span className="dim">{t("home.noOrigin")}</span> : null;
 }
 
 function Status({ row }: { row: Comparison }) {
@@ -110,18 +101,16 @@ function Status({ row }: { row: Comparison }) {
   if (busy) {
     const share = Math.round((job?.progress ?? 0) * 100);
     return (
-      <span style={{ display: "inline-flex", alignItems: "center", gap: 6 }} title={job?.message ?? undefined}>
+      <span className={classes.busy}>
         <Progress value={share} w={70} size="sm" aria-label={t(`app.status.${row.status}`)} />
         <span className="num dim">{share}%</span>
       </span>
     );
   }
-  if (row.status === "failed") {
-    return (
-      <span style={{ color: "var(--origin)" }} title={describeProblem(row.error).detail}>
-        {t("app.status.failed")}
-      </span>
-    );
-  }
-  return <span className="dim">{t(`app.status.${row.status}`)}</span>;
+  const title = row.status === "failed" ? describeProblem(row.error).detail : undefined;
+  return (
+    <span className={row.status === "failed" ? classes.failed : "dim"} title={title}>
+      {t(`app.status.${row.status}`)}
+    </span>
+  );
 }

@@ -1,16 +1,15 @@
 import { Button, Tooltip } from "@mantine/core";
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useDumps } from "../../api/queries";
 import type { Dump } from "../../api/types";
 import { formatMoment } from "../../base/moments";
 import { formatBytes, formatCount, formatRuns } from "../../base/numbers";
+import { sayProblem } from "../../texts/said";
 import { Link } from "../../widgets/place";
 import { describeProblem } from "../../widgets/States";
-import { useDebounced } from "../../widgets/useDebounced";
 import { COMPARE_FORM, type Picked } from "./CompareForm";
 import classes from "./HomeView.module.css";
-import { ListFrame } from "./ListFrame";
+import { type Column, RecordList } from "./RecordList";
 import { RowActions } from "./RowActions";
 
 interface DumpListProps {
@@ -19,20 +18,50 @@ interface DumpListProps {
 }
 
 export function DumpList({ picked, onPick }: DumpListProps) {
-  const { t } = useTranslation();
-  const [text, setText] = useState("");
-  const query = useDumps(useDebounced(text.trim(), 250));
-  const rows = query.data?.pages.flatMap((page) => page.items) ?? [];
+  const { t, i18n } = useTranslation();
+  const columns: Column<Dump>[] = [
+    { key: "name", title: t("home.columns.name"), orders: ["name"], cell: (row) => <Name row={row} /> },
+    {
+      key: "pick",
+      title: t("home.columns.pick"),
+      cell: (row) =>
+        row.status === "ready" ? (
+          <span className={classes.pick}>
+            <Side which="target" row={row} picked={picked} onPick={onPick} />
+            <Side which="golden" row={row} picked={picked} onPick={onPick} />
+          </span>
+        ) : (
+          <StatusWord row={row} />
+        ),
+    },
+    { key: "task", title: t("home.columns.task"), cell: (row) => row.task },
+    { key: "level", title: t("home.columns.level"), cell: (row) => row.level },
+    { key: "steps", title: t("home.columns.steps"), cell: (row) => formatRuns(row.steps) },
+    { key: "ranks", title: t("home.columns.ranks"), cell: (row) => formatRuns(row.ranks) },
+    { key: "nodes", title: t("home.columns.nodes"), number: true, cell: (row) => formatCount(row.nodes) },
+    { key: "size", title: t("home.columns.size"), number: true, cell: (row) => formatBytes(row.bytes) },
+    { key: "problems", title: t("home.columns.problems"), number: true, cell: (row) => <ProblemCount row={row} /> },
+    {
+      key: "created",
+      title: t("home.columns.created"),
+      orders: ["-created", "created"],
+      cell: (row) => <span className="dim">{formatMoment(row.created, i18n.language)}</span>,
+    },
+    {
+      key: "actions",
+      title: t("home.columns.actions"),
+      hidden: true,
+      number: true,
+      cell: (row) => <RowActions noun="dumps" id={row.id} name={row.name} />,
+    },
+  ];
   return (
-    <ListFrame
+    <RecordList
       title={t("home.dumps")}
       searchLabel={t("home.searchDumps")}
-      search={text}
-      onSearch={setText}
-      query={query}
-      shown={rows.length}
-      total={query.data?.pages[0]?.total ?? 0}
       testId="dumps"
+      useRows={useDumps}
+      columns={columns}
       action={
         picked.target &&
         picked.golden && (
@@ -47,111 +76,51 @@ export function DumpList({ picked, onPick }: DumpListProps) {
           <pre>dumpscope serve --root /path/to/dumps</pre>
         </>
       }
-    >
-      <table className={classes.table}>
-        <thead>
-          <tr>
-            <th scope="col">{t("home.columns.name")}</th>
-            <th scope="col">{t("home.columns.pick")}</th>
-            <th scope="col">{t("home.columns.task")}</th>
-            <th scope="col">{t("home.columns.level")}</th>
-            <th scope="col">{t("home.columns.steps")}</th>
-            <th scope="col">{t("home.columns.ranks")}</th>
-            <th scope="col" className="num">
-              {t("home.columns.nodes")}
-            </th>
-            <th scope="col" className="num">
-              {t("home.columns.size")}
-            </th>
-            <th scope="col" className="num">
-              {t("home.columns.problems")}
-            </th>
-            <th scope="col">{t("home.columns.created")}</th>
-            <th scope="col">
-              <span className="sr">{t("home.columns.actions")}</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <Row key={row.id} row={row} picked={picked} onPick={onPick} />
-          ))}
-        </tbody>
-      </table>
-    </ListFrame>
+    />
   );
 }
 
-function Row({ row, picked, onPick }: { row: Dump } & DumpListProps) {
-  const { t, i18n } = useTranslation();
-  const side = (which: "target" | "golden") => {
-    const pressed = picked[which]?.id === row.id;
-    return (
-      <button
-        type="button"
-        className={`plain ${classes.side}`}
-        aria-pressed={pressed}
-        aria-label={t(which === "target" ? "home.useAsTarget" : "home.useAsGolden", { name: row.name })}
-        disabled={row.status !== "ready"}
-        onClick={() => onPick({ ...picked, [which]: pressed ? null : { id: row.id, name: row.name } })}
-      >
-        {t(`comparison.${which}`)}
-      </button>
-    );
-  };
+function Name({ row }: { row: Dump }) {
   return (
-    <tr data-id={row.id}>
-      <td>
-        <div className={classes.name}>
-          <Link to={`dumps/${encodeURIComponent(row.id)}`} title={row.name}>
-            <bdi>{row.name}</bdi>
-          </Link>
-        </div>
-        <div className={classes.sub} title={row.path}>
-          <bdi>{row.path}</bdi>
-        </div>
-      </td>
-      <td>
-        {row.status === "ready" ? (
-          <span className={classes.pick}>
-            {side("target")}
-            {side("golden")}
-          </span>
-        ) : (
-          <StatusWord row={row} />
-        )}
-      </td>
-      <td>{row.task ?? ""}</td>
-      <td>{row.level ?? ""}</td>
-      <td className="num" style={{ textAlign: "left" }}>
-        {formatRuns(row.steps)}
-      </td>
-      <td className="num" style={{ textAlign: "left" }}>
-        {formatRuns(row.ranks)}
-      </td>
-      <td className="num">{formatCount(row.nodes)}</td>
-      <td className="num">{formatBytes(row.bytes)}</td>
-      <td className="num">
-        {row.problems.length > 0 ? (
-          <Tooltip
-            label={row.problems
-              .slice(0, 5)
-              .map((problem) => `${problem.loc}: ${problem.message}`)
-              .join("\n")}
-          >
-            <span style={{ color: "var(--propagated)" }}>⚠ {row.problems.length}</span>
-          </Tooltip>
-        ) : (
-          <span className="dim">0</span>
-        )}
-      </td>
-      <td className="dim" style={{ whiteSpace: "nowrap" }}>
-        {formatMoment(row.created, i18n.language)}
-      </td>
-      <td className="num">
-        <RowActions noun="dumps" id={row.id} name={row.name} />
-      </td>
-    </tr>
+    <>
+      <div className={classes.name}>
+        <Link to={`dumps/${encodeURIComponent(row.id)}`} title={row.name}>
+          <bdi>{row.name}</bdi>
+        </Link>
+      </div>
+      <div className={classes.sub} title={row.path}>
+        <bdi>{row.path}</bdi>
+      </div>
+    </>
+  );
+}
+
+function Side({ which, row, picked, onPick }: { which: "target" | "golden"; row: Dump } & DumpListProps) {
+  const { t } = useTranslation();
+  const pressed = picked[which]?.id === row.id;
+  return (
+    <button
+      type="button"
+      className={`plain ${classes.side}`}
+      aria-pressed={pressed}
+      aria-label={t(which === "target" ? "home.useAsTarget" : "home.useAsGolden", { name: row.name })}
+      onClick={() => onPick({ ...picked, [which]: pressed ? null : { id: row.id, name: row.name } })}
+    >
+      {t(`comparison.${which}`)}
+    </button>
+  );
+}
+
+function ProblemCount({ row }: { row: Dump }) {
+  const { problems } = row;
+  if (problems.length === 0) return <span className="dim">0</span>;
+  const lines = problems.slice(0, 5).map(({ loc, kind, message }) => `${loc}: ${sayProblem(kind) ?? message}`);
+  return (
+    <Tooltip label={lines.join("\n")} multiline style={{ whiteSpace: "pre-line" }} maw={480}>
+      <Link to={`dumps/${encodeURIComponent(row.id)}`} className={classes.problems}>
+        ⚠ {problems.length}
+      </Link>
+    </Tooltip>
   );
 }
 
@@ -160,7 +129,7 @@ function StatusWord({ row }: { row: Dump }) {
   if (row.status !== "failed") return <span className="dim">{t(`app.status.${row.status}`)}…</span>;
   const { detail, hint } = describeProblem(row.error);
   return (
-    <span style={{ color: "var(--origin)" }} title={hint ? `${detail}\n${hint}` : detail}>
+    <span className={classes.failed} title={hint ? `${detail}\n${hint}` : detail}>
       {t("app.status.failed")}
     </span>
   );

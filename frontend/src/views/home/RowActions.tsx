@@ -10,10 +10,12 @@ interface RowActionsProps {
   noun: Noun;
   id: string;
   name: string;
+  /** The name as the list shows it, where that differs. */
+  label?: string;
 }
 
 /** Rename and delete, the second only after a question. */
-export function RowActions({ noun, id, name }: RowActionsProps) {
+export function RowActions({ noun, id, name, label = name }: RowActionsProps) {
   const { t } = useTranslation();
   const [dialog, setDialog] = useState<"rename" | "delete" | null>(null);
   const [text, setText] = useState(name);
@@ -33,7 +35,7 @@ export function RowActions({ noun, id, name }: RowActionsProps) {
       <Tooltip label={t("app.rename")}>
         <ActionIcon
           size="sm"
-          aria-label={`${t("app.rename")}: ${name}`}
+          aria-label={`${t("app.rename")}: ${label}`}
           onClick={() => {
             setText(name);
             setDialog("rename");
@@ -43,7 +45,7 @@ export function RowActions({ noun, id, name }: RowActionsProps) {
         </ActionIcon>
       </Tooltip>
       <Tooltip label={t("app.delete")}>
-        <ActionIcon size="sm" aria-label={`${t("app.delete")}: ${name}`} onClick={() => setDialog("delete")}>
+        <ActionIcon size="sm" aria-label={`${t("app.delete")}: ${label}`} onClick={() => setDialog("delete")}>
           <Icon name="trash" size={12} />
         </ActionIcon>
       </Tooltip>
@@ -74,7 +76,7 @@ export function RowActions({ noun, id, name }: RowActionsProps) {
       <Modal
         opened={dialog === "delete"}
         onClose={close}
-        title={t(noun === "dumps" ? "home.deleteDump" : "home.deleteComparison", { name })}
+        title={t(noun === "dumps" ? "home.deleteDump" : "home.deleteComparison", { name: label })}
         closeButtonProps={{ "aria-label": t("app.close") }}
         styles={{ title: { overflowWrap: "anywhere" } }}
       >
