@@ -13,6 +13,10 @@ from fastapi.testclient import TestClient
 
 from api.conftest import BASE, Client, Make, register, settled
 from dumpscope.api.app import create_app
+from dumpscope.domain.options import Options
+from dumpscope.index.comparisons import create_comparison
+from dumpscope.index.dumps import create_dump
+from dumpscope.pipeline.leftovers import held
 
 RELU = (
     b'{"task": "statistics", "level": "L1", "framework": "pytorch", "data": {"Functional.relu.0.forward": {"input_args": [],'
@@ -181,3 +185,56 @@ def test_what_is_no_dump_fails_with_advice_and_can_be_deleted_with_its_files(mak
 def test_a_name_may_come_with_the_upload(client: Client) -> None:
     reply = client.post("/api/uploads", data={"name": "Nightly 7"}, files=[("files", ("run/dump.json", RELU))])
     assert settled(client, f"/api/dumps/{reply.json()['id']}")["name"] == "Nightly 7"
+
+
+@pytest.mark.parametrize(
+    ("names", "says", "hint"),
+    [
+        (["target.zip", "golden.tar.gz"], "2 archives (target.zip, golden.tar.gz)", "one by one"),
+        (["run/target.zip", "run/notes.txt"], "the archive run/target.zip beside 1 other files", "alone"),
+    ],
+)
+def test_an_archive_in_company_is_refused_with_the_remedy(
+    make_settings: Make, dumps: Path, names: list[str], says: str, hint: str
+) -> None:
+    settings = make_settings()
+    content = archive(dumps / "stat_fault", "zip")
+    with TestClient(create_app(settings), base_url=BASE) as client:
+        reply = client.post("/api/uploads", files=[("files", (name, content)) for name in names])
+        assert reply.status_code == 400
+        assert says in reply.json()["detail"]
+        assert hint in reply.json()["hint"]
+        assert client.get("/api/dumps").json()["total"] == 0
+        assert list(settings.uploads.iterdir()) == []
+
+
+def test_an_upload_that_a_kill_cut_off_is_gone_after_the_next_start(make_settings: Make) -> None:
+    settings = make_settings()
+    with TestClient(create_app(settings), base_url=BASE) as client:
+        database = client.app.state.shared.database  # type: ignore[attr-defined]
+        whole = uploaded(client, [("files", ("dump.json", RELU))])
+        cut, live, foreign = (
+            create_dump(database, name="upload", path=str(folder), owned=True)
+            for folder in (settings.uploads, settings.uploads, "/other/uploads")
+        )
+        never_read = create_dump(database, name="run", path="/somewhere")
+        never_compared = create_comparison(
+            database, name="c", target=whole["id"], golden=whole["id"], options=Options()
+        )
+        for dump_id in (cut, live, ".gone-0123"):
+            (settings.uploads / dump_id).mkdir()
+            (settings.uploads / dump_id / "dump.json.part").write_bytes(RELU[:50])
+    with (
+        held(settings.uploads / live),
+        TestClient(create_app(settings), base_url=BASE) as client,
+    ):
+        left = {row["id"]: row for row in client.get("/api/dumps").json()["items"]}
+        assert set(left) == {whole["id"], live, foreign, never_read}
+        assert {folder.name for folder in settings.uploads.iterdir()} == {whole["id"], live}
+        assert left[never_read]["status"] == "failed"
+        assert left[never_read]["error"]["hint"] == "start it again"
+        assert client.get(f"/api/comparisons/{never_compared}").json()["status"] == "failed"
+        busy = client.delete(f"/api/dumps/{live}")
+        assert (busy.status_code, busy.json()["detail"]) == (409, "the dump is still being uploaded")
+    with TestClient(create_app(settings), base_url=BASE) as client:
+        assert {row["id"] for row in client.get("/api/dumps").json()["items"]} == {whole["id"], foreign, never_read}

@@ -72,7 +72,7 @@ def _start(settings: Settings) -> State:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     executor: Executor = make_executor(settings.workers)
     database = Database.open(settings.database)
-    remove_leftovers(database)
+    remove_leftovers(database, settings.uploads)
     table = JobTable(database)
     runner = Runner(
         table,

@@ -155,6 +155,15 @@ def clear_comparison(database: Database, comparison_id: str) -> None:
     remove(database, UNITS, left)
 
 
+def stranded_comparisons(database: Database) -> list[str]:
+    """Ids of pending comparisons that no job is about."""
+    table = tables.comparison.c
+    about = select(tables.job.c.serial).where(tables.job.c.subject == table.id).exists()
+    with database.read() as connection:
+        found = connection.execute(select(table.id).where(table.status == "pending", table.job.is_(None), ~about))
+        return list(found.scalars())
+
+
 def stored_units(database: Database, comparison_id: str) -> list[StoredUnit]:
     """Units of a comparison by step and rank."""
     statement = (

@@ -140,6 +140,14 @@ def delete_dump(database: Database, dump_id: str) -> DumpRow:
     return found
 
 
+def stranded_dumps(database: Database) -> list[DumpRow]:
+    """Pending dumps that no job is about: an upload under way, or one that a crash cut off."""
+    about = select(tables.job.c.serial).where(tables.job.c.subject == tables.dump.c.id).exists()
+    statement = select(tables.dump).where(tables.dump.c.status == "pending", tables.dump.c.job.is_(None), ~about)
+    with database.read() as connection:
+        return [_row(row) for row in connection.execute(statement)]
+
+
 def stored_ranks(database: Database, dump_id: str) -> list[StoredRank]:
     """Ranks of a dump by step and rank."""
     rank = tables.rank_dump.c

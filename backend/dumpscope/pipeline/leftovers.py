@@ -2,11 +2,85 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from dumpscope.errors import ConflictError
+from dumpscope.index.comparisons import change_comparison, stranded_comparisons
 from dumpscope.index.database import Database
+from dumpscope.index.dumps import change_dump, delete_dump, stranded_dumps
 from dumpscope.index.owners import sweep
 
+if os.name == "posix":
+    import fcntl
 
-def remove_leftovers(database: Database) -> None:
-    """Remove half-written ranks and results. Nothing where another live server leads: the work may be its own."""
-    if database.lead():
-        sweep(database)
+_GONE: Final = ".gone-"
+"""Beginning of the name of a folder that is on its way out."""
+
+
+def remove_leftovers(database: Database, uploads: Path) -> None:
+    """Remove half-written ranks and results and cut-off uploads; what was asked for and never queued ends as failed.
+
+    uploads: one folder per uploaded dump. Folders without a dump stay: they may be another database's.
+    Nothing where another live server leads: the work may be its own.
+    """
+    if not database.lead():
+        return
+    sweep(database)
+    error = ConflictError("the server ended before this was begun", hint="start it again").body()
+    for dump in stranded_dumps(database):
+        folder = uploads / dump.id
+        if not dump.owned:
+            change_dump(database, dump.id, status="failed", error=error)
+        elif Path(dump.path).is_relative_to(uploads) and not is_held(folder):
+            delete_dump(database, dump.id)
+            remove_folder(folder)
+    for comparison in stranded_comparisons(database):
+        change_comparison(database, comparison, status="failed", error=error)
+    for folder in uploads.glob(f"{_GONE}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a dump's folder, if there; one half removed is no longer a dump's."""
+    gone = folder.with_name(_GONE + folder.name)
+    try:
+        folder.rename(gone)
+    except OSError:
+        gone = folder
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep a folder that is being filled from being taken for a leftover; ends with the process at the latest."""
+    if os.name != "posix":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_held(folder: Path) -> bool:
+    """Some live process is filling it."""
+    if os.name != "posix":
+        return False
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False

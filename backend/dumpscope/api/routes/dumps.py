@@ -30,6 +30,7 @@ from dumpscope.index.listing import Order
 from dumpscope.index.nodes import get_node, list_nodes
 from dumpscope.index.page import Page
 from dumpscope.index.trees import dump_reveal, dump_tree
+from dumpscope.pipeline.leftovers import is_held, remove_folder
 
 router = APIRouter(tags=["dumps"])
 
@@ -115,10 +116,14 @@ def remove(dump_id: Id, state: Shared) -> Response:
     row = get_dump(state.database, dump_id)
     if row.job is not None and row.status == "pending":
         stop(state, row.job)
+    if row.owned and is_held(state.settings.uploads / dump_id):
+        raise ConflictError(
+            "the dump is still being uploaded", hint="break the upload off, or wait until it is complete"
+        )
     gone = delete_dump(state.database, dump_id)
     shutil.rmtree(state.settings.unpacked / dump_id, ignore_errors=True)
     if gone.owned:
-        shutil.rmtree(state.settings.uploads / dump_id, ignore_errors=True)
+        remove_folder(state.settings.uploads / dump_id)
     return Response(status_code=204)
 
 

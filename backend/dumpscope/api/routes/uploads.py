@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -17,11 +17,14 @@ from dumpscope.api.routes.dumps import accept
 from dumpscope.api.state import Shared, State
 from dumpscope.errors import LimitError, UsageError
 from dumpscope.index.dumps import change_dump, create_dump, delete_dump
+from dumpscope.pipeline.leftovers import held, remove_folder
 from dumpscope.readers.archive import kind_of
 
 router = APIRouter(tags=["dumps"])
 
 PIECE: Final = 1 << 20
+
+ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 
 BODY: Final[dict[str, Any]] = {
     "requestBody": {
@@ -51,12 +54,15 @@ async def upload(request: Request, state: Shared) -> Response:
     """Take files from a browser or script. Names that could leave the upload's folder are refused one by one, as problems."""
     announced = request.headers.get("content-length", "")
     await run_in_threadpool(_check_space, state, int(announced) if announced.isdecimal() else 0)
-    dump_id = await run_in_threadpool(create_dump, state.database, name="upload", path="", owned=True)
+    dump_id = await run_in_threadpool(
+        create_dump, state.database, name="upload", path=str(state.settings.uploads), owned=True
+    )
     folder = state.settings.uploads / dump_id
-    folder.mkdir()
     try:
-        received = await _receive(request, state, folder)
-        return await run_in_threadpool(_accept, state, dump_id, folder, received)
+        folder.mkdir()
+        with held(folder):
+            received = await _receive(request, state, folder)
+            return await run_in_threadpool(_accept, state, dump_id, folder, received)
     except BaseException:
         await run_in_threadpool(_discard, state, dump_id, folder)
         raise
@@ -92,11 +98,29 @@ def _accept(state: State, dump_id: str, folder: Path, received: Received) -> Res
     path = folder
     if len(received.files) == 1 and kind_of(str(folder / first)) is not None:
         path = folder / first
+    _refuse_archives(received.files)
     tops = {name.split("/")[0] for name in received.files}
     name = received.name or (tops.pop() if len(tops) == 1 else f"upload of {len(received.files)} files")
     change_dump(state.database, dump_id, name=name, path=str(path))
     problems = [asdict(problem) for problem in received.problems]
     return accept(state, dump_id, str(path), {"limit": state.settings.upload_bytes, "problems": problems})
+
+
+def _refuse_archives(files: Sequence[str]) -> None:
+    """Raise UsageError for archives that came in company: only one that comes alone is unpacked."""
+    archives = [name for name in files if name.lower().endswith(ARCHIVES)]
+    if not archives or len(files) == 1 or any(name.endswith(".json") for name in files):
+        return
+    shown = ", ".join(archives[:3]) + (", ..." if len(archives) > 3 else "")
+    if len(archives) > 1:
+        raise UsageError(
+            f"the upload holds {len(archives)} archives ({shown})",
+            hint="each is a dump of its own: upload them one by one",
+        )
+    raise UsageError(
+        f"the upload holds the archive {shown} beside {len(files) - 1} other files, none of which is a dump",
+        hint="upload the archive alone",
+    )
 
 
 def _check_space(state: State, announced: int) -> None:
@@ -110,5 +134,5 @@ def _check_space(state: State, announced: int) -> None:
 
 
 def _discard(state: State, dump_id: str, folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_folder(folder)
     delete_dump(state.database, dump_id)
