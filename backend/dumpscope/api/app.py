@@ -14,6 +14,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from dumpscope import __version__
 from dumpscope.api import failures, pages, reference
 from dumpscope.api.guards import Guards
+from dumpscope.api.methods import Head
 from dumpscope.api.replies import StrictJSON
 from dumpscope.api.routes import comparisons, dumps, exports, figures, health, jobs, results, uploads
 from dumpscope.api.state import State
@@ -43,6 +44,7 @@ def create_app(settings: Settings) -> FastAPI:
         middleware=[
             Middleware(GZipMiddleware, minimum_size=GZIP_BYTES, compresslevel=5),
             Middleware(Guards, settings=settings),
+            Middleware(Head),
         ],
     )
     failures.install(app)

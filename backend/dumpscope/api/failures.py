@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,6 +13,7 @@ from fastapi.responses import Response
 from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 
+from dumpscope.api.methods import allowed
 from dumpscope.api.replies import StrictJSON
 from dumpscope.api.schemas import Error
 from dumpscope.errors import DumpscopeError, LimitError
@@ -43,8 +45,17 @@ def install(app: FastAPI) -> None:
         return failure(422, "invalid", _sentence(error), "see /api/docs for what this call takes")
 
     @app.exception_handler(HTTPException)
-    async def http(_request: Request, error: HTTPException) -> Response:
-        reply = failure(error.status_code, CODES.get(error.status_code, "http"), str(error.detail), None)
+    async def http(request: Request, error: HTTPException) -> Response:
+        detail, hint = str(error.detail), None
+        if error.status_code == 404 and detail == HTTPStatus.NOT_FOUND.phrase:
+            detail, hint = f"there is nothing at {request.url.path[:200]}", "GET /api/docs shows every call"
+        if error.status_code == 405:
+            methods = ", ".join(allowed(app, request.scope))
+            if request.method == "OPTIONS":
+                return Response(status_code=204, headers={"Allow": methods})
+            detail, hint = f"{request.method} means nothing here", f"this address takes {methods}"
+            error.headers = {"Allow": methods}
+        reply = failure(error.status_code, CODES.get(error.status_code, "http"), detail, hint)
         reply.headers.update(error.headers or {})
         return reply
 
