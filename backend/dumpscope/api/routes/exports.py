@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -19,8 +18,6 @@ from dumpscope.index.comparisons import get_comparison
 from dumpscope.pipeline.exports import EXPORTS, csv_text, export_units, html_page, json_document, xlsx_file
 
 router = APIRouter(tags=["exports"])
-
-CHUNK = 64 << 10
 
 FILES: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": {media.split(";")[0]: {} for media in EXPORTS.values()}}
@@ -56,20 +53,8 @@ def export(
     text = (
         csv_text(state.database, units) if kind == "csv" else json_document(state.database, answer, units, pairs=pairs)
     )
-    return StreamingResponse(_pieces(text), headers=headers, media_type=EXPORTS[kind])
-
-
-def _pieces(text: Iterable[str]) -> Iterator[bytes]:
-    """Text in pieces worth a packet each."""
-    held: list[str] = []
-    size = 0
-    for piece in text:
-        held.append(piece)
-        size += len(piece)
-        if size >= CHUNK:
-            yield "".join(held).encode("utf-8", "replace")
-            held, size = [], 0
-    yield "".join(held).encode("utf-8", "replace")
+    pieces = (piece.encode("utf-8", "replace") for piece in text)
+    return StreamingResponse(pieces, headers=headers, media_type=EXPORTS[kind])
 
 
 def _attachment(name: str, kind: str) -> str:
