@@ -65,6 +65,7 @@ screenshots: $(VENV)/.developer ui browser ## pictures of the demo for README an
 bench: $(VENV)/.developer ui ## PEER_BIN=venv/bin adds the side-by-side; NODES=100000 nodes a side
 	$(BIN)/python bench/compare_statistics.py --nodes $(NODES) $(if $(PEER_BIN),--peer-bin $(PEER_BIN))
 	$(BIN)/python bench/api_latency.py --nodes $(NODES)
+	$(BIN)/python bench/export_speed.py --nodes $(NODES)
 
 browser: $(VENV)/.developer
 	@$(BIN)/python -m playwright --version >/dev/null 2>&1 || .ci/need "Playwright's Node links it" libatomic1
