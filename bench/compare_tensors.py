@@ -71,14 +71,17 @@ def measure_library(target: Path, golden: Path, threads: int) -> None:
     from dumpscope.metrics import compare_tensors  # noqa: PLC0415 (the child pays for its own imports only)
     from dumpscope.readers import torchfile  # noqa: PLC0415
 
-    names = sorted(path.name for path in target.iterdir())
-    large = len(names) < threads
+    from dumpscope.pipeline.measure import CHUNK, LARGE  # noqa: PLC0415
 
-    def one(name: str) -> int:
-        facts = compare_tensors(
-            torchfile.load(target / name).array, torchfile.load(golden / name).array, threads=threads if large else 1
+    names = sorted(os.listdir(target))
+    large = (target / names[0]).stat().st_size >= LARGE
+
+    def some(part: list[str]) -> int:
+        pairs = (
+            (torchfile.load(f"{target}/{name}", root=str(target)), torchfile.load(f"{golden}/{name}", root=str(golden)))
+            for name in part
         )
-        return facts.unequal
+        return sum(compare_tensors(t.array, g.array, threads=threads if large else 1).unequal for t, g in pairs)
 
     ones = np.ones(1 << 24, np.float32)
     compare_tensors(ones, ones)  # loads the compiled kernel
@@ -86,10 +89,10 @@ def measure_library(target: Path, golden: Path, threads: int) -> None:
     for _ in range(5):
         start, cpu = time.perf_counter(), time.process_time()
         if large:
-            unequal = [one(name) for name in names]
+            unequal = [some(names)]
         else:
             with ThreadPoolExecutor(threads) as pool:
-                unequal = list(pool.map(one, names))
+                unequal = list(pool.map(some, [names[at : at + CHUNK] for at in range(0, len(names), CHUNK)]))
         times.append((time.perf_counter() - start, time.process_time() - cpu))
     best_wall, best_cpu = (min(column) for column in zip(*times, strict=True))
     print(json.dumps({"seconds": best_wall, "cpu": best_cpu, "unequal": sum(unequal)}))

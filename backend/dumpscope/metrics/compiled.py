@@ -16,6 +16,7 @@ import numpy as np
 
 from dumpscope.metrics import kernels
 from dumpscope.metrics.partial import Partial
+from dumpscope.metrics.stretches import Parts
 from dumpscope.metrics.ulps import Raw
 
 LOAD_AT: Final = 32 << 20
@@ -81,7 +82,7 @@ def _agrees(module: ModuleType) -> bool:
         target, golden = values.astype(dtype), noisy.astype(dtype)
         plan = kernels.plan(target.dtype, golden.dtype)
         for sampled in (False, True):
-            ours = FusedKernel(module, form, form, form)(target, golden, plan.eps, 0, detail=True, sampled=sampled)
+            ours = FusedKernel(module, form, form, form)([(0, target, golden)], plan.eps, detail=True, sampled=sampled)
             theirs = Partial()
             with np.errstate(all="ignore"):
                 kernels.measure(target, golden, plan, 0, theirs, detail=True, sampled=sampled)
@@ -116,29 +117,32 @@ class FusedKernel:
         self._golden_form = golden_form
         self._unit = unit
 
-    def __call__(self, target: Raw, golden: Raw, eps: float, start: int, *, detail: bool, sampled: bool) -> Partial:
-        """target, golden: shape (n,); start: flat index of the first element in the whole pair."""
+    def __call__(self, parts: Parts, eps: float, *, detail: bool, sampled: bool) -> Partial:
         fused = self._module
         results = np.zeros(fused.RESULTS, dtype=np.int64)
         results[fused.MAX_AT] = -1
-        target, golden = _aligned(target), _aligned(golden)
-        fused.compare(
-            _address(target),
-            self._target_form,
-            _address(golden),
-            self._golden_form,
-            target.size,
-            self._unit,
-            eps,
-            detail,
-            sampled,
-            results,
-        )
+        elements = 0
+        for start, target, golden in parts:
+            first, second = _aligned(target), _aligned(golden)
+            fused.compare(
+                _address(first),
+                self._target_form,
+                _address(second),
+                self._golden_form,
+                first.size,
+                start,
+                self._unit,
+                eps,
+                detail,
+                sampled,
+                results,
+            )
+            elements += first.size
         number = results[: fused.ABS_DECADES].tolist()
         real = results[: fused.ABS_DECADES].view(np.float64).tolist()
         disagree = number[fused.DISAGREE]
         return Partial(
-            elements=target.size,
+            elements=elements,
             excluded=number[fused.EXCLUDED],
             unequal=number[fused.UNEQUAL],
             nonfinite_target=number[fused.BAD_TARGET],
@@ -149,7 +153,7 @@ class FusedKernel:
             goldens=real[fused.GOLDENS],
             differences=real[fused.DIFFERENCES],
             max_abs=real[fused.MAX_ABS],
-            max_at=number[fused.MAX_AT] + start if number[fused.MAX_AT] >= 0 else -1,
+            max_at=number[fused.MAX_AT],
             max_rel=real[fused.MAX_REL],
             below_1e3=number[fused.BELOW_1E3] - disagree,
             below_5e3=number[fused.BELOW_5E3] - disagree,

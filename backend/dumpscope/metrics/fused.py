@@ -266,6 +266,7 @@ def compare(
     golden: int,
     golden_form: int,
     length: int,
+    begin: int,
     unit: int,
     eps: float,
     detail: bool,
@@ -274,7 +275,7 @@ def compare(
 ) -> None:
     """Add a stretch of `length` pairs, fewer than 2**32, to results, shape (RESULTS,).
 
-    target, golden: addresses of aligned contiguous elements
+    target, golden: addresses of aligned contiguous elements; begin: flat index of the first in the whole pair
     unit: the form whose steps are counted; FLOAT16 only where both sides are
     sampled: the ULP histogram counts only the places SAMPLE of each chunk
     """
@@ -364,7 +365,7 @@ def compare(
             if place < 0:
                 place = _place_of(first.view(np.float32), second.view(np.float32), size, largest)
             results[MAX_ABS] = delta
-            results[MAX_AT] = start + place
+            results[MAX_AT] = begin + start + place
         results[MAX_REL] = max(results[MAX_REL], ratio)
         fetch(target_wide, golden_wide, target_narrow, golden_narrow, end + 3 * part, part)
         if unit == FLOAT16:

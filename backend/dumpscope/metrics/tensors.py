@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +14,9 @@ from dumpscope.domain.facts import TensorFacts
 from dumpscope.metrics import compiled, kernels
 from dumpscope.metrics.histogram import SAMPLED_FROM, median_ulp
 from dumpscope.metrics.kernels import BLOCK, LARGE_SUM, SMALL_SUM, Plan
-from dumpscope.metrics.mapping import find_mapping
 from dumpscope.metrics.partial import Partial, merge
+from dumpscope.metrics.stretches import STRETCH, Pair, Parts
 from dumpscope.metrics.ulps import Raw, is_float
-
-STRETCH: Final = 1 << 20
-"""Elements a thread takes at a time."""
 
 
 def compare_tensors(target: Raw, golden: Raw, *, threads: int = 1, detail: bool = True) -> TensorFacts:
@@ -47,23 +44,15 @@ def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -
         return Partial()
     first, second = target.reshape(-1), golden.reshape(-1)
     fused = compiled.kernel_for(first, second)
-    maps = [found for found in (find_mapping(first), find_mapping(second)) if found is not None]
-    if fused is not None and not maps and first.size <= STRETCH:
-        return fused(first, second, plan.eps, 0, detail=detail, sampled=sampled)
+    pair = Pair(first, second)
 
     def stretch(start: int) -> Partial:
-        stop = min(start + STRETCH, first.size)
-        for found in maps:
-            found.fill(start, stop)
+        parts = pair.parts(start, min(start + STRETCH, pair.size))
         if fused is not None:
-            part = fused(first[start:stop], second[start:stop], plan.eps, start, detail=detail, sampled=sampled)
-        else:
-            part = _stretch(first, second, plan, start, stop, detail=detail, sampled=sampled)
-        for found in maps:
-            found.drop(start, stop)
-        return part
+            return fused(parts, plan.eps, detail=detail, sampled=sampled)
+        return _by_numpy(parts, plan, detail=detail, sampled=sampled)
 
-    starts = range(0, first.size, STRETCH)
+    starts = range(0, pair.size, STRETCH)
     if threads <= 1 or len(starts) == 1:
         return merge(stretch(start) for start in starts)
     with ThreadPoolExecutor(min(threads, len(starts))) as pool:
@@ -82,20 +71,21 @@ def _scattered(target: Raw, golden: Raw, plan: Plan, *, detail: bool, sampled: b
 
 
 @np.errstate(all="ignore")
-def _stretch(first: Raw, second: Raw, plan: Plan, start: int, stop: int, *, detail: bool, sampled: bool) -> Partial:
-    part = Partial()
-    for begin in range(start, stop, BLOCK):
-        end = min(begin + BLOCK, stop)
-        kernels.measure(
-            first[begin:end].astype(plan.target, copy=False),
-            second[begin:end].astype(plan.golden, copy=False),
-            plan,
-            begin,
-            part,
-            detail=detail,
-            sampled=sampled,
-        )
-    return part
+def _by_numpy(parts: Parts, plan: Plan, *, detail: bool, sampled: bool) -> Partial:
+    whole = Partial()
+    for start, first, second in parts:
+        for begin in range(0, first.size, BLOCK):
+            end = min(begin + BLOCK, first.size)
+            kernels.measure(
+                first[begin:end].astype(plan.target, copy=False),
+                second[begin:end].astype(plan.golden, copy=False),
+                plan,
+                start + begin,
+                whole,
+                detail=detail,
+                sampled=sampled,
+            )
+    return whole
 
 
 def _blocks(target: Raw, golden: Raw, plan: Plan) -> Iterator[tuple[Raw, Raw]]:

@@ -267,11 +267,12 @@ def _compare(job: _Job, threads: int) -> TensorFacts | str:
     try:
         left = tensorfile.load(job.target, root=job.target_root)
         right = tensorfile.load(job.golden, root=job.golden_root)
+        if left.shape != right.shape:
+            shapes = f"shape {list(left.shape)}, the golden file {list(right.shape)}"
+            return f"{Path(job.target).name}: the file holds {shapes}"
+        return compare_tensors(left.array, right.array, threads=threads)
     except TensorError as error:
         return str(error)
-    if left.shape != right.shape:
-        return f"{Path(job.target).name}: the file holds shape {list(left.shape)}, the golden file {list(right.shape)}"
-    return compare_tensors(left.array, right.array, threads=threads)
 
 
 def _size(path: str) -> int:

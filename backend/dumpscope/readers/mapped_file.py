@@ -1,8 +1,8 @@
 """The bytes of one regular file, opened so that a hostile path can neither block, escape the dump nor change meaning.
 
 Small files are read, large ones mapped: reading is faster up to some hundred KB and cannot fault when another process cuts
-the file; a map costs the same for a terabyte as for a megabyte. Filling the page table ahead (MADV_POPULATE_READ) was
-measured and buys nothing: a dot product over a mapped gigabyte already runs as fast as over memory, 33 GB/s.
+the file; a map costs the same for a terabyte as for a megabyte. Whoever goes through a large tensor from end to end reads it
+by `MappedFile.read_into`: that is safe against cut files too, and faster than touching the map page by page.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import mmap
 import os
 import stat
+import weakref
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from dumpscope.errors import TensorError
 from dumpscope.readers.arrays import Bytes
@@ -27,6 +28,34 @@ _WORDS: Final = (
     (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
 )
+
+
+class MappedFile(mmap.mmap):
+    """A read-only map of a file, which can also be read."""
+
+    _descriptor: int
+
+    def __new__(cls, descriptor: int, size: int) -> Self:
+        made = super().__new__(cls, descriptor, size, access=mmap.ACCESS_READ)
+        made._descriptor = os.dup(descriptor)
+        weakref.finalize(made, os.close, made._descriptor)
+        return made
+
+    def read_into(self, target: memoryview, start: int) -> None:
+        """Fill `target` with the bytes of the file from `start` on. Raises TensorError if the file no longer has them."""
+        done = 0
+        try:
+            while done < len(target):
+                count = os.preadv(self._descriptor, [target[done:]], start + done)
+                if count == 0:
+                    raise TensorError(
+                        "the file was cut off while it was read", kind="truncated", hint="is something still writing it?"
+                    )
+                done += count
+        except OSError as error:
+            raise TensorError(
+                f"the tensor file cannot be read: {error.strerror}", kind="unreadable", hint="check the disk"
+            ) from error
 
 
 def read_bytes(path: Path | str, *, root: Path | str | None = None) -> Bytes:
@@ -57,7 +86,7 @@ def read_bytes(path: Path | str, *, root: Path | str | None = None) -> Bytes:
 
 def _content(descriptor: int, size: int) -> Bytes:
     if size >= MAPPED_FROM:
-        return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+        return MappedFile(descriptor, size)
     data = os.read(descriptor, size)
     if len(data) == size:
         return data
