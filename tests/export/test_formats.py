@@ -30,7 +30,7 @@ from dumpscope.export import xlsx
 from dumpscope.export.cells import float_texts
 from dumpscope.export.columns import columns
 from dumpscope.export.document import document, json_text, wire
-from dumpscope.export.files import check_formats, write_files
+from dumpscope.export.files import FORMATS, check_formats, write_files
 from dumpscope.export.frames import parsed, user_frame
 from dumpscope.export.ptdbg import ptdbg_columns, ptdbg_csv
 from dumpscope.export.report import report_html
@@ -168,6 +168,25 @@ def test_many_texts_are_guarded_as_single_ones(texts: list[str]) -> None:
 def test_a_carriage_return_in_a_name_ends_no_line(tmp_path: Path) -> None:
     (row,) = csv_of(small_unit(tmp_path, {"one\rtwo\nthree": [tensor(1)]}))
     assert row["Node"] == "one\\rtwo\nthree"
+
+
+def test_a_value_no_float_holds_and_a_name_no_text_holds_are_written_in_every_format(tmp_path: Path) -> None:
+    digits = "9" * 400
+    calls = {"Torch.\ud800x.0.forward": [tensor(1), {"type": "int", "value": int(digits)}]}
+    unit = small_unit(tmp_path, calls, {name: [tensor(2), {"type": "float", "value": 1.5}] for name in calls})
+    target, golden = (discover(tmp_path / word) for word in ("target", "golden"))
+    answer = compare_layouts(target, golden, Options(), paths=("a", "b"), jobs=1).answer
+    files = write_files(
+        tmp_path / "out", FORMATS, answer, [lambda: Table(unit)], lambda: report(answer, [unit]), pairs=True
+    )
+    table, book, document_file, _, _ = files
+    rows = list(csv.DictReader(table.open(newline="")))
+    assert [rows[1][name] for name in ("NPU Name", "NPU max", "Max diff")] == [
+        "Torch.?x.0.forward.input.1", digits, "inf",
+    ]  # fmt: skip
+    heads, _, cells = sheet_cells(book, 1)
+    assert cells[heads.index("NPU max")] == digits
+    assert json.loads(document_file.read_text())["pairs"][1]["metrics"]["max_diff"] == "inf"
 
 
 def test_quotes_and_commas_in_names_end_no_cell(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def _drawn(column: TableColumn, letter: str) -> Drawn:
             return _string(letter, value, marks.get(value, ""))
         if isinstance(value, bool):
             return f'<c r="{letter}{_ROW}" t="b"><v>{int(value)}</v></c>'
-        if not math.isfinite(value) or (isinstance(value, int) and abs(value) > EXACT):
+        if abs(value) > EXACT if isinstance(value, int) else not math.isfinite(value):
             return _string(letter, str(value), "")  # a sheet has neither infinities nor exact large integers
         return f'<c r="{letter}{_ROW}"><v>{value}</v></c>'
 
