@@ -9,7 +9,7 @@ import numpy as np
 from dumpscope.analysis.story import Story
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs
-from dumpscope.domain.records import Int64, Kind, RankDump, Role
+from dumpscope.domain.records import Bool, Int64, Kind, RankDump, Role
 from dumpscope.domain.result import ResultTree
 
 
@@ -27,17 +27,24 @@ class Case:
     story: Story
     floor: float  # bulk floor that most float tensors of this unit have
     first_item: Int64 = field(repr=False)
+    received: Bool = field(init=False, repr=False)  # by item: whether the call received it
+
+    def __post_init__(self) -> None:
+        received = np.isin(self.context.role, (Role.INPUT, Role.KWARG, Role.PARAMETER))
+        object.__setattr__(self, "received", received)
 
     def items_of(self, pair: int) -> Int64:
         return np.arange(self.first_item[pair], self.first_item[pair + 1])
 
     def inputs_of(self, pair: int) -> Int64:
-        items = self.items_of(pair)
-        return items[np.isin(self.context.role[items], (Role.INPUT, Role.KWARG, Role.PARAMETER))]
+        first, last = self.first_item[pair], self.first_item[pair + 1]
+        items: Int64 = np.flatnonzero(self.received[first:last]) + first
+        return items
 
     def outputs_of(self, pair: int) -> Int64:
-        items = self.items_of(pair)
-        return items[~np.isin(self.context.role[items], (Role.INPUT, Role.KWARG, Role.PARAMETER))]
+        first, last = self.first_item[pair], self.first_item[pair + 1]
+        items: Int64 = np.flatnonzero(~self.received[first:last]) + first
+        return items
 
     def dirty_items(self, items: Int64) -> Int64:
         tensor = self.context.kind[items] == Kind.TENSOR
