@@ -49,7 +49,7 @@ class Place(threading.local):
 class Call:
     """A node between its start and its end."""
 
-    __slots__ = ("api", "body", "edges", "first", "held", "idle", "name", "outcome", "parent", "stack")
+    __slots__ = ("api", "body", "edges", "extra", "first", "held", "idle", "name", "outcome", "parent", "stack")
 
     def __init__(self, name: str, outcome: Outcome, parent: str | None) -> None:
         self.name = name
@@ -62,6 +62,7 @@ class Call:
         self.first = -1
         self.idle = False
         self.held: Arguments | None = None
+        self.extra: dict[str, dict[str, str]] = {}
 
     @property
     def label(self) -> str:

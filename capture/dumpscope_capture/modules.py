@@ -143,6 +143,8 @@ class ModuleScopes:
         if call.outcome == "drop":
             return
         recording.take_arguments(call, args, kwargs, frame)
+        if recording.provenance is not None:
+            recording.provenance.meet(type(module).__name__, module.forward)
         sides = recording.selection.sides
         if sides.forward and recording.data and sides.input:
             call.body["parameters"] = {

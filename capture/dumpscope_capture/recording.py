@@ -30,6 +30,7 @@ from dumpscope_capture.kernels import KernelDump
 from dumpscope_capture.names import Api
 from dumpscope_capture.parameters import ParameterGradients
 from dumpscope_capture.passes import Passes
+from dumpscope_capture.provenance import Provenance
 from dumpscope_capture.selection import Selection
 from dumpscope_capture.sink import StepSink
 from dumpscope_capture.values import Recorder
@@ -51,6 +52,7 @@ class Recording:
         self.parameters = ParameterGradients(self)
         self.links = config.extra_info and config.level != "L1"
         self.data = config.task != "structure"
+        self.provenance = Provenance() if config.extra_info and self.data else None
         self.functions_too = config.level == "mix"
         self.functions_off = False
         self.overflow: Overflow | None = None
@@ -75,6 +77,8 @@ class Recording:
             self._pseudo.clear()
             self.accumulators.clear()
             self.parameters.reset()
+            if self.provenance is not None:
+                self.provenance.reset()
             self.selection.reset()
             self.sink = self.recorder = None
 
@@ -175,6 +179,11 @@ class Recording:
         call.body["input_kwargs"] = {
             key: self.record(value, item_name(name, "kwargs", key), keyword=key) for key, value in kwargs.items()
         }
+        if self.provenance is not None:
+            with Quiet():
+                call.extra = self.provenance.of_arguments(args, kwargs, call.body)
+            if call.api is not None:
+                self.provenance.meet(call.label, call.api.function)
 
     def take_results(self, call: Call, result: Any, more: Mapping[str, Any] | None = None) -> None:
         """Finish the forward node. more: further keys of its body."""
@@ -188,6 +197,10 @@ class Recording:
             if sides.output and self.data:
                 call.body["output"] = self.record_output(result, call.name)
             call.body.update(more or {})
+            if self.provenance is not None and self.data:
+                with Quiet():
+                    self.provenance.of_results(result, call.name, call.extra)
+                call.body.update(call.extra)
             if self.bench is not None:
                 self._save_difference(call, result)
             sink.add(call.name, call.body, stack=call.stack, parent=call.parent)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
@@ -193,6 +195,8 @@ class Session:
         """Close the files of the step."""
         sink, self.sink = self.sink, None
         self.collectives.settle()
+        if sink is not None and self.recording.provenance is not None:
+            sink.tell("arguments", self.recording.provenance.argument_names())
         self.recording.close()
         if sink is None:
             return
@@ -281,9 +285,30 @@ def _kernels(config: Config) -> kernels.KernelDump | None:
 
 def told(config: Config, number: int | None, step: int) -> dict[str, Any]:
     """What run.json says about a run."""
-    versions: dict[str, Any] = {"python": platform.python_version(), "torch": torch.__version__}
-    devices = [f"cpu x{os.cpu_count()}"]
-    if torch.cuda.is_available() and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        devices.append(torch.cuda.get_device_name())
-    return {"rank": number, "step": step, "pid": os.getpid(), "host": platform.node(), "versions": versions,
-            "devices": devices, "settings": config.told()}  # fmt: skip
+    return {"rank": number, "step": step, "pid": os.getpid(), "host": platform.node(), "framework": FRAMEWORK,
+            "versions": _versions(), "devices": _devices(), "settings": config.told()}  # fmt: skip
+
+
+def _versions() -> dict[str, str]:
+    """Of what computes. Nothing is imported that the program has not imported."""
+    found = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
+    for name, version in (("cuda", torch.version.cuda), ("hip", torch.version.hip)):
+        if version is not None:
+            found[name] = version
+    for name in ("torch_npu", "mindspeed", "megatron.core", "deepspeed", "transformers", "triton"):
+        version = getattr(sys.modules.get(name), "__version__", None)
+        if version is not None:
+            found[name] = str(version)
+    return found
+
+
+def _devices() -> list[str]:
+    """Of this process; a device nobody has used yet is not woken up."""
+    found = [f"cpu x{os.cpu_count()}"]
+    for kind in ("cuda", "npu", "xpu"):
+        backend = getattr(torch, kind, None)
+        if backend is not None and backend.is_available() and backend.is_initialized():
+            found.append(f"{kind}: {backend.get_device_name()}")
+    if torch.backends.mps.is_available():
+        found.append("mps")
+    return found

@@ -127,6 +127,10 @@ class StepSink:
         with self._counting:  # not `_lock`: the writing thread counts while close() waits for it
             self.counts[kind] = self.counts.get(kind, 0) + number
 
+    def tell(self, key: str, value: Any) -> None:
+        """Have run.json say something."""
+        self._run[key] = value
+
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:

@@ -20,6 +20,9 @@ STATISTIC_KEYS: Final = ("Max", "Min", "Mean", "Norm")
 TENSOR_KEYS: Final = ("type", "dtype", "shape", *STATISTIC_KEYS, "requires_grad")
 """Keys of every tensor record with statistics, in file order; `md5` and `data_name` may follow."""
 
+NODE_KEYS: Final = ("producers", "containers", "absent")
+"""Keys of ours in the body of a forward node, behind msprobe's; each is an object of texts by item, `input.0`."""
+
 TENSOR_TYPE: Final = "torch.Tensor"
 ARRAY_TYPE: Final = "numpy.ndarray"
 
@@ -53,6 +56,9 @@ class ForwardBody(TypedDict):
     input_kwargs: dict[str, Any]
     output: list[Any] | dict[str, Any]
     parameters: NotRequired[dict[str, Any]]
+    producers: NotRequired[dict[str, str]]
+    containers: NotRequired[dict[str, str]]
+    absent: NotRequired[dict[str, str]]
 
 
 class BackwardBody(TypedDict):

@@ -17,7 +17,7 @@ from dumpscope.readers.segments import Members, open_regular
 from dumpscope.readers.tree import Links, build_tree
 from dumpscope_format.layout import CONSTRUCT_JSON, STACK_JSON, TENSOR_FOLDER, inside, step_number
 from dumpscope_format.naming import split
-from dumpscope_format.schema import MICRO_STEP_KEY
+from dumpscope_format.schema import MICRO_STEP_KEY, NODE_KEYS
 
 KIND_CODES: Final = {
     "api": int(NodeKind.API),
@@ -121,7 +121,8 @@ class _Reader:
             self.ref.dump_json,
             "truncated",
             "The run was killed (or still runs) before it closed this step; "
-            f"{replayed.nodes} complete records were read from its journal.{torn}",
+            f"{replayed.nodes} complete records were read from its journal.{torn} Compare them with a dump of the same step: "
+            "later calls count as missing. For the whole step run it again, up to stop() and step().",
         )
 
     def _node(self, name: str, body: Any, members: Members) -> None:
@@ -175,7 +176,7 @@ class _Reader:
             role = ROLES.get(key)
             if role is not None:
                 self.leaves.role(node, role, value)
-            elif type(value) in (list, dict):
+            elif key not in NODE_KEYS and type(value) in (list, dict):
                 self.unknown_keys.setdefault(key, self.names[node])
 
     def _drop_dead(self) -> None:
@@ -300,7 +301,10 @@ class _Reader:
             orphans = _count_files(folder) if folder else 0
             beside = f" {orphans} tensor files lie beside it without records." if orphans else ""
             self._note(
-                self.ref.dump_json, "no_data", f"No node was recorded; the run probably ended before stop().{beside}"
+                self.ref.dump_json,
+                "no_data",
+                f"No node was recorded; the run probably ended before stop().{beside} Run it again with start(), stop() and "
+                "step() around the step in doubt; dumpscope_capture keeps what was recorded before a crash.",
             )
         elif folder is None and self.leaves.named() and not os.path.isdir(local):
             self._note(local, "missing", "Records name tensor files but their folder is not there; statistics only.")
