@@ -1,13 +1,7 @@
-"""A data-parallel training of two processes with every kind of collective call.
-
-RANK=r WORLD_SIZE=2 MASTER_ADDR=... MASTER_PORT=... python dist_models.py ENGINE TASK FOLDER
-"""
+"""A data-parallel training of two or more processes with every kind of collective call."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 from typing import Any
 
 import torch
@@ -30,6 +24,8 @@ class Net(nn.Module):
 
 
 def run(debugger: Any, rank: int) -> None:
+    """One step; the process group stands."""
+    size = dist.get_world_size()
     torch.manual_seed(5)
     model = nn.parallel.DistributedDataParallel(Net())
     x = torch.randn(2, 4) + rank
@@ -40,44 +36,19 @@ def run(debugger: Any, rank: int) -> None:
     later = torch.full((3,), float(rank + 1))
     work = dist.all_reduce(later, async_op=True)
     work.wait()
-    rows = [torch.zeros(2) for _ in range(2)]
+    rows = [torch.zeros(2) for _ in range(size)]
     dist.all_gather(rows, torch.full((2,), float(rank)))
-    flat = torch.zeros(4)
+    flat = torch.zeros(2 * size)
     dist.all_gather_into_tensor(flat, torch.full((2,), float(rank)))
     dist.broadcast(later, src=1)
-    if rank == 0:
-        dist.send(torch.arange(3.0), dst=1)
+    if rank % 2 == 0:
+        dist.send(torch.arange(3.0), dst=rank + 1)
     else:
-        dist.recv(torch.zeros(3), src=0)
-    ops = [dist.P2POp(dist.isend, torch.ones(2) * rank, 1 - rank), dist.P2POp(dist.irecv, torch.zeros(2), 1 - rank)]
+        dist.recv(torch.zeros(3), src=rank - 1)
+    ahead, behind = (rank + 1) % size, (rank - 1) % size
+    ops = [dist.P2POp(dist.isend, torch.ones(2) * rank, ahead), dist.P2POp(dist.irecv, torch.zeros(2), behind)]
     for one in dist.batch_isend_irecv(ops):
         one.wait()
     if debugger is not None:
         debugger.stop()
         debugger.step()
-
-
-def main(engine: str, task: str, folder: str) -> None:
-    rank = int(os.environ["RANK"])
-    path = os.path.join(folder, f"config{rank}.json")
-    with open(path, "w", encoding="utf-8") as out:
-        json.dump({"task": task, "dump_path": os.path.join(folder, "dump"), "level": "mix"}, out)
-    debugger: Any = None
-    if engine == "dumpscope":
-        from dumpscope_capture import PrecisionDebugger  # noqa: PLC0415
-
-        debugger = PrecisionDebugger(path)
-    elif engine == "msprobe":
-        from msprobe.pytorch import PrecisionDebugger as Peer  # type: ignore[import-not-found]  # noqa: PLC0415
-
-        debugger = Peer(path)
-    dist.init_process_group("gloo")
-    before = (dist.all_reduce, dist.send, dist.Work.wait)
-    run(debugger, rank)
-    if engine == "dumpscope":
-        assert (dist.all_reduce, dist.send, dist.Work.wait) == before
-    dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

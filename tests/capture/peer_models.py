@@ -1,14 +1,8 @@
-"""Small models that run under this capture or under msprobe, with the same seeds.
-
-python peer_models.py ENGINE MODEL LEVEL TASK SUMMARY FOLDER [RISK] [BACKWARD]     ENGINE: dumpscope, msprobe or none
-"""
+"""Small models that run under this capture or under msprobe, with the same seeds."""
 
 from __future__ import annotations
 
 import collections
-import json
-import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -196,6 +190,23 @@ def _gpt(tied: bool) -> tuple[nn.Module, Callable[[nn.Module], torch.Tensor]]:
     return Gpt(tied=tied), loss
 
 
+class Recurrent(nn.Module):
+    """Two layers in both directions, and single cells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(3, 4, num_layers=2, bidirectional=True)
+        self.cell = nn.LSTMCell(8, 4)
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out, (h, _) = self.lstm(x)
+        state = (h[0], torch.tanh(h[1]))
+        for row in out:
+            state = self.cell(row, state)
+        return self.head(state[0]).square().mean()
+
+
 def build(name: str) -> tuple[Any, Callable[[Any], torch.Tensor]]:
     """A model and a function that gives its loss."""
     torch.manual_seed(7)
@@ -207,6 +218,9 @@ def build(name: str) -> tuple[Any, Callable[[Any], torch.Tensor]]:
     if name == "containers":
         x = torch.randn(2, 3, 4, requires_grad=True)
         return Containers(), lambda model: model(x)
+    if name == "lstm":
+        x = torch.randn(5, 2, 3)
+        return Recurrent(), lambda model: model(x)
     if name == "arithmetic":
         x = torch.randn(4, 4)
         return nn.ModuleDict({"a": Arithmetic()}), lambda model: model["a"](x)
@@ -247,32 +261,3 @@ def train(name: str, debugger: Any, steps: int = 2) -> None:
             debugger.stop()
             debugger.step()
         optimizer.zero_grad()
-
-
-def main(
-    engine: str, name: str, level: str, task: str, summary: str, folder: str, risk: str = "FOCUS", backward: str = "own"
-) -> None:
-    os.makedirs(folder, exist_ok=True)
-    settings: dict[str, Any] = {
-        "task": task, "dump_path": os.path.join(folder, "dump"), "level": level, "risk_level": risk, task:
-        {"summary_mode": summary},
-    }  # fmt: skip
-    if engine == "dumpscope":
-        settings["backward"] = backward
-    path = os.path.join(folder, "config.json")
-    with open(path, "w", encoding="utf-8") as out:
-        json.dump(settings, out)
-    debugger: Any = None
-    if engine == "dumpscope":
-        from dumpscope_capture import PrecisionDebugger  # noqa: PLC0415
-
-        debugger = PrecisionDebugger(path)
-    elif engine == "msprobe":
-        from msprobe.pytorch import PrecisionDebugger as Peer  # type: ignore[import-not-found]  # noqa: PLC0415
-
-        debugger = Peer(path)
-    train(name, debugger)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -3,55 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from capture import dist_models
+from capture.launching import launch
+from capture.peer_runs import Case
 
 pytestmark = pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no torch.distributed")
-
-
-def launch(engine: str, folder: Path, python: str = sys.executable, task: str = "statistics") -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    folder.mkdir(parents=True, exist_ok=True)
-    processes = [
-        subprocess.Popen(
-            [python, dist_models.__file__, engine, task, str(folder)],
-            env={
-                **os.environ,
-                "RANK": str(rank),
-                "WORLD_SIZE": "2",
-                "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": str(port),
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        for process in processes:
-            out, _ = process.communicate(timeout=120)
-            assert process.returncode == 0, out[-3000:]
-    finally:
-        for process in processes:
-            process.kill()
 
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("dist")
-    launch("dumpscope", folder)
+    case = Case(name="dump", model="ddp", level="mix", task="statistics", summary="statistics", risk="FOCUS")
+    launch("dumpscope", folder, [case], sys.executable, size=2)
     base = folder / "dump" / "step0"
     assert sorted(path.name for path in base.iterdir()) == ["rank0", "rank1"]
     dumps = []
@@ -97,24 +65,3 @@ def test_data_parallel_modules_have_gradients(ranks: list[dict[str, Any]]) -> No
     for rank in ranks:
         assert "Module.module.fc1.Linear.parameters_grad.0" in rank
         assert rank["Module.module.fc2.Linear.backward.0"]["output"][0]["Norm"] > 0
-
-
-@pytest.mark.skipif("DUMPSCOPE_PEER_PYTHON" not in os.environ, reason="no interpreter with msprobe was named")
-def test_msprobe_records_the_same_nodes_of_both_ranks(ranks: list[dict[str, Any]], tmp_path: Path) -> None:
-    launch("msprobe", tmp_path, os.environ["DUMPSCOPE_PEER_PYTHON"])
-    for number, ours in enumerate(ranks):
-        theirs = json.loads((tmp_path / "dump" / "step0" / f"rank{number}" / "dump.json").read_text())["data"]
-        assert list(theirs) == [node for node in ours if node in theirs]
-        assert not set(ours) - set(theirs)
-        for node in theirs:
-            if node.startswith("Distributed."):
-                assert _plain(ours[node]) == _plain(theirs[node]), node
-
-
-def _plain(record: Any) -> Any:
-    """A record without keys of ours, numbers rounded."""
-    if isinstance(record, dict):
-        return {key: _plain(part) for key, part in record.items() if key not in ("counts", "stride", "absent")}
-    if isinstance(record, list):
-        return [_plain(part) for part in record]
-    return round(record, 6) if isinstance(record, float) else record
