@@ -168,6 +168,8 @@ export const en = {
     noOrigin: "No origin under policy {{policy}}",
     noOriginAll: "All {{total}} compared items agree.",
     nothingCompared: "Nothing could be compared.",
+    noNumbers:
+      "One side holds no numbers for what the other holds. Dump both with the same task, statistics or tensor.",
     noPartners: "Most calls have no partner. Compare again with fuzzy matching or a layer mapping.",
     sameStructure: "Both sides make the same {{total}} calls.",
     noOriginWarning: "Nothing differs beyond its floor; {{warning}} items carry a warning.",
@@ -328,6 +330,7 @@ export const en = {
     plotItem: "Tensor",
     plotFailed: "The plot could not be drawn",
   },
+  kinds: { module: "module", api: "API", gradient: "gradient", debug: "debug", other: "other" },
   roles: {
     input: "input",
     kwargs: "kwarg",

@@ -20,7 +20,7 @@ export function IoTable({ comparison, items }: IoTableProps) {
   const { t } = useTranslation();
   const [all, setAll] = useState(false);
   const [open, setOpen] = useState<number | null>(null);
-  const shown = all ? items : weightiest(items, FIRST_ROWS);
+  const shown = differingFirst(all ? items : weightiest(items, FIRST_ROWS));
   return (
     <div className={classes.scroll}>
       <table className={classes.table} data-testid="io">
@@ -67,6 +67,12 @@ function weightiest(items: readonly Pair[], count: number): readonly Pair[] {
   };
   const chosen = new Set([...items].sort((a, b) => weight(b) - weight(a)).slice(0, count));
   return items.filter((pair) => chosen.has(pair));
+}
+
+/** What differs is read first, so that the numbers of both sides need no scrolling. */
+function differingFirst(items: readonly Pair[]): readonly Pair[] {
+  const rank = (pair: Pair) => (pair.verdict === "no" ? 0 : pair.verdict === "warning" ? 1 : 2);
+  return [...items].sort((a, b) => rank(a) - rank(b));
 }
 
 interface PairRowsProps {

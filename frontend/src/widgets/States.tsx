@@ -56,10 +56,10 @@ function told(code: string, detail: string, hint: string | null): Described {
 }
 
 /** The server's own words, one click away: they hold names and places that a translation by kind leaves out. */
-export function Original({ text }: { text: string }) {
+export function Original({ text, open = false }: { text: string; open?: boolean }) {
   const { t } = useTranslation();
   return (
-    <details className={classes.original}>
+    <details className={classes.original} open={open}>
       <summary>{t("app.original")}</summary>
       <span lang="en">{text}</span>
     </details>
@@ -90,7 +90,7 @@ export function Failure({ title, problem, onRetry, remedy, children }: FailurePr
             <strong>{t("app.remedy")}:</strong> {hint ?? remedy}
           </div>
         )}
-        {original && <Original text={original} />}
+        {original && <Original text={original} open />}
         {onRetry && (
           <Button mt={6} variant="default" onClick={onRetry}>
             {t("app.retry")}

@@ -130,7 +130,7 @@ function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: strin
   const { t } = useTranslation();
   const { counts } = summary;
   const cls = outcome(summary);
-  const unmatched = counts.unmatched_target + counts.unmatched_golden;
+  const strangers = (summary.classes.structural ?? 0) * 2 > counts.nodes;
   return (
     <>
       <div className={classes.first}>
@@ -148,7 +148,8 @@ function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: strin
             (counts.no > 0
               ? t("comparison.noOriginSome", { no: formatCount(counts.no) })
               : t("comparison.noOriginWarning", { warning: formatCount(counts.warning) }))}{" "}
-          {unmatched * 2 > counts.items && counts.items > 0 && <strong>{t("comparison.noPartners")}</strong>}
+          {strangers && <strong>{t("comparison.noPartners")}</strong>}
+          {cls === "unknown" && !strangers && counts.items > 0 && <strong>{t("comparison.noNumbers")}</strong>}
         </span>
         <Remarks summary={summary} triage={triage} />
       </div>

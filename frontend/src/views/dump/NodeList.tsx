@@ -18,7 +18,7 @@ interface NodeListProps {
 
 /** Nodes in call order, page by page. */
 export function NodeList({ id, unit, query, selected, onSelect }: NodeListProps) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const nodes = useDumpNodes(id, unit, query);
   const rows = nodes.data?.pages.flatMap((page) => page.items) ?? [];
@@ -81,7 +81,9 @@ export function NodeList({ id, unit, query, selected, onSelect }: NodeListProps)
               <span>
                 <MiddleName name={row.name} />
               </span>
-              <span className="dim">{row.kind}</span>
+              <span className="dim">
+                {i18n.exists(`kinds.${row.kind}`) ? t(`kinds.${row.kind as "api"}`) : row.kind}
+              </span>
             </div>
           );
         })}

@@ -1,0 +1,137 @@
+"""Screens of work that did not go well, and the lists of the start page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from ui.conftest import Server
+from ui.driving import ask, finished, start
+
+
+def test_a_failed_comparison_says_what_where_and_what_to_do_and_starts_again(
+    page: Page, server: Server, dumps: Path
+) -> None:
+    failed = start(server, dumps / "crash_tensor", dumps / "golden")
+    page.goto(f"{server.url}/comparisons/{failed}")
+    failure = page.get_by_test_id("failure")
+    expect(failure).to_contain_text("the run probably ended before stop()", timeout=30_000)
+    expect(failure).to_contain_text("crash_tensor/step0/proc")
+    expect(failure).to_contain_text("What to do")
+    expect(failure.get_by_role("link", name="Open crash_tensor")).to_be_visible()
+    page.get_by_test_id("again").click()
+    expect(page).not_to_have_url(re.compile(failed))
+    expect(page).to_have_url(re.compile("/comparisons/"))
+    expect(page.get_by_test_id("failure")).to_contain_text("ended before stop()", timeout=30_000)
+
+
+def cancelled(server: Server, dumps: Path) -> str:
+    """Id of a comparison that was cancelled while it waited behind others."""
+    sides = {
+        side: ask(server, "POST", "/dumps", {"path": str(dumps / name)})["id"]
+        for side, name in (("target", "target_fault"), ("golden", "golden"))
+    }
+    for _try in range(10):
+        ids = [
+            ask(server, "POST", "/comparisons", {**sides, "options": {"steps": [0], "tensors": False}})["id"]
+            for _ in range(4)
+        ]
+        ask(server, "POST", f"/comparisons/{ids[-1]}/cancel")
+        while (row := ask(server, "GET", f"/comparisons/{ids[-1]}"))["status"] in ("pending", "running"):
+            pass
+        if row["status"] == "cancelled":
+            return str(ids[-1])
+    raise AssertionError("every comparison was done before it could be cancelled")
+
+
+def test_a_cancelled_comparison_starts_again_with_the_same_options(page: Page, server: Server, dumps: Path) -> None:
+    stopped = cancelled(server, dumps)
+    page.goto(f"{server.url}/comparisons/{stopped}")
+    expect(page.get_by_test_id("cancelled")).to_contain_text("cancelled")
+    page.keyboard.press("Tab")
+    again = page.get_by_test_id("again")
+    again.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("origin")).to_contain_text("Functional.softmax.1.forward", timeout=60_000)
+    old = ask(server, "GET", f"/comparisons/{stopped}")
+    new = ask(server, "GET", f"/comparisons/{re.search('comparisons/([^?]+)', page.url)[1]}")  # type: ignore[index]
+    assert new["id"] != old["id"]
+    assert (new["target"], new["golden"], new["options"]) == (old["target"], old["golden"], old["options"])
+
+
+def test_an_overflow_leaves_a_trail_in_the_tree(page: Page, server: Server, dumps: Path) -> None:
+    page.goto(finished(server, dumps / "target_nan", dumps / "golden"))
+    expect(page.get_by_test_id("origin")).to_contain_text("Functional.gelu.0.forward", timeout=30_000)
+    tree = page.get_by_test_id("tree")
+    for name in ("layers.0 (Block)", "mlp (Mlp)"):
+        row = tree.get_by_role("treeitem").filter(has_text=name).first
+        expect(row).to_contain_text("✖1")
+    expect(tree.get_by_role("treeitem").filter(has_text="layers.1 (Block)").first).not_to_contain_text("✖")
+
+
+def test_the_numbers_of_both_sides_are_in_view_at_first(page: Page, server: Server, dumps: Path) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    first = page.get_by_test_id("io").locator("tbody").first
+    expect(first).to_have_attribute("data-verdict", "no", timeout=30_000)
+    expect(first).to_be_in_viewport(ratio=0.99)
+    expect(first).to_contain_text("3.21533")
+    expect(first).to_contain_text("3.217")
+
+
+@pytest.mark.parametrize("noun", ["comparisons", "dumps"])
+def test_both_lists_search_sort_and_say_when_nothing_is_found(
+    page: Page, server: Server, dumps: Path, noun: str
+) -> None:
+    finished(server, dumps / "stat_fault", dumps / "stat_golden")
+    finished(server, dumps / "md5_fault", dumps / "md5_golden")
+    page.goto(server.url)
+    box = page.get_by_test_id(noun)
+    names = box.locator("tbody tr td[data-column=name] a")
+    expect(names.first).to_be_visible(timeout=15_000)
+    newest = names.all_inner_texts()
+    box.get_by_role("button", name="Created", exact=True).click()
+    expect(box.get_by_role("columnheader", name="Created")).to_have_attribute("aria-sort", "ascending")
+    expect(names.last).to_have_text(newest[0])
+    box.get_by_role("button", name="Name", exact=True).click()
+    expect(box.get_by_role("columnheader", name="Name")).to_have_attribute("aria-sort", "ascending")
+    expect(names.first).to_have_text(min(newest))
+    assert names.all_inner_texts() == sorted(newest)
+    box.get_by_role("searchbox").fill("md5_fault")
+    expect(names.filter(has_text="stat")).to_have_count(0)
+    expect(names.first).to_contain_text("md5_fault")
+    box.get_by_role("searchbox").fill("nothing of that name")
+    expect(box).to_contain_text("Nothing matches")
+
+
+@pytest.fixture
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("fresh") / "data")
+    yield running
+    running.stop()
+
+
+def test_an_empty_start_page_says_what_to_do_first(page: Page, fresh: Server) -> None:
+    page.goto(fresh.url)
+    expect(page.get_by_test_id("comparisons")).to_contain_text("No comparison yet")
+    expect(page.get_by_test_id("dumps")).to_contain_text("dumpscope serve --root")
+
+
+@pytest.mark.parametrize("language", ["en-US", "zh-CN"])
+def test_nothing_is_wider_than_a_phone(browser: Browser, server: Server, dumps: Path, language: str) -> None:
+    address = finished(server, dumps / "target_fault", dumps / "golden")
+    comparison = re.search("comparisons/(.+)", address)[1]  # type: ignore[index]
+    dump = ask(server, "GET", f"/comparisons/{comparison}")["target"]
+    context = browser.new_context(viewport={"width": 390, "height": 844}, locale=language)
+    try:
+        page = context.new_page()
+        for place in (server.url, address, f"{server.url}/dumps/{dump}"):
+            page.goto(place)
+            page.wait_for_load_state("networkidle")
+            assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, place
+    finally:
+        context.close()
