@@ -1,6 +1,7 @@
 """Facts about numbers: pure functions over arrays, no I/O. What each metric means: docs/metrics.md."""
 
+from dumpscope.metrics.compiled import prepare
 from dumpscope.metrics.statistics import compare_statistics, exact_integer_diff
 from dumpscope.metrics.tensors import compare_tensors
 
-__all__ = ["compare_statistics", "compare_tensors", "exact_integer_diff"]
+__all__ = ["compare_statistics", "compare_tensors", "exact_integer_diff", "prepare"]

@@ -94,6 +94,12 @@ def _agrees(module: ModuleType) -> bool:
 _loader: Final = _Loader()
 
 
+def prepare(size: int) -> None:
+    """Load the kernel now if `size` bytes of pairs are to come, before threads would start without it."""
+    if size >= LOAD_AT:
+        _loader.module(size)
+
+
 def kernel_for(target: Raw, golden: Raw) -> FusedKernel | None:
     """The compiled kernel for two flat contiguous arrays, None where the numpy kernel has to do it."""
     if target.size < SMALLEST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome, TensorFacts
 from dumpscope.domain.records import Bool, Float64, Int8, Int32, Items, Kind, RankDump, State, UInt8
 from dumpscope.errors import CancelledError, TensorError
-from dumpscope.metrics import compare_statistics, compare_tensors
+from dumpscope.metrics import compare_statistics, compare_tensors, prepare
 from dumpscope.readers import tensorfile
 
 Progress = Callable[[float, str], None]
@@ -25,6 +25,8 @@ Cancelled = Callable[[], bool]
 
 LARGE: Final = 32 << 20
 """Bytes from which one tensor pair is split over all threads; smaller ones are spread one per thread."""
+ALONE: Final = 512 << 10
+"""Bytes below which tensor pairs are compared by one thread: a second one would wait for the interpreter, not for data."""
 CHUNK: Final = 32
 """Small tensor pairs per task."""
 
@@ -212,29 +214,36 @@ def _read_tensors(
     readable = (facts.outcome == Outcome.COMPARED) | (facts.outcome == Outcome.NO_DATA)
     rows = np.flatnonzero(readable & context.both & (context.kind == Kind.TENSOR)).tolist()
     jobs = [job for row in rows if (job := _job(target, golden, context, row))]
-    small = [job for job in jobs if _size(job.target) < LARGE]
-    large = [job for job in jobs if _size(job.target) >= LARGE]
+    sizes = [_size(job.target) for job in jobs]
+    classes = np.searchsorted((ALONE, LARGE), sizes, side="right").tolist()
+    tiny, small, large = ([job for job, found in zip(jobs, classes, strict=True) if found == one] for one in range(3))
+    prepare(2 * sum(sizes))
     done = 0
 
-    def report() -> None:
+    def note(chunk: Iterable[tuple[int, TensorFacts | str]]) -> None:
+        nonlocal done
+        for row, result in chunk:
+            _note(facts, row, result)
+            done += 1
         progress(done / len(jobs), f"{done} of {len(jobs)} tensors")
         if cancelled():
             raise CancelledError("cancelled while comparing tensors")
 
+    for chunk in _chunks(tiny):
+        note(_compare_chunk(chunk))
     with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
         try:
-            for chunk in pool.map(_compare_chunk, [small[i : i + CHUNK] for i in range(0, len(small), CHUNK)]):
-                for row, result in chunk:
-                    _note(facts, row, result)
-                done += len(chunk)
-                report()
+            for results in pool.map(_compare_chunk, _chunks(small)):
+                note(results)
         except CancelledError:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     for job in large:
-        _note(facts, job.row, _compare(job, threads))
-        done += 1
-        report()
+        note([(job.row, _compare(job, threads))])
+
+
+def _chunks(jobs: list[_Job]) -> list[list[_Job]]:
+    return [jobs[start : start + CHUNK] for start in range(0, len(jobs), CHUNK)]
 
 
 @dataclass(frozen=True, slots=True)
