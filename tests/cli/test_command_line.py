@@ -271,6 +271,32 @@ def test_info_says_what_is_in_a_dump(dumps: Path) -> None:
     assert "steps 0, 1" in text
 
 
+@pytest.mark.parametrize(
+    ("dump", "code", "says", "never"),
+    [
+        ("golden", 0, ["statistics (Max, Min, Mean, Norm) and tensors", "439 tensor files"], ["problem"]),
+        ("stat_golden", 0, ["level mix: statistics (Max, Min, Mean, Norm)\n", "module tree recorded"], ["tensor file"]),
+        ("xor_golden", 0, ["level mix: a checksum (xor)\n"], ["statistics (", "tensor file"]),
+        ("cfg_structure", 0, ["the calls and their order, no values", "125 API, 48 module"], ["item", "statistics"]),
+        ("debug_save_stat", 0, ["Norm) of saved variables", "9 saved variables"], ["tree", "debug)"]),
+        ("cfg_noextra", 0, ["no call stacks, module tree inferred from names\n"], ["names and stacks\n"]),
+        (
+            "crash_tensor",
+            3,
+            ["nothing was recorded", "12 tensor files lie beside it", "Run it again"],
+            ["0 nodes", "nodes ("],
+        ),
+    ],
+)
+def test_info_reads_like_a_sentence_for_every_kind_of_dump(
+    dumps: Path, capsys: pytest.CaptureFixture[str], dump: str, code: int, says: list[str], never: list[str]
+) -> None:
+    assert status(["info", str(dumps / dump)]) == code
+    printed = capsys.readouterr().out.replace(str(dumps), "")
+    assert [part for part in says if part not in printed] == []
+    assert [part for part in never if part in printed] == []
+
+
 def test_parse_shows_statistics_and_stack(dumps: Path) -> None:
     result = dumpscope("parse", dumps / "stat_golden", "Functional.softmax.1.forward")
     assert result.returncode == 0

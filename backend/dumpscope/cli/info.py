@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from dumpscope.cli.app import FINE, INCOMPLETE
 from dumpscope.cli.opening import opened, ranks, require_some
@@ -25,7 +25,7 @@ def run(path: Path, *, as_json: bool) -> int:
 
 
 def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
-    """The info document, and whether some rank could not be read."""
+    """The info document, and whether some rank could not be read or holds nothing."""
     problems: list[Problem] = list(layout.problems)
     units: list[dict[str, Any]] = []
     heads: dict[str, set[str]] = {name: set() for name in ("framework", "task", "level", "summary")}
@@ -38,6 +38,7 @@ def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
         problems += [one for one in read.problems if one not in problems]
         for name, values in heads.items():
             values.add(getattr(read.header, name))
+        lost = lost or not len(read.nodes)
         units.append({"step": ref.step, "rank": ref.rank or 0, "folder": ref.label, **_counts(read)})
     require_some(len(units), layout, problems)
     document = {
@@ -70,23 +71,80 @@ def _counts(dump: RankDump) -> dict[str, Any]:
 
 
 def _print(document: dict[str, Any]) -> None:
+    units = document["units"]
     line(document["path"])
     line(
-        f"  {document['framework'] or 'unknown framework'}, task {document['task'] or '?'}, level {document['level'] or '?'},"
-        f" holds {document['summary']}{' and tensors' if any(unit['tensor_files'] for unit in document['units']) else ''}"
+        f"  {document['framework'] or 'unknown framework'}, task {document['task'] or 'unknown'},"
+        f" level {document['level'] or 'unknown'}: {_holds(document)}"
     )
-    line(f"  steps {listed(document['steps'])}; ranks {listed(document['ranks'])}")
-    line(f"  {plural(document['nodes'], 'node')}, {plural(document['items'], 'item')}")
-    for unit in document["units"]:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in unit["kinds"].items())
-        line(
-            f"  step {unit['step']} rank {unit['rank']}: {plural(unit['nodes'], 'node')} ({kinds}),"
-            f" {plural(unit['items'], 'item')}, {plural(unit['tensor_files'], 'tensor file')},"
-            f" stacks {'yes' if unit['stacks'] else 'no'}, tree {unit['tree']}"
-        )
+    line(f"  {_numbers('step', document['steps'])}; {_numbers('rank', document['ranks'])}")
+    if len(units) > 1:
+        line(f"  {plural(document['nodes'], 'node')}, {plural(document['items'], 'item')} in all")
+    for unit in units:
+        line(f"  step {unit['step']} rank {unit['rank']}: {_contents(unit)}")
+        if unit["nodes"]:
+            line(f"    {_context(unit)}")
         if unit["dtypes"]:
             line(f"    dtypes {', '.join(unit['dtypes'])}")
     if document["problems"]:
         line(f"  {plural(len(document['problems']), 'problem')}:")
         for problem in document["problems"]:
             line(f"    {problem['kind']} at {problem['loc']}: {problem['message']}")
+
+
+_SUMMARIES: Final = {
+    "statistics": "statistics (Max, Min, Mean, Norm)",
+    "md5": "statistics and a checksum (md5)",
+    "xor": "a checksum (xor)",
+}
+
+
+def _holds(document: dict[str, Any]) -> str:
+    """What was kept of each value."""
+    if not document["nodes"]:
+        return "nothing was recorded"
+    if not document["items"]:
+        return "the calls and their order, no values"
+    of = " of saved variables" if "debug" in document["level"] else ""
+    summaries = " or ".join(_SUMMARIES.get(word, word) for word in document["summary"].split(", "))
+    tensors = " and tensors" if any(unit["tensor_files"] for unit in document["units"]) else ""
+    return f"{summaries}{tensors}{of}"
+
+
+def _contents(unit: dict[str, Any]) -> str:
+    if not unit["nodes"]:
+        return "nothing was recorded"
+    kinds = unit["kinds"]
+    if set(kinds) == {"debug"}:
+        nodes = plural(unit["nodes"], "saved variable")
+    else:
+        nodes = (
+            f"{plural(unit['nodes'], 'node')} ({', '.join(f'{count} {_KINDS[kind]}' for kind, count in kinds.items())})"
+        )
+    if not unit["items"]:
+        return nodes
+    files = f", {plural(unit['tensor_files'], 'tensor file')}" if unit["tensor_files"] else ""
+    return f"{nodes}, {plural(unit['items'], 'item')} ({plural(unit['tensors'], 'tensor')}{files})"
+
+
+_KINDS: Final = {
+    "api": "API",
+    "module": "module",
+    "gradient": "gradient",
+    "debug": "saved",
+    "other": "of no known form",
+}
+
+
+def _context(unit: dict[str, Any]) -> str:
+    """Where the calls came from."""
+    stacks = "call stacks recorded" if unit["stacks"] else "no call stacks"
+    if set(unit["kinds"]) == {"debug"}:
+        return stacks
+    if unit["tree"] == "recorded":
+        return f"{stacks}, module tree recorded"
+    return f"{stacks}, module tree inferred from names{' and stacks' if unit['stacks'] else ''}"
+
+
+def _numbers(word: str, numbers: list[int]) -> str:
+    return f"{word}{'' if len(numbers) == 1 else 's'} {listed(numbers)}"

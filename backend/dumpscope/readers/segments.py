@@ -151,7 +151,7 @@ class Members:
             self._drop(1)
             return True
         if not first:
-            self._note(0, "empty", "The file is empty. The run was probably killed before stop().")
+            self._note(0, "empty", "The file is empty. The run was probably killed before stop(): run it again.")
         else:
             self._note(self._base, "unreadable", "The file does not hold a JSON object. Is it a dump file?")
         return False
@@ -227,7 +227,8 @@ class Members:
         self._note(
             offset,
             "truncated",
-            f"The file ends too early{where}; {self.count} complete records were kept. The run was probably killed.",
+            f"The file ends too early{where}; {self.count} complete records were kept. The run was probably "
+            "killed: run it again up to stop(), or copy the file again.",
             always=True,
         )
 
