@@ -13,6 +13,8 @@ INTEGER_DIGITS: Final = 4000  # below the interpreter's own limit for int(text)
 MARK: Final = "\0"
 """Stands before NaN and Infinity where the bare words were turned into strings, so that they differ from a text "NaN"."""
 
+_MARK_TEXT: Final = b"\\u0000"
+
 KEY: Final = re.compile(rb'\s*"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*', re.DOTALL)
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _BARE: Final = [
@@ -93,6 +95,15 @@ def canonical(value: Any) -> str:
         return orjson.dumps(_strict(value), option=orjson.OPT_SORT_KEYS).decode()
     except (TypeError, ValueError):  # deeper than the fast writer goes, or an integer beyond 64 bits
         return json.dumps(_strict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def plain_text(value: Any) -> str | None:
+    """`canonical` of a value that the fast parser gave, where it holds no number that is not finite; None where it may."""
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, ValueError):
+        return None
+    return None if _MARK_TEXT in text else text.decode()
 
 
 def _strict(value: Any) -> Any:

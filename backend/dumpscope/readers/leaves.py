@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 
 from dumpscope.domain.records import STATISTICS, Items, Kind, Role, State
-from dumpscope.readers.decoding import MARK, WORDS, canonical, short
+from dumpscope.readers.decoding import MARK, WORDS, canonical, plain_text, short
+from dumpscope.readers.layouts import KNOWN, Layouts
 from dumpscope_format.schema import TENSOR_KEYS
 
 DEPTH_LIMIT: Final = 400
@@ -23,9 +24,7 @@ MEMO: Final = 10_000
 
 _KEYS: Final = TENSOR_KEYS
 _KEYS_NAMED: Final = (*TENSOR_KEYS, "data_name")
-_KEYS_HASHED: Final = (*TENSOR_KEYS, "md5")
 _KEYS_XOR: Final = ("type", "dtype", "shape", "md5", "requires_grad")
-_KNOWN: Final = frozenset((*TENSOR_KEYS, "md5", "data_name"))
 _MARKED: Final = {f"{MARK}NaN": math.nan, f"{MARK}Infinity": math.inf, f"{MARK}-Infinity": -math.inf}
 _VALUE_KEYS: Final = ("type", "value")
 _TEXTS: Final = {
@@ -79,6 +78,7 @@ class Leaves:
         self._value = array("i")
         self._data_name = array("i")
         self._known: dict[tuple[type, Any], int] = {}  # codes of values met before
+        self._layouts = Layouts()
         self._paths = Interned()
         self._signatures = Interned()
         self._hashes = Interned()
@@ -147,14 +147,26 @@ class Leaves:
         keys = tuple(record)
         name: Any = None
         check: Any = None
+        value = -1
         if keys == _KEYS:
             type_, dtype, shape, top, low, mean, norm, grad = record.values()
         elif keys == _KEYS_NAMED:
             type_, dtype, shape, top, low, mean, norm, grad, name = record.values()
-        elif keys == _KEYS_HASHED:
-            type_, dtype, shape, top, low, mean, norm, grad, check = record.values()
         else:
-            return False
+            layout = self._layouts[keys]
+            if layout is None:
+                return False
+            type_, dtype, shape, top, low, mean, norm, grad, *more = record.values()
+            named, hashed, rest = layout
+            if named >= 0:
+                name = more[named]
+            if hashed >= 0:
+                check = more[hashed]
+            if rest:
+                text = plain_text({key: more[at] for key, at in rest})
+                if text is None:
+                    return False
+                value = self._values.code(text)
         try:
             if not (type(top) is float and type(low) is float and type(mean) is float and type(norm) is float):
                 top, low, mean, norm = (_MARKED[part] if type(part) is str else part for part in (top, low, mean, norm))
@@ -165,18 +177,15 @@ class Leaves:
             return False
         if signature is None:
             return False  # the slow path checks it and interns it
-        if name is not None:
-            if type(name) is not str:
-                return False
+        if (name is not None and type(name) is not str) or (check is not None and type(check) is not str):
+            return False
+        if name is None:
+            self._data_name.append(-1)
+        else:
             self._data_name.append(len(self._data_names))
             self._data_names.append(name)
-            self._hash.append(-1)
-        else:
-            if check is not None and type(check) is not str:
-                return False
-            self._data_name.append(-1)
-            self._hash.append(-1 if check is None else self._hashes.code(check))
-        self._value.append(-1)
+        self._hash.append(-1 if check is None else self._hashes.code(check))
+        self._value.append(value)
         self._node.append(node)
         self._role.append(role)
         self._path.append(path if path >= 0 else self._paths.code(str(place)))
@@ -205,7 +214,7 @@ class Leaves:
         check = record.get("md5")
         if check is not None:
             self._hash[item] = self._hashes.code(check if type(check) is str else canonical(check))
-        extra = {key: part for key, part in record.items() if key not in _KNOWN}
+        extra = {key: part for key, part in record.items() if key not in KNOWN}
         if extra:
             self._value[item] = self._values.code(canonical(extra))
 
