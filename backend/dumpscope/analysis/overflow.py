@@ -18,12 +18,6 @@ from numpy.typing import NDArray
 
 from dumpscope.domain.records import Direction, Items, Kind, NodeKind, RankDump, Role, State, item_name
 
-SPECIALS: Final = (
-    "origin", "input", "propagated", "contains", "intended", "absorbed", "growth",
-)  # fmt: skip
-"""Parts a node can play. The first two are causes; `contains` is a module around one; the last three need no action."""
-
-LEVELS: Final = ("medium", "high", "critical")
 GROWTH: Final = 100.0
 """Output norm over input norm from which a call counts as growing (msprobe's limit)."""
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
-JobKind = Literal["ingest", "compare", "rejudge"]
 
 FINISHED: Final[frozenset[str]] = frozenset({"done", "failed", "cancelled"})
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 
 from dumpscope.domain.facts import Facts, ItemOpinions, ItemPairs, NodeOpinions, NodePairs, Origin
 from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import Int32, RankDump
 from dumpscope.errors import Problem
-
-MODES: Final = ("tensor", "statistics", "md5", "structure")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

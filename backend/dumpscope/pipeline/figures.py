@@ -22,7 +22,6 @@ from dumpscope.index.columns import NodeColumns, node_columns
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database, fetch_columns
 from dumpscope.index.item_pairs import ItemPairRow, get_item_pair, items_of_node
-from dumpscope.index.leaves import Leaf
 from dumpscope.index.node_pairs import one_node_pair
 from dumpscope.index.texts import texts_by_id
 from dumpscope.index.trees import direction_word, find_pair
@@ -166,10 +165,6 @@ def _item(
     if not fit:
         return rows[0] if rows else None
     return max(fit, key=lambda row: (-1.0 if row.score is None else row.score, row.role == "output"))
-
-
-def _item_name(leaf: Leaf) -> Phrase:
-    return phrase("figure.item", item=leaf.name)
 
 
 def _nothing(why: Phrase) -> Drawn:
