@@ -84,6 +84,23 @@ def page_reply(page: Page[Row], wire: Callable[[Row], BaseModel], *, walkable: b
     return Response(body, media_type="application/json")
 
 
+def list_reply(
+    found: Sequence[tuple[tuple[Any, ...], Row]],
+    limit: int,
+    total: int | None,
+    count: Callable[[], int],
+    wire: Callable[[Row], BaseModel],
+) -> Response:
+    """A page of a list read one row beyond `limit`. found: (key, row) pairs; count: rows in all where the cursor told no total"""
+    page = Page(
+        rows=[row for _key, row in found[:limit]],
+        keys=[key for key, _row in found[:limit]],
+        more=len(found) > limit,
+        total=count() if total is None else total,
+    )
+    return page_reply(page, wire)
+
+
 def encode_cursor(key: Sequence[Any], total: int, *, back: bool = False) -> str:
     text = json.dumps([list(key), total, int(back)], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")

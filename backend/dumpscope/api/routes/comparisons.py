@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 
 from dumpscope.api import bodies, schemas, wire
 from dumpscope.api.parameters import Cursor, Id, Limit, Search
-from dumpscope.api.replies import decode_cursor, page_reply, reply
+from dumpscope.api.replies import decode_cursor, list_reply, reply
 from dumpscope.api.routes.dumps import stop
 from dumpscope.api.state import Shared
 from dumpscope.domain.options import Options
@@ -24,7 +24,6 @@ from dumpscope.index.comparisons import (
 )
 from dumpscope.index.dumps import get_dump
 from dumpscope.index.listing import Order
-from dumpscope.index.page import Page
 from dumpscope.pipeline.pairing import require_chosen
 from dumpscope.verdict.policy import load_policy
 
@@ -58,13 +57,7 @@ def listing(
     """Comparisons, newest first unless `sort` says otherwise."""
     seek, total = decode_cursor(cursor)
     found = list_comparisons(state.database, q=q, order=sort, after=seek, limit=limit + 1)
-    page = Page(
-        rows=[row for _key, row in found[:limit]],
-        keys=[key for key, _row in found[:limit]],
-        more=len(found) > limit,
-        total=count_comparisons(state.database, q=q) if total is None else total,
-    )
-    return page_reply(page, wire.comparison)
+    return list_reply(found, limit, total, lambda: count_comparisons(state.database, q=q), wire.comparison)
 
 
 @router.get("/comparisons/{comparison_id}", response_model=schemas.Comparison)

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Response
 
 from dumpscope.api import bodies, schemas, wire
 from dumpscope.api.parameters import Cursor, Id, Limit, Name, Parent, Rank, Reveal, Search, Step
-from dumpscope.api.replies import after, decode_cursor, page_reply, reply
+from dumpscope.api.replies import after, decode_cursor, list_reply, page_reply, reply
 from dumpscope.api.state import Shared, State
 from dumpscope.domain.job import Job
 from dumpscope.errors import ConflictError, ForbiddenError, NotFoundError, UsageError
@@ -28,7 +28,6 @@ from dumpscope.index.dumps import (
 )
 from dumpscope.index.listing import Order
 from dumpscope.index.nodes import get_node, list_nodes
-from dumpscope.index.page import Page
 from dumpscope.index.trees import dump_reveal, dump_tree
 from dumpscope.pipeline.leftovers import is_held, remove_folder
 
@@ -87,13 +86,7 @@ def listing(
     """Dumps, newest first unless `sort` says otherwise."""
     seek, total = decode_cursor(cursor)
     found = list_dumps(state.database, q=q, order=sort, after=seek, limit=limit + 1)
-    page = Page(
-        rows=[row for _key, row in found[:limit]],
-        keys=[key for key, _row in found[:limit]],
-        more=len(found) > limit,
-        total=count_dumps(state.database, q=q) if total is None else total,
-    )
-    return page_reply(page, wire.dump)
+    return list_reply(found, limit, total, lambda: count_dumps(state.database, q=q), wire.dump)
 
 
 @router.get("/dumps/{dump_id}", response_model=schemas.Dump)

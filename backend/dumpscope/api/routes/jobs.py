@@ -13,10 +13,9 @@ from fastapi.responses import StreamingResponse
 
 from dumpscope.api import schemas, wire
 from dumpscope.api.parameters import Cursor, Id, Limit
-from dumpscope.api.replies import after, page_reply, reply
+from dumpscope.api.replies import after, list_reply, reply
 from dumpscope.api.state import Shared, State
 from dumpscope.domain.job import Job
-from dumpscope.index.page import Page
 
 router = APIRouter(tags=["jobs"])
 
@@ -28,13 +27,7 @@ HEARTBEAT_SECONDS: Final = 15.0
 def listing(state: Shared, cursor: Cursor = None, limit: Limit = 100) -> Response:
     """Jobs, newest first."""
     found = state.jobs.list(after=after(cursor), limit=limit + 1)
-    page = Page(
-        rows=[job for _serial, job in found[:limit]],
-        keys=[(serial,) for serial, _job in found[:limit]],
-        more=len(found) > limit,
-        total=state.jobs.count(),
-    )
-    return page_reply(page, wire.job)
+    return list_reply([((serial,), job) for serial, job in found], limit, None, state.jobs.count, wire.job)
 
 
 @router.get("/jobs/{job_id}", response_model=schemas.Job)
