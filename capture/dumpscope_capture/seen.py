@@ -1,4 +1,4 @@
-"""Tensors that were recorded before in the same step: their statistics and files are used again.
+"""Tensors that were recorded before in the same step: their statistics, hashes and files are used again.
 
 Most of what is recorded is the same memory once more (a result that is the next call's argument, a module's and its function's
 input, a view of either: the order of elements changes no statistic). It counts as the same where storage, place in it, version
@@ -12,16 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from zlib import crc32
 
-import numpy as np
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from dumpscope_capture.statistics import Statistics, flat
+from dumpscope_capture.memory import Checksum, checksum, flat, survey
+from dumpscope_capture.statistics import SURVEYED, Extremes, Statistics
 
-WORTH: Final = 4096
-"""Elements from which looking is cheaper than measuring."""
+_SURVEYED: Final = frozenset(
+    (torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+)
 
-_Key = tuple[int, int, int, torch.dtype]
+_Key = tuple[int, Any, Any, torch.dtype]
 _File = tuple[bool, tuple[int, ...], tuple[int, ...]]
 
 
@@ -29,51 +30,58 @@ _File = tuple[bool, tuple[int, ...], tuple[int, ...]]
 class Sight:
     """A piece of memory as it is now, whatever shape its views have.
 
-    check: of its bytes in their own order; statistics: what was found out before
-    files: names of its files by `file_key`
+    check: of its bytes in their own order; extremes: where they were found on the way
+    statistics, crc: what was found out before; files: names of its files by `file_key`
     """
 
     key: _Key
     reference: StorageWeakRef
     version: int
-    check: int
+    check: tuple[int, ...]
+    extremes: Extremes | None = None
     statistics: Statistics | None = None
+    crc: int | None = None
     files: dict[_File, str] = field(default_factory=dict)
 
 
 class Seen:
     """Tensors of one step. Threads may race: the worst that comes of it is a tensor measured twice.
 
-    strong: check by CRC-32, for files and hashes; else by a sum, at a tenth of the cost, for statistics
+    thorough: the order of elements matters, as it does for files and hashes
     """
 
-    def __init__(self, *, strong: bool) -> None:
-        self._strong = strong
+    def __init__(self, *, thorough: bool) -> None:
+        self._thorough = thorough
         self._sights: dict[_Key, Sight] = {}
 
     def look(self, tensor: torch.Tensor) -> Sight | None:
         """The sight of a detached CPU tensor, the old one where it is unchanged; None where that cannot be told."""
-        if (
-            tensor.numel() < WORTH
-            or tensor.is_inference()
-            or tensor.is_quantized
-            or tensor.is_conj()
-            or tensor.is_neg()
-        ):
+        numel = tensor.numel()
+        if numel < SURVEYED or tensor.is_inference() or tensor.is_quantized or tensor.is_conj() or tensor.is_neg():
             return None
         memory = flat(tensor)
         if memory is None:
             return None
         storage = tensor.untyped_storage()
         # The weak reference keeps the address of the storage from being given to another one.
-        key = (storage._cdata, tensor.storage_offset(), tensor.numel(), tensor.dtype)
+        key = (storage._cdata, tensor.storage_offset(), numel, tensor.dtype)
         data = memory.view(torch.uint8).numpy()
-        check = crc32(data.data) if self._strong else _sum(data)
         version = tensor._version
         known = self._sights.get(key)
-        if known is not None and known.version == version and known.check == check:
-            return known
-        sight = Sight(key=key, reference=StorageWeakRef(storage), version=version, check=check)
+        check = None
+        if known is not None and known.version == version:
+            check = checksum(data, thorough=self._thorough)
+            if check == known.check:
+                return known
+        extremes = None
+        if check is None and tensor.dtype in _SURVEYED:
+            found = Checksum(thorough=self._thorough)
+            extremes = survey(memory.numpy(), found)
+            check = found.value()
+        elif check is None:
+            check = checksum(data, thorough=self._thorough)
+        reference = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+        sight = Sight(key=key, reference=reference, version=version, check=check, extremes=extremes)
         self._sights[key] = sight
         return sight
 
@@ -83,7 +91,8 @@ def file_key(tensor: torch.Tensor, *, requires_grad: bool) -> _File:
     return requires_grad, tuple(tensor.shape), tensor.stride()
 
 
-def _sum(data: np.ndarray[Any, np.dtype[np.uint8]]) -> int:
-    """Sum of all 8-byte words and of the bytes that are left."""
-    whole = len(data) - len(data) % 8
-    return int(data[:whole].view(np.uint64).sum()) + (int(data[whole:].sum()) << 64)
+def crc_of(sight: Sight, data: memoryview) -> int:
+    """CRC-32 of the bytes of a sight's memory, computed once."""
+    if sight.crc is None:
+        sight.crc = crc32(data)
+    return sight.crc

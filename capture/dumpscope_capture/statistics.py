@@ -17,16 +17,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
 import torch
+
+from dumpscope_capture.memory import flat, survey
 
 Number = float | int | bool
 
-_PARALLEL: Final = 32_768
-"""Elements from which torch uses several threads for one operation."""
+Extremes = tuple[Number, Number, int]
+"""Least, greatest, number of zeros."""
 
-_BLOCK: Final = 65_536
-_scratch: Final = threading.local()
+SURVEYED: Final = 4096
+"""Elements from which numpy's blocks beat torch's operations."""
 
 _SHAKY: Final = 1e-15  # below it float32 squares lose digits
 _HALF: Final = frozenset((torch.float16, torch.bfloat16))
@@ -146,8 +147,8 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
 # -- CPU ---------------------------------------------------------------------------------------------------------------
 
 
-def measure_now(tensor: torch.Tensor, *, high: bool) -> Statistics:
-    """Statistics of a CPU tensor with at least one element."""
+def measure_now(tensor: torch.Tensor, *, high: bool, extremes: Extremes | None = None) -> Statistics:
+    """Statistics of a CPU tensor with at least one element. extremes: where they are known already"""
     dtype = tensor.dtype
     if dtype is torch.bool:
         return _of_bools(tensor)
@@ -158,7 +159,7 @@ def measure_now(tensor: torch.Tensor, *, high: bool) -> Statistics:
         return _of_number(value.item())
     if value.dtype in _HALF:
         value = value.float()
-    low, top, zeros = _extremes(value)
+    low, top, zeros = _extremes(value) if extremes is None else extremes
     if not value.is_floating_point():
         double = value.to(torch.float64)
         return Statistics(
@@ -177,42 +178,16 @@ def measure_now(tensor: torch.Tensor, *, high: bool) -> Statistics:
     )  # fmt: skip
 
 
-def _extremes(value: torch.Tensor) -> tuple[Number, Number, int]:
-    """(least, greatest, number of zeros) of a CPU tensor; NaN where one is.
-
-    Past the size from which torch starts its threads numpy does it: as fast on one core, and no thread has to be waited for
-    where the machine is busy.
-    """
+def _extremes(value: torch.Tensor) -> Extremes:
+    """Of a CPU tensor with dimensions; NaN where one is."""
     numel = value.numel()
-    memory = flat(value) if numel >= _PARALLEL else None
-    if memory is None:
-        low, top = (part.item() for part in torch.aminmax(value))
-        return low, top, numel - int(torch.count_nonzero(value)) if not (low > 0 or top < 0) else 0
-    array = memory.numpy()
-    low, top = array.min().item(), array.max().item()
-    if low > 0 or top < 0:
-        return low, top, 0
-    zeros = 0
-    found: np.ndarray[Any, np.dtype[np.bool_]] | None = getattr(_scratch, "found", None)
-    if found is None:
-        found = _scratch.found = np.empty(_BLOCK, np.bool_)
-    for start in range(0, numel, _BLOCK):
-        block = array[start : start + _BLOCK]
-        equal = found[: len(block)]
-        np.equal(block, 0, out=equal)
-        zeros += int(np.count_nonzero(equal))
-    return low, top, zeros
-
-
-def flat(value: torch.Tensor) -> torch.Tensor | None:
-    """All elements in the order of memory where they lie there without gaps, else None."""
-    if not value.is_contiguous():
-        step = 1
-        for stride, size in sorted(zip(value.stride(), value.shape, strict=True)):
-            if size > 1 and stride != step:
-                return None
-            step *= size
-    return value.as_strided((value.numel(),), (1,))
+    if numel >= SURVEYED:
+        memory = flat(value)
+        return survey((value.contiguous().view(-1) if memory is None else memory).numpy())
+    low, top = torch.aminmax(value)
+    least, greatest = low.item(), top.item()
+    zeros = 0 if least > 0 or greatest < 0 else numel - int(torch.count_nonzero(value))
+    return least, greatest, zeros
 
 
 def _of_number(value: float) -> Statistics:

@@ -27,7 +27,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from dumpscope_capture import hashing, kinds
 from dumpscope_capture.groups import distributed_record, is_operation, operation_record
-from dumpscope_capture.seen import Seen, Sight, file_key
+from dumpscope_capture.seen import Seen, Sight, crc_of, file_key
 from dumpscope_capture.snapshots import Again, Buffers, Snapshot, take
 from dumpscope_capture.statistics import Chunk, Statistics, measure, measure_now, reason_absent
 from dumpscope_format.layout import file_name
@@ -81,7 +81,7 @@ class Recorder:
         self.wants_tensor = wants_tensor
         self.deferred = deferred
         self.chunk = Chunk()
-        self._seen = Seen(strong=self.writes_files or summary == "md5")
+        self._seen = Seen(thorough=self.writes_files or summary == "md5")
         self._lock = threading.Lock()
         self._snapshots: list[Snapshot | Again] = []
         self._hashes: list[tuple[dict[str, Any], Snapshot]] = []
@@ -223,10 +223,11 @@ class Recorder:
         if self.summary != "xor":
             self._add_statistics(tensor, record, sight)
         snapshot: Snapshot | None = None
+        hashed = self._hash_now(tensor, sight) if here and self.summary != "statistics" else None
         if self.wants_tensor(item):
             snapshot = self._add_file(tensor, record, item, sight)
-        if here and self.summary != "statistics":
-            record["md5"] = self._hash_now(tensor, sight)
+        if hashed is not None:
+            record["md5"] = hashed
         elif self.summary != "statistics":
             self._add_hash(tensor, record, snapshot)
         if snapshot is not None:
@@ -243,7 +244,7 @@ class Recorder:
             measure(tensor, high=self.high, fill=fill, chunk=self.chunk, deferred=self.deferred)
             return
         if sight.statistics is None:
-            sight.statistics = measure_now(tensor, high=self.high)
+            sight.statistics = measure_now(tensor, high=self.high, extremes=sight.extremes)
         fill(sight.statistics)
 
     def _add_file(
@@ -260,13 +261,13 @@ class Recorder:
                 return None
         snapshot = take(tensor, name, requires_grad=grad, pool=_POOL)
         if sight is not None and tensor.is_contiguous():
-            snapshot.check = sight.check
+            snapshot.check = sight.crc
         return snapshot
 
     def _hash_now(self, tensor: torch.Tensor, sight: Sight | None) -> str | float | int | bool:
         if sight is None or not tensor.is_contiguous():
             return self._hash(tensor)
-        return f"{sight.check:08x}"
+        return f"{crc_of(sight, hashing.raw(tensor)):08x}"
 
     def _add_hash(self, tensor: torch.Tensor, record: dict[str, Any], snapshot: Snapshot | None) -> None:
         """Have the hash of a tensor on another device made when the chunk is resolved."""

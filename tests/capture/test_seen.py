@@ -45,6 +45,28 @@ def test_an_unchanged_tensor_is_measured_once(recorder: Recorder, monkeypatch: p
     assert measured(recorder, value[1:], monkeypatch)[1] == 1
 
 
+@pytest.mark.parametrize("size", [4096, 131_072, 300_001])
+def test_an_unchanged_tensor_of_any_size_is_measured_once(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    value = torch.randn(size)
+    assert measured(recorder, value, monkeypatch)[1] == 1
+    assert measured(recorder, value, monkeypatch)[1] == 0
+    value.numpy()[-1] += 1
+    assert measured(recorder, value, monkeypatch)[1] == 1
+
+
+@pytest.mark.parametrize(("one", "other"), [(0, 1), (0, 4096), (5, 140_000), (299_999, 300_000)])
+def test_elements_that_change_places_past_autograd_give_another_hash(one: int, other: int) -> None:
+    recorder = Recorder(task="statistics", summary="md5")
+    value = torch.randn(300_001)
+    before = recorder.record(value, "x")["md5"]
+    array = value.numpy()
+    array[one], array[other] = array[other], array[one]
+    after = recorder.record(value, "x")["md5"]
+    assert after == Recorder(task="statistics", summary="md5").record(value, "x")["md5"] != before
+
+
 CHANGES = {
     "in place": lambda value: value.add_(1),
     "past autograd": lambda value: value.data.add_(1),
