@@ -1,4 +1,4 @@
-"""Which nodes caused the divergence of one unit: the rules O-1 to O-6 of docs/verdicts.md.
+"""Which nodes caused the divergence of one unit: the rules O-1 to O-7 of docs/verdicts.md.
 
 A node is an origin when something went wrong *at* it: clean inputs and a dirty output, a weight or an argument that
 differs, data that no dumped operator produced, or a call that only one side made. A node that merely received bad
@@ -15,6 +15,7 @@ import numpy as np
 from dumpscope.analysis.arguments import find_arguments
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.computation import find_computations
+from dumpscope.analysis.drift import find_drift
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.sources import find_first_visible, find_sources, find_structure, in_forward
 from dumpscope.analysis.weights import find_weights
@@ -42,6 +43,8 @@ def find_origins(case: Case, *, first_step: bool, after_wrong: bool) -> list[Fin
         ]
     findings = _merge_many(_unique(findings))
     findings = findings or find_structure(case) or (find_first_visible(case) if first_step else [])
+    if first_step and all(finding.kind == "structure" and not finding.items for finding in findings):
+        findings += find_drift(case)
     findings = [_as_overflow(case, finding) for finding in findings]
     return sorted((in_forward(case, finding) for finding in findings), key=lambda finding: finding.pair)
 

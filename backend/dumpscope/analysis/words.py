@@ -8,8 +8,9 @@ import numpy as np
 
 from dumpscope.analysis.arguments import value_of
 from dumpscope.analysis.case import Case
+from dumpscope.analysis.drift import measure_drift
 from dumpscope.analysis.finding import Finding
-from dumpscope.analysis.story import frames
+from dumpscope.analysis.story import Story, frames
 from dumpscope.domain.facts import TENSOR_METRICS, Origin
 from dumpscope.domain.phrases import Phrase, english, phrase
 from dumpscope.domain.records import STATISTICS, Direction, Role, State, item_name
@@ -53,6 +54,8 @@ def _confidence(case: Case, finding: Finding, mode: str) -> float:
         confidence *= 0.5
     if finding.rule == "O-4":
         confidence *= 0.9
+    if finding.rule == "O-7":
+        confidence *= 0.6
     if finding.rule == "O-1":
         out = float(story.out_score[finding.pair])
         if math.isnan(float(story.in_score[finding.pair])):
@@ -82,6 +85,8 @@ def _evidence(case: Case, finding: Finding) -> list[Phrase]:
         return [_hidden(case, finding.pair), *shown]
     if finding.rule == "O-6":
         return [phrase("origin.module"), *shown]
+    if finding.rule == "O-7":
+        return [_drift(story), *shown]
     word = "origin.overflow" if finding.kind == "overflow" else "origin.computation"
     if story.direction[finding.pair] == Direction.BACKWARD:
         word += "_backward"
@@ -94,6 +99,19 @@ def _hidden(case: Case, pair: int) -> Phrase:
     if not len(leaf):
         return phrase("origin.hidden")
     return phrase("origin.hidden_after", before=case.story.names[int(leaf[-1])])
+
+
+def _drift(story: Story) -> Phrase:
+    drift = measure_drift(story)
+    assert drift is not None
+    return phrase(
+        "origin.accumulated",
+        first=story.names[drift.first],
+        last=story.names[drift.last],
+        calls=drift.calls,
+        low=f"{story.out_score[drift.first]:.2g}",
+        high=f"{story.out_score[drift.last]:.2g}",
+    )
 
 
 def _inputs(case: Case, pair: int) -> Phrase:

@@ -35,7 +35,7 @@ RULES: Final[dict[str, str]] = {
 
 _ITEM: Final[dict[str, str]] = {
     "item.measured": "{parts}.",
-    "item.scored": "{parts} ({score} of the floor).",
+    "item.scored": "{parts} ({score} times the floor).",
     "item.one_not_finite": "{parts}: one side is not finite.",
     "item.nonfinite": "{disagree} non-finite positions disagree (target has {target}, golden {golden}).",
     "item.integers": "{unequal} of {elements} integers or booleans differ; they must be equal.",
@@ -81,6 +81,10 @@ _ORIGIN: Final[dict[str, str]] = {
     "origin.overflow_backward": (
         "{inputs} and its forward agrees, the output holds NaN or infinity that the golden does not."
     ),
+    "origin.accumulated": (
+        "The error grows over {calls} calls from {low} floors at {first} to {high} at {last}, and at no call does it jump: "
+        "here it passes the floor."
+    ),
     "origin.more": "The same is seen in {count} more places.",
     "origin.structure_one": "1 call exists only in the {side}: {names}.",
     "origin.structure": "{count} calls exist only in the {side}: {names}.",
@@ -92,7 +96,7 @@ _ORIGIN: Final[dict[str, str]] = {
     "inputs.none": "It has no comparable input",
     "inputs.equal_one": "The input is equal",
     "inputs.equal": "All {count} inputs are equal",
-    "inputs.agree": "All {count} inputs agree (worst {worst} of the floor)",
+    "inputs.agree": "All {count} inputs agree (worst {worst} times the floor)",
     "argument.kwarg": "{name} is {target} in the target and {golden} in the golden",
     "argument.place": "argument {name} is {target} in the target and {golden} in the golden",
     "shown.nonfinite": "{place}: {count} non-finite positions disagree.",
