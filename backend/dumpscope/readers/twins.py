@@ -88,7 +88,7 @@ def learn(buffer: Bytes, directory: Directory, prefix: str, loaded: LoadedTensor
 
 def count() -> int:
     """How many layouts are known."""
-    return sum(len(layouts) for layouts in _known.values())
+    return sum(len(layouts) for layouts in list(_known.values()))  # other threads learn meanwhile
 
 
 def forget() -> None:
