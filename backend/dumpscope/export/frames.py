@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 _FRAME: Final = re.compile(
-    r"\s*File \"?(?P<file>.*?)\"?, line (?P<line>\d+), in (?P<function>[^\n]*?),?\s*(?:\n\s*(?P<code>.*\S))?\s*$", re.S
+    r"\s*File \"?(?P<file>.*?)\"?, line (?P<line>[0-9]{1,9}), in (?P<function>[^\n]*?),?\s*(?:\n\s*(?P<code>.*\S))?\s*$",
+    re.S,
 )
+FRAME_LIMIT: Final = 4000
+"""Characters of a frame that are looked at: matching takes time quadratic in them, and a dump may hold anything."""
+
 _LIBRARY: Final = re.compile(
     r"site-packages|dist-packages|[/\\]lib[/\\]python\d|<frozen|[/\\](?:torch|torch_npu|megatron[/\\]core|deepspeed)[/\\]"
 )
@@ -31,7 +35,7 @@ class Frame:
 
 def parsed(frame: str) -> Frame | None:
     """A frame from its text, None where the text has another form."""
-    found = _FRAME.match(frame)
+    found = _FRAME.match(frame[:FRAME_LIMIT])
     if found is None:
         return None
     return Frame(
