@@ -148,3 +148,10 @@ def test_an_unknown_rank_is_named_as_it_was_asked_for(client: Client, dumps: Pat
     dump = register(client, dumps / "stat_golden")
     settled(client, f"/api/dumps/{dump}")
     assert client.get(f"/api/dumps/{dump}/nodes?rank=7").json()["detail"] == "the dump has no rank 7"
+
+
+@pytest.mark.parametrize("name", ["", " ", "\t\n "])
+def test_a_name_that_nobody_can_see_is_refused(client: Client, dumps: Path, name: str) -> None:
+    dump = register(client, dumps / "stat_golden")
+    assert client.patch(f"/api/dumps/{dump}", json={"name": name}).status_code == 422
+    assert client.patch(f"/api/dumps/{dump}", json={"name": f" mine{name} "}).json()["name"] == "mine"

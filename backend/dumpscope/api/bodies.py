@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from dumpscope.api.schemas import DumpId
+
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+"""Something that can be read and clicked."""
 
 
 class NewDump(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     path: Annotated[str, Field(min_length=1, max_length=4096)]
-    name: Annotated[str, Field(max_length=200)] | None = None
+    name: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = None
 
 
 class DumpChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str, Field(min_length=1, max_length=200)]
+    name: Name
 
 
 class ComparisonOptions(BaseModel):
@@ -42,12 +45,12 @@ class NewComparison(BaseModel):
 
     target: DumpId
     golden: DumpId
-    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    name: Name | None = None
     options: ComparisonOptions = ComparisonOptions()
 
 
 class ComparisonChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    name: Name | None = None
     policy: Annotated[str, Field(min_length=1, max_length=200_000)] | None = None
