@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
+from dumpscope.collection import collect_rarely
 from dumpscope.errors import DumpscopeError
 
 FINE: Final = 0
@@ -185,6 +186,7 @@ def _root(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of the `dumpscope` command; ends the process with the contract's exit status."""
+    collect_rarely()
     sys.exit(status(list(sys.argv[1:] if arguments is None else arguments)))
 
 

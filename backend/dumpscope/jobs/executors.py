@@ -12,6 +12,7 @@ from importlib import import_module
 from multiprocessing import get_context, parent_process
 from typing import Any, ParamSpec, TypeVar
 
+from dumpscope.collection import collect_rarely
 from dumpscope.errors import UsageError
 
 P = ParamSpec("P")
@@ -65,6 +66,7 @@ class Processes(Executor):
 def _begin_worker() -> None:
     """Ctrl-C belongs to the server, and a worker whose server was killed must not go on writing beside the next one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    collect_rarely()
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
 
 
