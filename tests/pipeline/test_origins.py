@@ -111,7 +111,7 @@ def test_the_first_no_of_the_fault_is_its_output(dumps: Path) -> None:
     answer, _ = compare(dumps / "target_fault", dumps / "golden")
     assert answer.first_no is not None
     assert answer.first_no.item == "Functional.softmax.1.forward.output.0"
-    assert "of the floor" in answer.first_no.reason
+    assert "times the floor" in answer.first_no.reason
 
 
 def test_at_module_level_only_the_enclosing_module_is_named(dumps: Path) -> None:

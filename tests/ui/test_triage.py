@@ -26,6 +26,7 @@ def test_the_true_cause_is_named_with_stack_and_plot_without_a_click(page: Page,
     expect(page.get_by_test_id("origin")).to_contain_text(CAUSE, timeout=30_000)
     expect(page.get_by_test_id("origin-kind")).to_contain_text("computation")
     expect(page.get_by_test_id("reason")).to_contain_text("inputs are equal")
+    expect(page.get_by_test_id("origin-place")).to_have_text("models.py:14")
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     expect(page.get_by_test_id("stack-target")).to_contain_text("F.softmax(a, dim=-1)")
     expect(page.locator(".js-plotly-plot, .main-svg").first).to_be_visible(timeout=30_000)

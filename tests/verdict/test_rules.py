@@ -98,7 +98,7 @@ def test_a_difference_within_the_floor_is_yes_and_tells_its_numbers() -> None:
     verdict, rule, text = say(*one((3.0, -3.0, 0.5, 10.0005), BASE))
     assert (verdict, rule) == ("yes", "M-1")
     assert "10.0005 against 10" in text
-    assert "of the floor" in text
+    assert "times the floor" in text
 
 
 def test_a_difference_above_the_floor_is_a_warning_then_no() -> None:

@@ -164,7 +164,8 @@ export const en = {
       accumulated: "accumulated",
       configuration: "configuration",
     },
-    advice: "Next",
+    advice: "What to do",
+    calledAt: "Called at {{place}}",
     noOrigin: "No origin under policy {{policy}}",
     noOriginAll: "All {{total}} compared items agree.",
     nothingCompared: "Nothing could be compared.",
@@ -259,7 +260,7 @@ export const en = {
     selectedHidden: "The selected node is outside the filter.",
   },
   match: {
-    exact: "exact",
+    exact: "same name",
     renamed: "renamed",
     mapped: "mapped",
     fuzzy: "fuzzy",

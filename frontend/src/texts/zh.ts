@@ -166,6 +166,7 @@ export const zh: Texts = {
       configuration: "配置",
     },
     advice: "建议",
+    calledAt: "调用位置 {{place}}",
     noOrigin: "按“{{policy}}”策略未发现异常源头",
     noOriginAll: "比较的 {{total}} 项全部一致。",
     nothingCompared: "没有可以比对的内容。",

@@ -2,6 +2,7 @@ import { ActionIcon, Tooltip } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import type { Comparison, Origin, Summary } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
+import { foldStack, framePlace } from "../../base/frames";
 import { formatCount } from "../../base/numbers";
 import { CLASSES, type ClassWord, GLYPHS } from "../../base/verdicts";
 import { say } from "../../texts/said";
@@ -52,6 +53,7 @@ export function Banner({ triage, comparison }: BannerProps) {
 function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Triage; summary: Summary }) {
   const { t, i18n } = useTranslation();
   const { origins, originIndex } = triage;
+  const place = foldStack(origin.stack).user[0];
   const confidence =
     origin.confidence_word ?? (origin.confidence >= 0.8 ? "high" : origin.confidence >= 0.5 ? "medium" : "low");
   const kind = i18n.exists(`comparison.kinds.${origin.kind}`)
@@ -79,6 +81,11 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
         <span className={classes.kind} data-testid="origin-kind">
           {kind}
         </span>
+        {place && (
+          <span className="mono" title={t("comparison.calledAt", { place: place.text })} data-testid="origin-place">
+            {framePlace(place)}
+          </span>
+        )}
         <span className="dim" title={String(origin.confidence)}>
           {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${confidence}`)}</strong>
         </span>
