@@ -215,3 +215,9 @@ class Origin:
     pair: int = -1  # node pair number inside its step and rank
     evidence_said: list[Phrase] = field(default_factory=list)  # the same as phrases
     advice_said: list[Phrase] = field(default_factory=list)
+
+
+KINDS: Final = (
+    "computation", "weight", "input", "overflow", "communication", "structure", "accumulated", "configuration",
+)  # fmt: skip
+"""Kinds of origins, as the contract spells them."""
