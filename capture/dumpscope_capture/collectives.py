@@ -18,6 +18,7 @@ import torch
 from dumpscope_capture.calls import Call
 from dumpscope_capture.names import PREFIXES, Api, WrapList, attribute, expand, owners
 from dumpscope_capture.recording import Recording
+from dumpscope_capture.replacing import Replacements
 
 _CATEGORIES: Final = ("distributed", "npu_distributed", "mindspeed")
 _FIRST: Final = frozenset((
@@ -37,7 +38,7 @@ class Collectives:
     def __init__(self, wanted: WrapList, recording: Recording) -> None:
         self._wanted = wanted
         self._recording = recording
-        self._replaced: list[tuple[Any, str, Any, Any]] = []
+        self._replaced = Replacements()
         self._working: dict[int, tuple[Any, Call, tuple[Any, ...], dict[str, Any]]] = {}
 
     def install(self) -> None:
@@ -50,13 +51,10 @@ class Collectives:
                     self._wrap(owner, name, PREFIXES[category], made)
         work = getattr(torch.distributed, "Work", None) if torch.distributed.is_available() else None
         if work is not None:
-            self._replace(work, "wait", self._waiting(work.wait))
+            self._replaced.put(work, "wait", self._waiting(work.wait))
 
     def remove(self) -> None:
-        for owner, name, original, wrapper in reversed(self._replaced):
-            if getattr(owner, name, None) is wrapper:
-                setattr(owner, name, original)
-        self._replaced = []
+        self._replaced.undo()
 
     def settle(self) -> None:
         """The step ends: record what is done, and leave out the results of what is not."""
@@ -75,11 +73,7 @@ class Collectives:
             made[function] = wrapped(
                 function, Api(prefix=prefix, name=name, function=function), self._recording, self._complete
             )
-        self._replace(holder, name, made[function])
-
-    def _replace(self, owner: Any, name: str, wrapper: Any) -> None:
-        self._replaced.append((owner, name, getattr(owner, name), wrapper))
-        setattr(owner, name, wrapper)
+        self._replaced.put(holder, name, made[function])
 
     def _complete(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         if call.api is not None and call.api.prefix == "MindSpeed":

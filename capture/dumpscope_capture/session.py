@@ -23,6 +23,8 @@ from dumpscope_capture.compiled import Eager
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Faults, rank
 from dumpscope_capture.functions import FunctionMode
+from dumpscope_capture.launches import Launches
+from dumpscope_capture.megatron import MicroSteps, micro_sink
 from dumpscope_capture.modules import ModuleScopes
 from dumpscope_capture.names import Table, read_list
 from dumpscope_capture.recording import Recording
@@ -30,6 +32,7 @@ from dumpscope_capture.selection import Selection
 from dumpscope_capture.sink import StepSink
 from dumpscope_capture.values import Recorder
 from dumpscope_format.layout import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
+from dumpscope_format.schema import MICRO_STEP_KEY
 
 FRAMEWORK: Final = "pytorch"
 
@@ -45,6 +48,8 @@ class Session:
         self.table = Table(wanted, namespaces=config.custom_op_namespaces)
         self.scopes = ModuleScopes(self.recording)
         self.collectives = Collectives(wanted, self.recording)
+        self.launches = Launches(self.recording)
+        self.micro = MicroSteps()
         self.eager = Eager()
         self.mode: FunctionMode | None = None
         self.aten: AtenMode | None = None
@@ -85,6 +90,9 @@ class Session:
             self.thread = threading.get_ident()
             self.scopes.adopt = self._adopt
             self.collectives.install()
+            self.launches.install()
+        if self.recording.links:
+            self.micro.install()
         if self.config.level == "mix":
             self._handles = [
                 register_optimizer_step_pre_hook(self._optimizer_begins),
@@ -103,6 +111,8 @@ class Session:
             handle.remove()
         self._handles = []
         self.collectives.remove()
+        self.launches.remove()
+        self.micro.remove()
         self.scopes.remove()
         if self.aten is not None:
             self.aten.__exit__(None, None, None)  # type: ignore[no-untyped-call]
@@ -168,7 +178,8 @@ class Session:
         wanted = self._files_wanted()
         if wanted is not None:
             recorder.wants_tensor = wanted
-        self.sink = StepSink(
+        sink = micro_sink(self.micro) if self.recording.links and self.micro.found else StepSink
+        self.sink = sink(
             folder,
             {"task": self.config.task, "level": self.config.level, "framework": FRAMEWORK},
             recorder=recorder,
@@ -189,7 +200,13 @@ class Session:
 
     def flush(self) -> None:
         if self.sink is not None:
+            self._tell_micro_steps(self.sink)
             self.sink.flush()
+
+    def _tell_micro_steps(self, sink: StepSink) -> None:
+        number = self.micro.last
+        if number is not None:
+            StepSink.parent(sink, MICRO_STEP_KEY, number)
 
     def end_step(self) -> None:
         """Close the files of the step."""
@@ -200,6 +217,8 @@ class Session:
         self.recording.close()
         if sink is None:
             return
+        self._tell_micro_steps(sink)
+        self.micro.reset()
         for what, number in self.faults.counts.items():
             sink.count(f"hook_error {what}", number)
         self.faults.counts.clear()

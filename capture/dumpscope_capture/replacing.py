@@ -1,0 +1,26 @@
+"""Attributes of other packages that are replaced while a capture runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Replacements:
+    """What was replaced, and how to put it back."""
+
+    def __init__(self) -> None:
+        self._made: list[tuple[Any, str, Any, Any]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._made)
+
+    def put(self, owner: Any, name: str, wrapper: Any) -> None:
+        self._made.append((owner, name, getattr(owner, name), wrapper))
+        setattr(owner, name, wrapper)
+
+    def undo(self) -> None:
+        """Put everything back but what somebody else has replaced meanwhile."""
+        for owner, name, original, wrapper in reversed(self._made):
+            if getattr(owner, name, None) is wrapper:
+                setattr(owner, name, original)
+        self._made = []
