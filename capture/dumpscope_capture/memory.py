@@ -54,7 +54,9 @@ class Checksum:
     def value(self) -> tuple[int, ...]:
         total = self._total & _WORD  # numpy's sums wrap, the sum of them does not
         return (
-            (total, self._tail, self._order, crc32(self._columns.data)) if self._columns is not None else (total, self._tail)
+            (total, self._tail, self._order, crc32(self._columns.data))
+            if self._columns is not None
+            else (total, self._tail)
         )
 
 

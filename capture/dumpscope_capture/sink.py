@@ -15,9 +15,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from dumpscope_capture.tensor_files import TensorFiles
 from dumpscope_capture.values import Recorder
@@ -37,8 +36,7 @@ ASYNC_QUEUE_BYTES: Final = 4 << 30
 log = logging.getLogger("dumpscope")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Node:
+class _Node(NamedTuple):
     name: str
     body: Any
     stack: tuple[str, ...] | None
@@ -100,17 +98,22 @@ class StepSink:
             if self._closed:
                 self.count("late")
                 return
-            for snapshot in self.recorder.take_snapshots():
+            recorder = self.recorder
+            for snapshot in recorder.take_snapshots():
                 self._files.put(snapshot)
-            self._waiting.append(_Node(name=name, body=body, stack=stack, parent=parent, linked=linked and self._links))
-            since = self.recorder.chunk.since
+            node = _Node(name, body, stack, parent, linked and self._links)
+            if not recorder.pending and not self._waiting:
+                self._write(node)
+                return
+            self._waiting.append(node)
+            since = recorder.chunk.since
             if (
-                len(self.recorder.chunk) >= CHUNK
-                or self.recorder.full
+                len(recorder.chunk) >= CHUNK
+                or recorder.full
                 or (since is not None and time.monotonic() - since > CHUNK_SECONDS)
             ):
-                self._attempt("statistics", self.recorder.resolve)
-            if not self.recorder.pending:
+                self._attempt("statistics", recorder.resolve)
+            if not recorder.pending:
                 self._write_waiting()
 
     def parent(self, name: str, parent: Any) -> None:
@@ -209,10 +212,18 @@ class StepSink:
 
     def _write_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
-        journal = self._journal
         for node in waiting:
-            if journal is None or not self._attempt("journal", lambda node=node: _write_node(journal, node)):  # type: ignore[misc]
-                self.count("lost_records")
+            self._write(node)
+
+    def _write(self, node: _Node) -> None:
+        if self._journal is None:
+            self.count("lost_records")
+            return
+        try:
+            self._journal.node(node.name, node.body, stack=node.stack, linked=node.linked, parent=node.parent)
+        except Exception as error:
+            self._failed("journal", error)
+            self.count("lost_records")
 
     def _write_json(self) -> None:
         assert self._journal is not None
@@ -244,12 +255,6 @@ class StepSink:
         self.count(f"failed_{what}")
         if first:
             log.warning("dumpscope: %s of %s failed and training goes on: %s", what, self.folder, error)
-
-
-def _write_node(journal: Writer, node: _Node) -> None:
-    if node.linked:
-        journal.link(node.name, node.parent)
-    journal.node(node.name, node.body, stack=node.stack)
 
 
 def _write_text(out: BinaryIO, text: str) -> None:

@@ -35,7 +35,8 @@ NODE_DEPTH: Final = 2
 _FRAME: Final = struct.Struct("<cII")
 _FLUSHED: Final = _FRAME.pack(b"F", 0, crc32(b"F"))
 _KINDS: Final = b"HNSLTF"
-_COPY: Final = 1 << 20
+_AHEAD: Final = 1 << 20
+_KIND_CHECKS: Final = {bytes((kind,)): crc32(bytes((kind,))) for kind in _KINDS}
 
 Place = tuple[int, int]
 """Offset and length of a node's text in the journal."""
@@ -70,19 +71,18 @@ class Contents:
             if key not in HEADER_KEYS
         ]
         out.write(f'{{{"".join(head)}\n "data": {{'.encode("ascii"))
+        if not self.places:
+            out.write(b"}\n}")
+            return
         mark = b"\n  "
+        texts, start = b"", 0
         for offset, length in self.places.values():
+            if offset < start or offset + length > start + len(texts):
+                texts, start = _read(journal, offset, length), offset
             out.write(mark)
+            out.write(texts[offset - start : offset - start + length])
             mark = b",\n  "
-            stop = offset + length
-            place = offset
-            while place < stop:
-                part = os.pread(journal, min(stop - place, _COPY), place)
-                if not part:
-                    raise OSError("the journal became shorter")
-                out.write(part)
-                place += len(part)
-        out.write(b"\n }\n}" if self.places else b"}\n}")
+        out.write(b"\n }\n}")
 
     def write_stack(self, out: BinaryIO) -> None:
         """Write stack.json in its grouped form: `{"0": [[nodes], [frames]]}`."""
@@ -112,20 +112,25 @@ class Writer:
             os.close(self.handle)
             raise
 
-    def node(self, name: str, body: Any, *, stack: tuple[str, ...] | None = None) -> None:
-        """Add a finished node; a later one of the same name takes its place."""
-        frames = []
+    def node(
+        self, name: str, body: Any, *, stack: tuple[str, ...] | None = None, linked: bool = False, parent: Any = None
+    ) -> None:
+        """Add a finished node; a later one of the same name takes its place. linked: and its line of construct.json."""
+        quoted = encode_basestring_ascii(name)
+        frames = [_link(quoted, parent)] if linked else []
         if stack is not None:
             number = self._stacks.get(stack)
             if number is None:
                 number = len(self._stacks)
                 frames.append(_frame(b"S", _json([number, stack])))
-            frames.append(_frame(b"T", _json([number, name])))
-        text = f"{encode_basestring_ascii(name)}: {render(body, NODE_DEPTH)}".encode("ascii")
+            frames.append(_frame(b"T", f"[{number},{quoted}]".encode("ascii")))
+        text = f"{quoted}: {render(body, NODE_DEPTH)}".encode("ascii")
         frames.append(_frame(b"N", text))
         self._write(b"".join(frames))
         contents = self.contents
         contents.places[name] = (contents.end - len(text), len(text))
+        if linked:
+            contents.parents[name] = parent
         if stack is not None:
             self._stacks.setdefault(stack, len(self._stacks))
             names = contents.stacks.setdefault(stack, [])
@@ -134,7 +139,7 @@ class Writer:
 
     def link(self, name: str, parent: Any) -> None:
         """Add a line of construct.json: a node and its parent."""
-        self._write(_frame(b"L", _json([name, parent])))
+        self._write(_link(encode_basestring_ascii(name), parent))
         self.contents.parents[name] = parent
 
     def head(self, header: dict[str, Any]) -> None:
@@ -222,6 +227,19 @@ def _take(
         contents.header = header
 
 
+def _read(journal: int, offset: int, length: int) -> bytes:
+    """At least `length` bytes of a file descriptor, and some of what follows."""
+    parts = []
+    while length > 0:
+        part = os.pread(journal, max(length, _AHEAD), offset)
+        if not part:
+            raise OSError("the journal became shorter")
+        parts.append(part)
+        offset += len(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError("not a text")
@@ -252,12 +270,21 @@ def is_flushed(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def _json(value: Any) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode("ascii")
+    return _encode(value).encode("ascii")
+
+
+def _link(quoted: str, parent: Any) -> bytes:
+    """A frame of construct.json's line. quoted: JSON text of the node's name."""
+    text = "null" if parent is None else _encode(parent)
+    return _frame(b"L", f"[{quoted},{text}]".encode("ascii"))
 
 
 def _frame(kind: bytes, payload: bytes) -> bytes:
-    return _FRAME.pack(kind, len(payload), crc32(payload, crc32(kind))) + payload
+    return _FRAME.pack(kind, len(payload), crc32(payload, _KIND_CHECKS[kind])) + payload
 
 
 def _frames(stream: BinaryIO, size: int) -> Iterator[tuple[bytes, bytes, int]]:

@@ -12,7 +12,8 @@ from dumpscope_format.schema import INDENT, STATISTIC_KEYS
 
 _TENSOR: Final = ("type", "dtype", "shape", *STATISTIC_KEYS)
 _MEMO: Final = 10_000
-_heads: dict[tuple[str, str, str, str], str] = {}
+_heads: dict[tuple[Any, ...] | None, str] = {}
+_keys: dict[str, str] = {}
 
 
 def render(value: Any, depth: int) -> str:
@@ -32,16 +33,17 @@ def _render(value: Any, mark: str, parts: list[str]) -> None:
         lead = "{" + inner
         members = iter(value.items())
         if "Norm" in value and tuple(value)[:7] == _TENSOR:
-            lead = _tensor(value, inner, parts)
+            _tensor(value, inner, parts)
+            lead = "," + inner
             for _ in _TENSOR:
                 next(members)
         for key, part in members:
+            text = _keys.get(key) or _key(key)
             scalar = _scalar(part)
-            text = encode_basestring_ascii(key if type(key) is str else str(key))
             if scalar is not None:
-                parts.append(f"{lead}{text}: {scalar}")
+                parts.append(f"{lead}{text}{scalar}")
             else:
-                parts.append(f"{lead}{text}: ")
+                parts.append(lead + text)
                 _render(part, inner, parts)
             lead = "," + inner
         parts.append(mark + "}")
@@ -61,25 +63,36 @@ def _render(value: Any, mark: str, parts: list[str]) -> None:
         parts.append(json.dumps(value) if scalar is None else scalar)
 
 
-def _tensor(record: dict[str, Any], inner: str, parts: list[str]) -> str:
-    """The keys up to Norm of a tensor's record, most of what a dump holds; what stands before the next key."""
-    type_, dtype, shape, top, low, mean, norm = (record[key] for key in _TENSOR)
-    key = (type_, dtype, str(shape), inner) if type(type_) is str and type(dtype) is str else None
-    head = _heads.get(key) if key is not None else None
+def _key(key: Any) -> str:
+    """JSON text of a key and its colon; the keys of a dump are few."""
+    text = encode_basestring_ascii(key if type(key) is str else str(key)) + ": "
+    if type(key) is str and len(_keys) < _MEMO:
+        _keys[key] = text
+    return text
+
+
+def _tensor(record: dict[str, Any], inner: str, parts: list[str]) -> None:
+    """The keys up to Norm of a tensor's record, most of what a dump holds."""
+    type_, dtype, shape, top, low, mean, norm, *_ = record.values()
+    key: tuple[Any, ...] | None = (type_, dtype, inner, *shape) if type(shape) is list else None
+    try:
+        head = _heads.get(key)
+    except TypeError:
+        key = head = None
     if head is None:
         pieces: list[str] = []
         _render({"type": type_, "dtype": dtype, "shape": shape}, inner[:-1], pieces)
-        head = "".join(pieces)[: -len(inner)]
-        if key is not None and len(_heads) < _MEMO:
+        head = "".join(pieces)[: -len(inner)] + "," + inner
+        if key is not None and len(_heads) < _MEMO and all(type(part) is int for part in shape):
             _heads[key] = head
-    numbers = [
-        float.__repr__(number) if type(number) is float and number - number == 0 else json.dumps(number)
-        for number in (top, low, mean, norm)
-    ]
+    text = _number
     parts.append(
-        f'{head},{inner}"Max": {numbers[0]},{inner}"Min": {numbers[1]},{inner}"Mean": {numbers[2]},{inner}"Norm": {numbers[3]}'
+        f'{head}"Max": {text(top)},{inner}"Min": {text(low)},{inner}"Mean": {text(mean)},{inner}"Norm": {text(norm)}'
     )
-    return "," + inner
+
+
+def _number(number: Any) -> str:
+    return float.__repr__(number) if type(number) is float and number - number == 0 else json.dumps(number)
 
 
 def _scalar(value: Any) -> str | None:
