@@ -8,6 +8,8 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
 
 class Net(nn.Module):
@@ -52,3 +54,23 @@ def run(debugger: Any, rank: int) -> None:
     if debugger is not None:
         debugger.stop()
         debugger.step()
+
+
+def shard(debugger: Any, rank: int) -> None:
+    """One step of a linear layer whose weight is cut over the processes, and gathered results."""
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    torch.manual_seed(3)
+    layer = nn.Linear(4, 6)
+    layer.weight = nn.Parameter(distribute_tensor(layer.weight.detach(), mesh, [Shard(0)]))
+    layer.bias = nn.Parameter(distribute_tensor(layer.bias.detach(), mesh, [Shard(0)]))
+    model = nn.Sequential(layer)
+    x = distribute_tensor(torch.arange(8.0).reshape(2, 4), mesh, [Replicate()])
+    if debugger is not None:
+        debugger.start(model)
+    out = F.gelu(model(x))
+    out.redistribute(mesh, [Replicate()]).to_local().square().mean().backward()
+    if debugger is not None:
+        debugger.stop()
+        debugger.step()
+    gathered = layer.weight.grad.full_tensor()  # type: ignore[union-attr]
+    assert gathered.shape == (6, 4)

@@ -18,11 +18,11 @@ import torch.distributed as dist
 
 from capture import dist_models, peer_models
 
-DISTRIBUTED = "ddp"
+DISTRIBUTED = {"ddp": dist_models.run, "dtensor": dist_models.shard}
 
 
 class Case(TypedDict):
-    """model: a name `peer_models.build` knows, or "ddp"; the dump goes to FOLDER/{name}"""
+    """model: a name `peer_models.build` or `DISTRIBUTED` knows; the dump goes to FOLDER/{name}"""
 
     name: str
     model: str
@@ -47,13 +47,13 @@ def config(engine: str, case: Case, folder: Path) -> str:
 
 def run(make: Callable[[str], Any], engine: str, case: Case, folder: Path) -> None:
     debugger = make(config(engine, case, folder))
-    if case["model"] != DISTRIBUTED:
+    if case["model"] not in DISTRIBUTED:
         peer_models.train(case["model"], debugger)
         return
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     dist.init_process_group("gloo", init_method=f"file://{folder}/{case['name']}.store", rank=rank, world_size=size)
     before = (dist.all_reduce, dist.send, dist.Work.wait)
-    dist_models.run(debugger, rank)
+    DISTRIBUTED[case["model"]](debugger, rank)
     if engine == "dumpscope":
         assert (dist.all_reduce, dist.send, dist.Work.wait) == before
     dist.destroy_process_group()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,3 +66,24 @@ def test_data_parallel_modules_have_gradients(ranks: list[dict[str, Any]]) -> No
     for rank in ranks:
         assert "Module.module.fc1.Linear.parameters_grad.0" in rank
         assert rank["Module.module.fc2.Linear.backward.0"]["output"][0]["Norm"] > 0
+
+
+def test_a_distributed_tensor_is_its_local_part_with_mesh_and_placement(tmp_path: Path) -> None:
+    case = Case(name="dump", model="dtensor", level="mix", task="tensor", summary="md5", risk="ALL")
+    launch("dumpscope", tmp_path, [case], sys.executable, size=2)
+    for rank in range(2):
+        folder = tmp_path / "dump" / "step0" / f"rank{rank}"
+        run = json.loads((folder / "run.json").read_text())
+        assert not [key for key in run["counts"] if "error" in key or "failed" in key]
+        data = json.loads((folder / "dump.json").read_text())["data"]
+        weight = data["Module.0.Linear.forward.0"]["parameters"]["weight"]
+        assert weight["type"] == "torch.distributed.tensor.DTensor"
+        assert weight["shape"] == [3, 4]
+        assert weight["placements"] == [{"Shard": {"dim": 0}}]
+        assert weight["device_mesh"] == [0, 1]
+        assert weight["data_name"]
+        gradient = data["Module.0.Linear.parameters_grad.0"]["weight"][0]
+        assert gradient["type"] == weight["type"]
+        assert gradient["Norm"] > 0
+        saved = torch.load(folder / "dump_tensor_data" / weight["data_name"])
+        assert saved.norm().item() == pytest.approx(weight["Norm"], rel=1e-6)

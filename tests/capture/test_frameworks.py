@@ -1,5 +1,5 @@
-"""Packages beside torch whose calls are wrapped: Triton and Megatron. Neither is installed here, so small stand-ins with the names
-and the calling order of the real ones take their place; the code that is tested is the one that meets the real ones."""
+"""Packages beside torch whose calls are wrapped: Triton and Megatron. Neither is installed here, so small stand-ins with the
+names and the calling order of the real ones take their place; the code that is tested is the one that meets the real ones."""
 
 from __future__ import annotations
 
