@@ -8,11 +8,12 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import CodeType, FrameType
 from typing import Final
 
 import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.utils._python_dispatch import _disable_current_modes
 
 _LEVELS: Final = {
@@ -27,7 +28,8 @@ _DEMO: Final = os.path.join(_HERE, "demo.py")  # a program like any user's
 _HIDDEN: Final = (_HERE, os.path.join(os.path.dirname(torch.__file__), "overrides.py"))
 STACK_LIMIT: Final = 100
 
-_frame_texts: dict[tuple[CodeType, int], str | None] = {}
+_frame_texts: dict[tuple[int, int], tuple[CodeType, str | None]] = {}
+"""By id of a code object, which is faster to look up than the object itself, and instruction."""
 
 
 def _logger() -> logging.Logger:
@@ -71,7 +73,7 @@ class Faults:
 
 
 class Quiet:
-    """`with Quiet():` our own tensor work: recorded by no graph, seen by no mode or subclass.
+    """`with Quiet():` our own tensor work: recorded by no graph, seen by no mode, function transform or subclass.
 
     The state is the thread's own and is put back as it was, also where the block raises.
     """
@@ -79,19 +81,20 @@ class Quiet:
     __slots__ = ("_grad", "_modes", "_subclasses")
 
     def __enter__(self) -> None:
-        self._grad = torch.is_grad_enabled()
+        self._grad = torch._C.is_grad_enabled()
         if self._grad:
             torch._C._set_grad_enabled(False)
         self._subclasses = torch._C.DisableTorchFunction()
         self._subclasses.__enter__()
-        self._modes = None
-        if torch._C._len_torch_dispatch_stack():
-            self._modes = _disable_current_modes()
-            self._modes.__enter__()
+        self._modes: ExitStack | None = None
+        if torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
+            self._modes = ExitStack()
+            self._modes.enter_context(temporarily_clear_interpreter_stack())
+            self._modes.enter_context(_disable_current_modes())
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._modes is not None:
-            self._modes.__exit__(None, None, None)
+            self._modes.close()
         self._subclasses.__exit__(None, None, None)
         if self._grad:
             torch._C._set_grad_enabled(True)
@@ -117,11 +120,12 @@ def call_stack(frame: FrameType | None) -> tuple[str, ...]:
     texts: list[str] = []
     known = _frame_texts
     while frame is not None and len(texts) < STACK_LIMIT:
-        key = (frame.f_code, frame.f_lasti)
-        if key in known:
-            text = known[key]
-        else:
-            text = known[key] = _frame_text(frame)
+        code = frame.f_code
+        key = (id(code), frame.f_lasti)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = (code, _frame_text(frame))  # the code lives on, so its id stays its own
+        text = found[1]
         if text is not None:
             texts.append(text)
         frame = frame.f_back

@@ -15,6 +15,7 @@ import torch
 BLOCK_BYTES: Final = 1 << 20
 
 _ROW: Final = 1 << 13  # bytes of a row of a checksum
+SMALL: Final = 4096  # elements up to which counting alone is faster than comparing first
 _WORD: Final = (1 << 64) - 1
 _scratch: Final = threading.local()
 
@@ -70,31 +71,35 @@ def checksum(data: Array, *, thorough: bool) -> tuple[int, ...]:
 
 def survey(array: Array, found: Checksum | None = None) -> tuple[float | int, float | int, int]:
     """(least, greatest, number of zeros) of numbers in one dimension; NaN where one is. found: adds up their bytes on the way."""
-    lows, tops = [], []
-    zeros = 0
-    zero = array.dtype.type(0)
     size = BLOCK_BYTES // array.itemsize
+    low, top, zeros = array[0], array[0], 0
+    for start in range(0, len(array), size):
+        block = array[start : start + size]
+        least, greatest = np.minimum.reduce(block), np.maximum.reduce(block)
+        low, top = np.minimum(low, least), np.maximum(top, greatest)
+        if not (least > 0 or greatest < 0):
+            zeros += _zeros(block)
+        if found is not None:
+            found.add(block.view(np.uint8))
+    return low.item(), top.item(), zeros
+
+
+def _zeros(block: Array) -> int:
+    if len(block) < SMALL:
+        return len(block) - int(np.count_nonzero(block))
     equal = getattr(_scratch, "equal", None)
     if equal is None:
         equal = _scratch.equal = np.empty(BLOCK_BYTES, np.bool_)
-    for start in range(0, len(array), size):
-        block = array[start : start + size]
-        low, top = np.minimum.reduce(block), np.maximum.reduce(block)
-        lows.append(low)
-        tops.append(top)
-        if not (low > zero or top < zero):
-            zeros += int(np.count_nonzero(np.equal(block, zero, out=equal[: len(block)])))
-        if found is not None:
-            found.add(block.view(np.uint8))
-    return np.minimum.reduce(lows).item(), np.maximum.reduce(tops).item(), zeros
+    return int(np.count_nonzero(np.equal(block, block.dtype.type(0), out=equal[: len(block)])))
 
 
 def flat(value: torch.Tensor) -> torch.Tensor | None:
     """All elements in the order of memory where they lie there without gaps, else None."""
-    if not value.is_contiguous():
-        step = 1
-        for stride, size in sorted(zip(value.stride(), value.shape, strict=True)):
-            if size > 1 and stride != step:
-                return None
-            step *= size
+    if value.is_contiguous():
+        return value.view(-1)
+    step = 1
+    for stride, size in sorted(zip(value.stride(), value.shape, strict=True)):
+        if size > 1 and stride != step:
+            return None
+        step *= size
     return value.as_strided((value.numel(),), (1,))

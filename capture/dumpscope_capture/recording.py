@@ -174,16 +174,20 @@ class Recording:
                 call.first = sequence_number()
 
     def record_arguments(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        name = call.name
-        call.body["input_args"] = [self.record(value, item_name(name, "input", str(n))) for n, value in enumerate(args)]
-        call.body["input_kwargs"] = {
-            key: self.record(value, item_name(name, "kwargs", key), keyword=key) for key, value in kwargs.items()
-        }
-        if self.provenance is not None:
-            with Quiet():
-                call.extra = self.provenance.of_arguments(args, kwargs, call.body)
-            if call.api is not None:
-                self.provenance.meet(call.label, call.api.function)
+        recorder, name, body = self.recorder, call.name, call.body
+        if recorder is None:
+            return
+        with Quiet():
+            head = item_name(name, "input", "")
+            body["input_args"] = [recorder.record_quietly(value, f"{head}.{n}") for n, value in enumerate(args)]
+            body["input_kwargs"] = {
+                key: recorder.record_quietly(value, item_name(name, "kwargs", key), keyword=key)
+                for key, value in kwargs.items()
+            }
+            if self.provenance is not None:
+                call.extra = self.provenance.of_arguments(args, kwargs, body)
+        if self.provenance is not None and call.api is not None:
+            self.provenance.meet(call.label, call.api.function)
 
     def take_results(self, call: Call, result: Any, more: Mapping[str, Any] | None = None) -> None:
         """Finish the forward node. more: further keys of its body."""
@@ -261,8 +265,4 @@ class Recording:
         call.edges = []
 
     def record(self, value: Any, item: str, *, keyword: str | None = None) -> Any:
-        recorder = self.recorder
-        if recorder is None:
-            return None
-        with Quiet():
-            return recorder.record(value, item, keyword=keyword)
+        return None if self.recorder is None else self.recorder.record(value, item, keyword=keyword)

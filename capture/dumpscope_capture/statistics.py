@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -41,8 +41,7 @@ _PACKED: Final = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statistics:
+class Statistics(NamedTuple):
     """Numbers of one tensor. A statistic is None where it means nothing; counts are of elements."""
 
     max: Number
@@ -66,13 +65,13 @@ class Chunk:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._entries: list[_Entry] = []
+        self._entries: list[Entry] = []
         self.since: float | None = None
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, entry: _Entry) -> None:
+    def add(self, entry: Entry) -> None:
         with self._lock:
             if self.since is None:
                 self.since = time.monotonic()
@@ -82,7 +81,7 @@ class Chunk:
         """Fetch everything, one transfer a device, and fill the records."""
         with self._lock:
             entries, self._entries, self.since = self._entries, [], None
-        by_device: dict[torch.device, list[_Entry]] = {}
+        by_device: dict[torch.device, list[Entry]] = {}
         for entry in entries:
             by_device.setdefault(entry.device, []).append(entry)
         for device, some in by_device.items():
@@ -93,7 +92,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class Entry:
     """Scalars of one tensor: `numbers` are two to four statistics, `counts` zero or four int64 scalars on the device."""
 
     device: torch.device
@@ -110,24 +109,13 @@ def reason_absent(tensor: torch.Tensor) -> str | None:
     """Why a tensor has no statistics, None where it has."""
     if tensor.layout is not torch.strided:
         return f"layout {str(tensor.layout).removeprefix('torch.')}"
-    if tensor.device.type == "meta":
+    if tensor.is_meta:
         return "no data (meta)"
     if tensor.dtype in _PACKED:
         return f"no arithmetic for {str(tensor.dtype).removeprefix('torch.')}"
     if tensor.numel() == 0:
         return "empty"
     return None
-
-
-def measure(tensor: torch.Tensor, *, high: bool, fill: Fill, chunk: Chunk, deferred: bool = False) -> None:
-    """Measure a plain strided tensor with data and give its statistics to `fill`, now or when `chunk` is resolved.
-
-    deferred: take the device's path for a CPU tensor too
-    """
-    if tensor.device.type == "cpu" and not deferred:
-        fill(measure_now(tensor, high=high))
-    else:
-        chunk.add(_measure_on_device(tensor, high, fill))
 
 
 def _plain(tensor: torch.Tensor) -> torch.Tensor:
@@ -154,7 +142,7 @@ def measure_now(tensor: torch.Tensor, *, high: bool, extremes: Extremes | None =
         return _of_bools(tensor)
     if dtype is torch.uint64:
         return _of_uint64(tensor)
-    value = _plain(tensor)
+    value = tensor if dtype is torch.float32 else _plain(tensor)
     if value.dim() == 0:
         return _of_number(value.item())
     if value.dtype in _HALF:
@@ -180,14 +168,8 @@ def measure_now(tensor: torch.Tensor, *, high: bool, extremes: Extremes | None =
 
 def _extremes(value: torch.Tensor) -> Extremes:
     """Of a CPU tensor with dimensions; NaN where one is."""
-    numel = value.numel()
-    if numel >= SURVEYED:
-        memory = flat(value)
-        return survey((value.contiguous().view(-1) if memory is None else memory).numpy())
-    low, top = torch.aminmax(value)
-    least, greatest = low.item(), top.item()
-    zeros = 0 if least > 0 or greatest < 0 else numel - int(torch.count_nonzero(value))
-    return least, greatest, zeros
+    memory = flat(value)
+    return survey((value.contiguous().view(-1) if memory is None else memory).numpy())
 
 
 def _of_number(value: float) -> Statistics:
@@ -218,7 +200,8 @@ def _of_uint64(tensor: torch.Tensor) -> Statistics:
 # -- other devices -----------------------------------------------------------------------------------------------------
 
 
-def _measure_on_device(tensor: torch.Tensor, high: bool, fill: Fill) -> _Entry:
+def measure_later(tensor: torch.Tensor, *, high: bool, fill: Fill) -> Entry:
+    """Measure a plain strided tensor with data where it is, for a `Chunk`."""
     device = tensor.device
     double = device.type not in _NO_DOUBLE
     is_bool = tensor.dtype is torch.bool
@@ -245,7 +228,7 @@ def _measure_on_device(tensor: torch.Tensor, high: bool, fill: Fill) -> _Entry:
             mean, norm = real.mean(), torch.linalg.vector_norm(real)
             counts = (nonzero,)
         numbers = (top, low, mean, norm)
-    return _Entry(
+    return Entry(
         device=device, stream=_stream(device), numbers=numbers, counts=counts, numel=value.numel(),
         scalar=value.dim() == 0, bool_=is_bool, fill=fill,
     )  # fmt: skip
@@ -267,7 +250,7 @@ def _stream(device: torch.device) -> Any:
     return torch.cuda.current_stream(device)
 
 
-def _wait_streams(device: torch.device, entries: list[_Entry]) -> None:
+def _wait_streams(device: torch.device, entries: list[Entry]) -> None:
     """Make the current stream wait for every other stream that measured something; the host does not wait."""
     if device.type != "cuda":
         return
@@ -277,7 +260,7 @@ def _wait_streams(device: torch.device, entries: list[_Entry]) -> None:
             current.wait_stream(stream)
 
 
-def _fetch(entries: list[_Entry]) -> list[list[Number]]:
+def _fetch(entries: list[Entry]) -> list[list[Number]]:
     """Scalars of all entries of one device. One transfer: every dtype is viewed as bytes and all are joined first."""
     by_dtype: dict[torch.dtype, list[torch.Tensor]] = {}
     for entry in entries:
@@ -304,7 +287,7 @@ def _fetch(entries: list[_Entry]) -> list[list[Number]]:
     return rows
 
 
-def _from_row(entry: _Entry, row: list[Number]) -> Statistics:
+def _from_row(entry: Entry, row: list[Number]) -> Statistics:
     if entry.bool_:
         true = int(row[0])
         return Statistics(max=true > 0, min=true == entry.numel, mean=None, norm=None, zeros=entry.numel - true)

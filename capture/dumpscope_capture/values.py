@@ -16,20 +16,19 @@ from __future__ import annotations
 import math
 import operator
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
 import torch
-from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
-from torch.utils._python_dispatch import _disable_current_modes
 
 from dumpscope_capture import hashing, kinds
+from dumpscope_capture.context import Quiet
 from dumpscope_capture.groups import distributed_record, is_operation, operation_record
 from dumpscope_capture.seen import Seen, Sight, crc_of, file_key
 from dumpscope_capture.snapshots import Again, Buffers, Snapshot, take
-from dumpscope_capture.statistics import Chunk, Statistics, measure, measure_now, reason_absent
+from dumpscope_capture.statistics import Chunk, Statistics, measure_later, measure_now, reason_absent
 from dumpscope_format.layout import file_name
 from dumpscope_format.schema import ARRAY_TYPE, STATISTIC_KEYS, TENSOR_TYPE
 
@@ -48,7 +47,8 @@ _FORMATS: Final = {getattr(torch, word): word for word in _FORMAT_WORDS}
 _EMPTY: Final[dict[str, Any]] = dict.fromkeys(STATISTIC_KEYS)
 _EMPTY_XOR: Final[dict[str, Any]] = {"md5": None}
 _POOL: Final = Buffers()  # lives longer than the recorder of one step
-_ORDINARY: Final = (torch.Tensor, torch.nn.Parameter)
+_ORDINARY: Final = frozenset((torch.Tensor, torch.nn.Parameter))
+_DTYPES: Final = {kind: str(kind) for kind in vars(torch).values() if isinstance(kind, torch.dtype)}
 
 
 def _none(item: str) -> bool:
@@ -89,10 +89,12 @@ class Recorder:
 
     def record(self, value: Any, item: str, *, keyword: str | None = None) -> Record:
         """Record of a value. item: its full item name, `Functional.linear.0.forward.input.0`; keyword: of a keyword argument."""
-        if self.task == "structure":
-            return None
-        with _aside():
-            return self._walk(value, item, keyword, 0, ())
+        with Quiet():
+            return self.record_quietly(value, item, keyword=keyword)
+
+    def record_quietly(self, value: Any, item: str, *, keyword: str | None = None) -> Record:
+        """As `record`, for a caller that is in `Quiet` already."""
+        return None if self.task == "structure" else self._walk(value, item, keyword, 0, ())
 
     # -- what still waits ----------------------------------------------------------------------------------------------
 
@@ -112,7 +114,7 @@ class Recorder:
 
     def resolve(self) -> None:
         """Complete all records handed out so far."""
-        with _aside():
+        with Quiet():
             self.chunk.resolve()
         with self._lock:
             hashes, self._hashes, self._held = self._hashes, [], 0
@@ -193,7 +195,10 @@ class Recorder:
         grad = tensor.requires_grad
         if type(tensor) not in _ORDINARY:
             name, tensor, extra, absent = kinds.unwrap(tensor)
-        record: dict[str, Any] = {"type": name, "dtype": str(tensor.dtype), "shape": kinds.shape_of(tensor)}
+        dtype = tensor.dtype
+        record: dict[str, Any] = {
+            "type": name, "dtype": _DTYPES.get(dtype) or str(dtype), "shape": kinds.shape_of(tensor),
+        }  # fmt: skip
         if absent is None and (transformed := kinds.transformed(tensor)) is not None:
             record["type"], absent = transformed, "inside a function transform"
         if absent is None and tensor.is_nested:
@@ -211,17 +216,24 @@ class Recorder:
             record["absent"] = absent
             return record
         try:
-            self._content(tensor.detach(), record, item)
+            self._content(tensor.detach() if tensor.requires_grad else tensor, record, item)
         except Exception as error:  # whatever an exotic tensor does, training goes on
             record["absent"] = f"{type(error).__name__}: {str(error)[:120]}"
         return record
 
     def _content(self, tensor: torch.Tensor, record: dict[str, Any], item: str) -> None:
-        """Statistics, hash and file of a plain detached tensor with data."""
-        here = tensor.device.type == "cpu" and not self.deferred
-        sight = self._seen.look(tensor) if here and self.summary != "xor" else None
+        """Statistics, hash and file of a plain tensor with data and without a graph."""
+        here = tensor.is_cpu and not self.deferred
+        sight: Sight | None = None
         if self.summary != "xor":
-            self._add_statistics(tensor, record, sight)
+            if not here:
+                self.chunk.add(measure_later(tensor, high=self.high, fill=partial(fill, record)))
+            elif (sight := self._seen.look(tensor)) is None:
+                fill(record, measure_now(tensor, high=self.high))
+            else:
+                if sight.statistics is None:
+                    sight.statistics = measure_now(tensor, high=self.high, extremes=sight.extremes)
+                fill(record, sight.statistics)
         snapshot: Snapshot | None = None
         hashed = self._hash_now(tensor, sight) if here and self.summary != "statistics" else None
         if self.wants_tensor(item):
@@ -237,15 +249,6 @@ class Recorder:
                 sight.files.setdefault(file_key(tensor, requires_grad=snapshot.requires_grad), snapshot.name)
         if not tensor.is_contiguous():
             record["stride"] = list(tensor.stride())
-
-    def _add_statistics(self, tensor: torch.Tensor, record: dict[str, Any], sight: Sight | None) -> None:
-        fill = _Filler(record)
-        if sight is None:
-            measure(tensor, high=self.high, fill=fill, chunk=self.chunk, deferred=self.deferred)
-            return
-        if sight.statistics is None:
-            sight.statistics = measure_now(tensor, high=self.high, extremes=sight.extremes)
-        fill(sight.statistics)
 
     def _add_file(
         self, tensor: torch.Tensor, record: dict[str, Any], item: str, sight: Sight | None
@@ -296,7 +299,7 @@ class Recorder:
             record["absent"] = "empty"
             return record
         statistics = measure_now(tensor, high=self.high)
-        _Filler(record)(statistics)
+        fill(record, statistics)
         if tensor.dtype is torch.bool:
             true = tensor.numel() - statistics.zeros
             record["Mean"], record["Norm"] = true / tensor.numel(), math.sqrt(true)
@@ -307,31 +310,12 @@ class Recorder:
         return record
 
 
-class _Filler:
-    """Puts statistics into a tensor's record when they are known."""
-
-    __slots__ = ("record",)
-
-    def __init__(self, record: dict[str, Any]) -> None:
-        self.record = record
-
-    def __call__(self, found: Statistics) -> None:
-        record = self.record
-        record["Max"], record["Min"], record["Mean"], record["Norm"] = found.max, found.min, found.mean, found.norm
-        if found.zeros or found.nan or found.pos_inf or found.neg_inf:
-            counts = {"zeros": found.zeros, "nan": found.nan, "inf": found.pos_inf, "-inf": found.neg_inf}
-            record["counts"] = {word: count for word, count in counts.items() if count}
-
-
-@contextmanager
-def _aside() -> Iterator[None]:
-    """Work beside the program: no function mode, dispatch mode, function transform or subclass sees it."""
-    with torch._C.DisableTorchFunction():
-        if torch._C._functorch.peek_interpreter_stack() is None and not torch._C._len_torch_dispatch_stack():
-            yield
-            return
-        with temporarily_clear_interpreter_stack(), _disable_current_modes():
-            yield
+def fill(record: dict[str, Any], found: Statistics) -> None:
+    """Put statistics into a tensor's record."""
+    record["Max"], record["Min"], record["Mean"], record["Norm"] = found.max, found.min, found.mean, found.norm
+    if found.zeros or found.nan or found.pos_inf or found.neg_inf:
+        counts = {"zeros": found.zeros, "nan": found.nan, "inf": found.pos_inf, "-inf": found.neg_inf}
+        record["counts"] = {word: count for word, count in counts.items() if count}
 
 
 def _is_dataclass(value: Any) -> bool:

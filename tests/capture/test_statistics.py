@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from dumpscope_capture.statistics import Chunk, Statistics, measure, reason_absent, scaled_norm  # noqa: E402
+from dumpscope_capture.statistics import Chunk, Statistics, measure_later, measure_now, reason_absent, scaled_norm  # noqa: E402
 
 FLOATS = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2]
 INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32]
@@ -19,10 +19,12 @@ COMPLEX = [torch.complex64, torch.complex128]
 
 
 def measured(tensor: Any, *, deferred: bool, high: bool = False) -> Statistics:
+    if not deferred:
+        return measure_now(tensor, high=high)
     chunk = Chunk()
     found: list[Statistics] = []
-    measure(tensor, high=high, fill=found.append, chunk=chunk, deferred=deferred)
-    assert len(found) == (not deferred)
+    chunk.add(measure_later(tensor, high=high, fill=found.append))
+    assert not found
     chunk.resolve()
     assert len(chunk) == 0
     return found[0]
@@ -172,7 +174,7 @@ def test_many_tensors_of_many_types_come_back_in_order() -> None:
         dtype = [torch.float32, torch.int64, torch.bool, torch.bfloat16, torch.float64][number % 5]
         tensor = torch.full((number % 3 + 1,), number % 2 if dtype is torch.bool else number).to(dtype)
         expected.append(float(tensor.double().max()))
-        measure(tensor, high=False, fill=lambda one: found.append(float(one.max)), chunk=chunk, deferred=True)
+        chunk.add(measure_later(tensor, high=False, fill=lambda one: found.append(float(one.max))))
     assert chunk.since is not None
     chunk.resolve()
     assert found == expected
