@@ -84,7 +84,8 @@ test("counts, bytes, seconds and runs are readable", () => {
   expect(formatCount(1234567)).toBe("1\u202f234\u202f567");
   expect(formatBytes(2_400_000)).toBe("2.4 MB");
   expect(formatBytes(0)).toBe("0 B");
-  expect(formatSeconds(185)).toBe("3 min 5 s");
+  expect(formatSeconds(185, ["h", "min", "s"])).toBe("3 min 5 s");
+  expect(formatSeconds(7_260, ["小时", "分", "秒"])).toBe("2 小时 1 分");
   expect(formatRuns([3, 0, 1, 2, 7])).toBe("0–3, 7");
   expect(formatRuns([])).toBe("—");
 });

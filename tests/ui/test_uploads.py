@@ -54,3 +54,11 @@ def test_files_dropped_on_the_page_become_a_dump(page: Page, server: Server, dum
     expect(page.get_by_test_id("nodes").get_by_text("Functional.gelu.0.forward", exact=True)).to_be_visible(
         timeout=15_000
     )
+
+
+def test_an_upload_that_is_no_dump_says_so_where_it_was_dropped(page: Page, server: Server, tmp_path: Path) -> None:
+    junk = tmp_path / "junk.zip"
+    junk.write_bytes(b"no zip at all")
+    page.goto(server.url)
+    page.get_by_test_id("file-input").set_input_files([junk])
+    expect(page.get_by_test_id("upload")).to_contain_text("junk.zip could not be read", timeout=30_000)

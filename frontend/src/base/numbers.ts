@@ -96,12 +96,14 @@ export function formatCount(count: number | null | undefined): string {
   return String(count).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
-/** Seconds as "8 s", "3 min 5 s", "2 h 10 min". */
-export function formatSeconds(seconds: number): string {
+export type TimeUnits = readonly [hours: string, minutes: string, seconds: string];
+
+/** Seconds as "8 s", "3 min 5 s", "2 h 10 min", in the reader's units. */
+export function formatSeconds(seconds: number, [h, min, s]: TimeUnits): string {
   const whole = Math.max(0, Math.round(seconds));
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
-  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+  if (whole < 60) return `${whole} ${s}`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} ${min} ${whole % 60} ${s}`;
+  return `${Math.floor(whole / 3600)} ${h} ${Math.floor((whole % 3600) / 60)} ${min}`;
 }
 
 /** Runs of whole numbers: [0,1,2,5] -> "0–2, 5". */

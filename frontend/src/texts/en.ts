@@ -9,6 +9,7 @@ export const en = {
     notFound: "There is nothing at this address.",
     backHome: "Back to the start",
     loading: "Loading…",
+    units: { hours: "h", minutes: "min", seconds: "s" },
     retry: "Try again",
     more: "Show more",
     clear: "Clear",
@@ -76,6 +77,8 @@ export const en = {
     chooseFiles: "Choose files",
     uploading: "Uploading {{name}} ({{size}})",
     uploaded: "{{name}} uploaded, reading it now",
+    uploadRead: "{{name}} is ready to compare",
+    uploadUnreadable: "{{name}} could not be read",
     uploadFailed: "{{name}} was not uploaded",
     emptyDrop: "There was no file in what you dropped.",
     columns: {

@@ -11,6 +11,7 @@ export const zh: Texts = {
     notFound: "此地址没有内容。",
     backHome: "返回首页",
     loading: "加载中…",
+    units: { hours: "小时", minutes: "分", seconds: "秒" },
     retry: "重试",
     more: "显示更多",
     clear: "清除",
@@ -77,6 +78,8 @@ export const zh: Texts = {
     chooseFiles: "选择文件",
     uploading: "正在上传 {{name}}（{{size}}）",
     uploaded: "{{name}} 已上传，正在读取",
+    uploadRead: "{{name}} 已就绪，可以比对",
+    uploadUnreadable: "{{name}} 无法读取",
     uploadFailed: "{{name}} 上传失败",
     emptyDrop: "拖入的内容里没有文件。",
     columns: {

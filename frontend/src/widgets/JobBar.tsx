@@ -15,6 +15,7 @@ interface JobBarProps {
 /** Progress, message and remaining time of a running job. */
 export function JobBar({ job, label, onCancel, cancelling = false }: JobBarProps) {
   const { t } = useTranslation();
+  const units = [t("app.units.hours"), t("app.units.minutes"), t("app.units.seconds")] as const;
   const share = Math.round((job?.progress ?? 0) * 100);
   return (
     <div className={classes.bar} data-testid="job">
@@ -25,7 +26,7 @@ export function JobBar({ job, label, onCancel, cancelling = false }: JobBarProps
         </span>
         <span className="num">{share}%</span>
         {job?.eta !== null && job?.eta !== undefined && (
-          <span className="dim num">{t("comparison.eta", { time: formatSeconds(job.eta) })}</span>
+          <span className="dim num">{t("comparison.eta", { time: formatSeconds(job.eta, units) })}</span>
         )}
         {onCancel && (
           <Button variant="default" size="compact-xs" loading={cancelling} onClick={onCancel} data-testid="cancel">

@@ -1,10 +1,11 @@
 import { Button, CloseButton, Progress, TextInput } from "@mantine/core";
 import { type FormEvent, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useRegisterDump } from "../../api/queries";
+import { useDump, useRegisterDump } from "../../api/queries";
 import { fromInput } from "../../base/drop";
 import { formatBytes } from "../../base/numbers";
 import { Icon } from "../../widgets/Icon";
+import { Link } from "../../widgets/place";
 import { describeProblem, Failure, Original } from "../../widgets/States";
 import classes from "./HomeView.module.css";
 import type { UploadLine, Uploads } from "./useUploads";
@@ -93,6 +94,22 @@ export function AddDump({ uploads, over }: { uploads: Uploads; over: boolean }) 
   );
 }
 
+/** What became of files that arrived: they are read next, and may turn out to be no dump. */
+function Received({ id, name }: { id: string; name: string }) {
+  const { t } = useTranslation();
+  const dump = useDump(id).data;
+  if (dump?.status === "ready")
+    return <Link to={`dumps/${encodeURIComponent(id)}`}>{t("home.uploadRead", { name })}</Link>;
+  if (dump?.status !== "failed") return <>{t("home.uploaded", { name })}</>;
+  const { detail, hint, original } = describeProblem(dump.error);
+  return (
+    <span className={classes.failed}>
+      {t("home.uploadUnreadable", { name })}: {detail} {hint ?? ""}
+      {original && <Original text={original} />}
+    </span>
+  );
+}
+
 function Line({ line, uploads }: { line: UploadLine; uploads: Uploads }) {
   const { t } = useTranslation();
   const { name, bytes } = line.bundle;
@@ -101,7 +118,7 @@ function Line({ line, uploads }: { line: UploadLine; uploads: Uploads }) {
     <li className={classes.upload} data-state={line.state} data-testid="upload">
       <span title={name}>
         {line.state === "sending" && t("home.uploading", { name, size: formatBytes(bytes) })}
-        {line.state === "sent" && t("home.uploaded", { name })}
+        {line.dump !== null && <Received id={line.dump} name={name} />}
         {problem && `${t("home.uploadFailed", { name })}: ${problem.detail} ${problem.hint ?? ""}`}
         {problem?.original && <Original text={problem.original} />}
       </span>

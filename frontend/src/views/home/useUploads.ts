@@ -10,6 +10,8 @@ export interface UploadLine {
   share: number;
   state: "sending" | "sent" | "failed";
   problem: unknown;
+  /** Id of the dump, once it is sent. */
+  dump: string | null;
 }
 
 export interface Uploads {
@@ -38,12 +40,12 @@ export function useUploads(): Uploads {
       setEmpty(bundles.length === 0);
       for (const one of bundles) {
         const key = next.current++;
-        setLines((all) => [{ key, bundle: one, share: 0, state: "sending", problem: null }, ...all]);
+        setLines((all) => [{ key, bundle: one, share: 0, state: "sending", problem: null, dump: null }, ...all]);
         const sending = upload(one.files, (share) => change(key, { share }));
         running.current.set(key, sending);
         sending.done
-          .then(() => {
-            change(key, { state: "sent", share: 1 });
+          .then(({ id }) => {
+            change(key, { state: "sent", share: 1, dump: id });
             void client.invalidateQueries({ queryKey: ["dumps"] });
           })
           .catch((problem: unknown) => {
