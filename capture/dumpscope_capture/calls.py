@@ -9,11 +9,10 @@ from typing import Any, Final
 
 import torch
 
+from dumpscope_capture.checks import Held
 from dumpscope_capture.edges import Edge
 from dumpscope_capture.names import Api
 from dumpscope_capture.selection import Outcome
-
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 DROPOUTS: Final = frozenset(
     ("dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
@@ -61,7 +60,7 @@ class Call:
         self.edges: list[Edge | None] = []
         self.first = -1
         self.idle = False
-        self.held: Arguments | None = None
+        self.held: Held | None = None
         self.extra: dict[str, dict[str, str]] = {}
 
     @property

@@ -21,7 +21,7 @@ from dumpscope_capture.calls import (
     drop_share,
     is_clipping,
 )
-from dumpscope_capture.checks import Bench, Overflow
+from dumpscope_capture.checks import Bench, Held, Overflow, writes_in_place
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import Faults, Quiet, call_stack
 from dumpscope_capture.edges import edge_of, sequence_number
@@ -162,7 +162,8 @@ class Recording:
             if self.config.extra_info:
                 call.stack = call_stack(frame)
             if self.overflow is not None or self.bench is not None:
-                call.held = (args, kwargs)
+                in_place = call.api is not None and writes_in_place(call.api.name, kwargs)
+                call.held = Held(args, kwargs, in_place=in_place, marked=self.overflow is not None)
             if sides.input and self.data and self.overflow is None:
                 self.record_arguments(call, args, kwargs)
         if sides.backward and torch.is_grad_enabled():
@@ -212,13 +213,13 @@ class Recording:
             sink.parent(call.name, call.parent)
 
     def _keep_overflow(self, call: Call, result: Any) -> bool:
-        """Record a call's arguments where its values overflow; in-place calls show them as they are after it."""
+        """Record a call's arguments where its values overflow."""
         assert self.overflow is not None
         held, call.held = call.held, None
         if not self.overflow.overflows(call.name, held, result):
             return False
         if held is not None and self.selection.sides.input:
-            self.record_arguments(call, *held)
+            self.record_arguments(call, held.args, held.kwargs)
         return True
 
     def _save_difference(self, call: Call, result: Any) -> None:
@@ -231,7 +232,7 @@ class Recording:
         if self.bench.differs(call.name, call.body):
             self.bench.saving = True
             try:
-                self.record_arguments(call, *held)
+                self.record_arguments(call, held.args, held.kwargs)
                 call.body["output"] = self.record_output(result, call.name)
             finally:
                 self.bench.saving = False
