@@ -18,6 +18,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from dumpscope_capture import functions, kernels
 from dumpscope_capture.aten import AtenMode
 from dumpscope_capture.checks import Bench, Overflow
+from dumpscope_capture.claims import Claim, is_free
 from dumpscope_capture.collectives import Collectives
 from dumpscope_capture.compiled import Eager
 from dumpscope_capture.config import Config
@@ -63,6 +64,7 @@ class Session:
         self.step = -1
         self.rank: int | None = None
         self._used: set[Path] = set()
+        self._claim = Claim()
         self._handles: list[Any] = []
 
     # -- on and off ----------------------------------------------------------------------------------------------------
@@ -132,6 +134,7 @@ class Session:
         """In a forked child: record nothing and leave the parent's files alone."""
         self.recording.active = False
         self.recording.sink = self.sink = None
+        self._claim.forget()
 
     def _adopt(self) -> Callable[[], Any] | None:
         """Let the calling thread be recorded too. Returns what ends that, None where it is recorded already."""
@@ -169,7 +172,13 @@ class Session:
         self.end_step()
         self.rank = rank_id if rank_id is not None else rank()
         folder = self.folder(step)
-        self._keep_old(folder)
+        if is_free(folder):
+            self._keep_old(folder)
+        if not self._claim.take(folder):
+            LOG.warning("another process writes into %s: this one uses a folder named by its process id", folder)
+            folder = folder.with_name(rank_folder(None, os.getpid()))
+            self._keep_old(folder)
+            self._claim.take(folder)
         recorder = Recorder(
             task="tensor" if self.config.task == "overflow_check" else self.config.task,
             summary=self.config.summary_mode,
@@ -223,6 +232,7 @@ class Session:
             sink.count(f"hook_error {what}", number)
         self.faults.counts.clear()
         sink.close()
+        self._claim.release()
         LOG.info("dump.json is at %s", sink.folder / (DEBUG_JSON if self.config.level == "debug" else DUMP_JSON))
 
     def _make_check(self) -> Overflow | Bench | None:
@@ -257,6 +267,9 @@ class Session:
             return
         self.rank = now
         folder = self.folder(self.step)
+        if not is_free(folder):
+            LOG.warning("another process writes into %s: this one stays in %s", folder, self.sink.folder)
+            return
         self._keep_old(folder)
         self.sink.move(folder)
 

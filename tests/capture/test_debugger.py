@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -435,3 +437,49 @@ def test_recording_that_is_off_costs_nothing(make: Any) -> None:
     assert not nn.modules.module._global_forward_pre_hooks
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
     assert measure() > 0
+
+
+def test_two_processes_of_one_rank_never_write_into_one_folder(make: Any, tmp_path: Path) -> None:
+    """Two launches into one folder at the same time, both with rank 0: the later one takes a folder of its own."""
+    script = tmp_path / "other.py"
+    script.write_text(
+        f"""
+import os, torch
+from dumpscope_capture import PrecisionDebugger
+debugger = PrecisionDebugger(task="statistics", dump_path={str(tmp_path / "dump")!r}, level="L1")
+debugger.start(rank_id=0)
+torch.tanh(torch.ones(2))
+debugger.stop()
+debugger.step()
+"""
+    )
+    debugger = make(level="L1")
+    debugger.start(rank_id=0)
+    torch.relu(torch.ones(3))
+    done = subprocess.run([sys.executable, str(script)], check=True, capture_output=True, text=True)
+    debugger.stop()
+    debugger.step()
+    assert "another process writes into" in done.stderr
+    folders = sorted((tmp_path / "dump" / "step0").iterdir(), key=lambda path: path.name)
+    assert [folder.name[:4] for folder in folders] == ["proc", "rank"]
+    nodes = [list(json.loads((folder / "dump.json").read_text())["data"]) for folder in folders]
+    assert nodes == [["Torch.tanh.0.forward"], ["Torch.relu.0.forward"]]
+    again = subprocess.run([sys.executable, str(script)], check=True, capture_output=True, text=True)
+    assert "held an earlier run's dump" in again.stderr  # nobody has the folder any more
+
+
+def test_overflow_of_a_call_in_place_shows_its_arguments(make: Any, read: Any) -> None:
+    with make(level="L1", task="overflow_check", section={"overflow_nums": -1}):
+        x = torch.full((3,), 3e38)
+        x.mul_(10)
+        y = torch.zeros(2)
+        y.log_()
+        y.exp_()  # of -inf, which gives 0
+        F.relu(torch.full((2,), -1e38).mul(10), inplace=True)  # of -inf as well
+    dump = read()
+    assert list(dump.data) == ["Tensor.mul_.0.forward", "Tensor.log_.0.forward", "Tensor.mul.0.forward"]
+    given = [node["input_args"][0]["Max"] for node in dump.data.values()]
+    assert given == pytest.approx([3e38, 0, -1e38])
+    saved = torch.load(dump.folder / "dump_tensor_data" / "Tensor.log_.0.forward.input.0.pt")
+    assert torch.equal(saved, torch.zeros(2))
+    assert not dump.errors
