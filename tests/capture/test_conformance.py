@@ -25,7 +25,10 @@ from capture.launching import launch
 from capture.peer_runs import Case
 
 PEER = os.environ.get("DUMPSCOPE_PEER_PYTHON", "")
-pytestmark = pytest.mark.skipif(not PEER, reason="no interpreter with msprobe was named")
+pytestmark = [
+    pytest.mark.skipif(not PEER, reason="no interpreter with msprobe was named"),
+    pytest.mark.timeout(1200),  # the runs of all cases are one fixture
+]
 
 MODELS = ("gpt", "conv", "lstm", "containers")
 LEVELS = ("L0", "L1", "mix")
