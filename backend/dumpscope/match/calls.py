@@ -7,14 +7,14 @@ nodes follow the forward call they belong to; what is left is matched by name, t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dumpscope.domain.facts import Method
 from dumpscope.domain.records import Direction, NodeKind, RankDump
 from dumpscope.match.align import align
 from dumpscope.match.mapping import Mapping, rename_labels
-from dumpscope.match.sides import Side, is_call, prepare, relative_label, similarity
+from dumpscope.match.sides import Side, is_call, module_path, prepare, relative_label, similarity
 
 Key = tuple[int, str]
 
@@ -50,9 +50,36 @@ class Matching:
             return Method.ALIGNED
         return Method.MAPPED if self.renamed.get(t_label) == g_label else Method.RENAMED
 
+    def flipped(self) -> Matching:
+        """The same pairs with the roles of the sides exchanged."""
+        back = {g: t for t, g in self.partner.items()}
+        return Matching(
+            target=self.golden,
+            golden=self.target,
+            partner=back,
+            method={g: self.method[t] for g, t in back.items()},
+            taken=set(self.partner),
+            labels={golden: target for target, golden in self.labels.items()},
+        )
+
 
 def match_calls(target: RankDump, golden: RankDump, mapping: Mapping, *, fuzzy: bool = False) -> Matching:
-    """Match all entries of two sides; item mappings are applied later (dumpscope.match.items)."""
+    """Match all entries of two sides; item mappings are applied later (dumpscope.match.items).
+
+    Where calls are so alike that several pairings are equally good, which one is taken must not depend on who is called
+    target. So both orders are computed as one; only the user's renames have a direction.
+    """
+    if not mapping.renames and _order(golden) < _order(target):
+        return _matched(golden, target, mapping, fuzzy=fuzzy).flipped()
+    return _matched(target, golden, mapping, fuzzy=fuzzy)
+
+
+def _order(dump: RankDump) -> tuple[list[str], bytes]:
+    """Any order of dumps that tells all of them apart that can match in more than one way."""
+    return dump.tree.names, dump.tree.parent.tobytes()
+
+
+def _matched(target: RankDump, golden: RankDump, mapping: Mapping, *, fuzzy: bool) -> Matching:
     flat = target.tree.inferred or golden.tree.inferred
     matching = Matching(target=prepare(target, flat=flat), golden=prepare(golden, flat=flat))
     if mapping.renames:
@@ -116,25 +143,32 @@ def _pair_by_name(matching: Matching, ts: Iterable[int], gs: Iterable[int]) -> N
 
 
 def _pair_renamed_modules(matching: Matching, ts: Iterable[int], gs: Iterable[int]) -> None:
-    """Modules left over in the same parent that run the same calls are one module under two names."""
+    """Modules left over in the same parent are one module under two names where they run the same calls; else where
+    they stand under the same name and differ in class; else where class and input shapes are the same."""
     target, golden = matching.target, matching.golden
-    waiting: dict[tuple[str, ...], deque[int]] = {}
-    for g in gs:
-        if g not in matching.taken and golden.kind[g] == NodeKind.MODULE:
-            waiting.setdefault(tuple(_content(golden, g)), deque()).append(g)
-    for t in ts:
-        if t in matching.partner or target.kind[t] != NodeKind.MODULE:
-            continue
-        rivals = waiting.get(tuple(_content(target, t)))
-        if rivals:
-            matching.pair(t, rivals.popleft())
+    traits: tuple[Callable[[Side, int], Hashable], ...] = (
+        lambda side, entry: tuple(_content(side, entry)),
+        lambda side, entry: module_path(side.label[entry]).rpartition(".")[2],
+        lambda side, entry: (side.label[entry].rpartition(".")[2], side.signature(entry)[0]),
+    )
+    for trait in traits:
+        waiting: dict[Hashable, deque[int]] = {}
+        for g in gs:
+            if g not in matching.taken and golden.kind[g] == NodeKind.MODULE:
+                waiting.setdefault(trait(golden, g), deque()).append(g)
+        for t in ts:
+            if t in matching.partner or target.kind[t] != NodeKind.MODULE:
+                continue
+            rivals = waiting.get(trait(target, t))
+            if rivals:
+                matching.pair(t, rivals.popleft())
 
 
 def _content(side: Side, entry: int, depth: int = 0) -> Iterator[str]:
     """What a module runs: labels of the calls below it, or its class and input shapes where it holds none."""
     below = [child for child in side.children.get(entry, ()) if is_call(side, child)]
     if not below:
-        shapes, _ = side.signature(entry)
+        shapes = side.signature(entry)[0]
         yield f"{side.label[entry].rpartition('.')[2]}{shapes}"
         return
     for child in below:

@@ -10,7 +10,7 @@ import numpy as np
 from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role, State
 from dumpscope_format import naming
 
-Signature = tuple[tuple[tuple[int, ...], ...], tuple[tuple[float, ...], ...]]
+Signature = tuple[tuple[tuple[int, ...], ...], tuple[tuple[float, ...], ...], tuple[int, ...]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Side:
         return self._backward.get((self.label[entry], self.index[entry]))
 
     def signature(self, entry: int) -> Signature:
-        """Shapes and statistics of the inputs and parameters of a node (both empty for a virtual entry)."""
+        """Shapes, statistics and dtypes (codes) of the inputs and parameters of a node; all empty for a virtual entry."""
         known = self._signatures.get(entry)
         if known is None:
             known = self._signatures[entry] = self._sign(entry)
@@ -66,10 +66,11 @@ class Side:
 
     def _sign(self, entry: int) -> Signature:
         if entry >= self.dumped:
-            return (), ()
+            return (), (), ()
         items = self.dump.items
         shapes: list[tuple[int, ...]] = []
         stats: list[tuple[float, ...]] = []
+        dtypes: list[int] = []
         for item in range(self.first_item[entry], self.first_item[entry + 1]):
             if items.kind[item] != Kind.TENSOR or items.role[item] in (Role.OUTPUT, Role.GRADIENT):
                 continue
@@ -77,7 +78,13 @@ class Side:
             shapes.append(items.shapes[code] if code >= 0 else ())
             row, state = items.stats[item], items.stat_state[item]
             stats.append(tuple(float(x) if s == State.FINITE else -float(s) for x, s in zip(row, state, strict=True)))
-        return tuple(shapes), tuple(stats)
+            dtypes.append(int(items.dtype[item]))
+        return tuple(shapes), tuple(stats), tuple(dtypes)
+
+    def dtypes(self, entry: int) -> list[str]:
+        """Dtypes of the tensors that `signature` covers."""
+        names = self.dump.items.dtypes
+        return [names[code] if code >= 0 else "" for code in self.signature(entry)[2]]
 
 
 def prepare(dump: RankDump, *, flat: bool = False) -> Side:
@@ -127,10 +134,12 @@ def similarity(target: Side, golden: Side, t: int, g: int) -> float:
     weight = 1.0
     if target.name(t) == golden.name(g):
         weight += 2.5
-    t_shapes, t_stats = target.signature(t)
-    g_shapes, g_stats = golden.signature(g)
+    t_shapes, t_stats, _ = target.signature(t)
+    g_shapes, g_stats, _ = golden.signature(g)
     if t_shapes == g_shapes:
         weight += 2.0
+    if target.dtypes(t) == golden.dtypes(g):
+        weight += 0.5
     t_stack, g_stack = target.stack(t), golden.stack(g)
     if t_stack is not None and t_stack == g_stack:
         weight += 1.0
@@ -148,8 +157,9 @@ def _alike(t_stats: tuple[tuple[float, ...], ...], g_stats: tuple[tuple[float, .
     """Share of tensors whose statistics are close."""
     if not t_stats or len(t_stats) != len(g_stats):
         return 0.5
-    return sum(_close(x, y) for x, y in zip(t_stats, g_stats, strict=True)) / len(t_stats)
+    return sum(close(x, y) for x, y in zip(t_stats, g_stats, strict=True)) / len(t_stats)
 
 
-def _close(x: Iterable[float], y: Iterable[float]) -> bool:
+def close(x: Iterable[float], y: Iterable[float]) -> bool:
+    """Whether the statistics of two tensors agree within 2 %."""
     return all(a == b or abs(a - b) <= 0.02 * max(abs(a), abs(b)) for a, b in zip(x, y, strict=True))
