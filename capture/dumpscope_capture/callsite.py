@@ -32,6 +32,13 @@ _EMPTY: Final = ("CACHE", "EXTENDED_ARG", "RESUME", "NOP")
 _LEVELS: Final = 4
 """Frames between a function mode and the Python function whose call it receives, at most."""
 
+_FUSED: Final = {
+    "LOAD_FAST_LOAD_FAST": ("LOAD_FAST", "LOAD_FAST"),
+    "LOAD_FAST_BORROW_LOAD_FAST_BORROW": ("LOAD_FAST_BORROW", "LOAD_FAST_BORROW"),
+    "STORE_FAST_LOAD_FAST": ("STORE_FAST", "LOAD_FAST"),
+    "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
+}
+
 _UNKNOWN: Final = object()
 
 OPERATORS: Final = {
@@ -261,7 +268,12 @@ def _look_up(names: tuple[str, ...], frame: FrameType) -> Any:
 
 def _read(code: CodeType, offset: int) -> Site:
     if code not in _codes:
-        listed = [instruction for instruction in dis.get_instructions(code) if instruction.opname not in _EMPTY]
+        listed = [
+            part
+            for instruction in dis.get_instructions(code)
+            if instruction.opname not in _EMPTY
+            for part in _parts(instruction)
+        ]
         _codes[code] = listed, [instruction.offset for instruction in listed]
     instructions, offsets = _codes[code]
     place = bisect_right(offsets, offset) - 1  # a frame may stand in the cache behind its instruction
@@ -285,6 +297,17 @@ def _read(code: CodeType, offset: int) -> Site:
         target, attribute = _target(instructions, names + 1, (now.arg or 0) + (now.opname == "CALL_KW"))
         return Site(kind="call", count=now.arg or 0, keywords=keywords, target=target, attribute=attribute)
     return _OTHER
+
+
+def _parts(instruction: dis.Instruction) -> list[dis.Instruction]:
+    """One instruction as the two it stands for: LOAD_FAST_LOAD_FAST and its like, from Python 3.13 on."""
+    names = _FUSED.get(instruction.opname)
+    if names is None or not isinstance(instruction.argval, tuple):
+        return [instruction]
+    return [
+        instruction._replace(opname=name, opcode=dis.opmap[name], arg=0, argval=value)
+        for name, value in zip(names, instruction.argval, strict=True)
+    ]
 
 
 def _target(instructions: list[dis.Instruction], end: int, count: int) -> tuple[tuple[str, ...], bool]:

@@ -14,6 +14,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from torch.nn.functional import softmax
 
+from dumpscope_capture import callsite
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.names import Table, read_list
 from dumpscope_format.schema import NODE_KEYS
@@ -313,3 +314,27 @@ def test_stacks_begin_in_the_program_and_hide_the_capture(make: Any, read: Any) 
     assert "in forward" in frames[0]
     assert any("test_functions.py" in frame for frame in frames)
     assert not [frame for frame in frames if "dumpscope_capture" in frame or "overrides.py" in frame]
+
+
+def test_calls_keep_plain_names_where_the_bytecode_cannot_be_read(
+    make: Any, read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A later Python may lay code out in another way: then a call has the name and the arguments that torch gives it."""
+
+    def unreadable(code: Any) -> Any:
+        raise ValueError("unknown instruction")
+
+    monkeypatch.setattr(callsite.dis, "get_instructions", unreadable)
+    monkeypatch.setattr(callsite, "_sites", {})
+    monkeypatch.setattr(callsite, "_codes", {})
+
+    def run() -> None:
+        F.softmax(2 * X + X, dim=-1)
+        torch.relu(X).add(X)
+
+    data = _capture(make, read, run)
+    assert list(data) == [
+        f"{name}.0.forward" for name in ("Tensor.mul", "Tensor.add", "Functional.softmax", "Torch.relu")
+    ] + ["Tensor.add.1.forward"]
+    assert len(data["Tensor.add.0.forward"]["input_args"]) == 2
+    assert not read().errors

@@ -24,7 +24,7 @@ def test_an_argument_names_the_result_it_is(make: Any, read: Any) -> None:
     with debugger:
         x = torch.randn(3, 4)
         hidden = F.relu(x)
-        F.softmax(hidden.t(), dim=0)  # a view of it, made by a call that is not recorded
+        F.softmax(hidden.view(4, 3), dim=0)  # a view of it, made by a call that is not recorded
         hidden.mul_(2)
         torch.sigmoid(input=hidden)
         F.gelu(x)
