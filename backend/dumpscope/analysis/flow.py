@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dumpscope.analysis.case import Case
-from dumpscope.domain.facts import Outcome
-from dumpscope.domain.records import Direction, Kind, State
+from dumpscope.analysis.makers import find_makers
+from dumpscope.domain.records import Direction, State
 
 Fingerprint = tuple[float, ...]
 
@@ -29,26 +29,26 @@ def untainted(case: Case, first: int, suspects: list[int]) -> list[int]:
     read and found bit-equal is clean, whoever made it. Equal statistics prove nothing.
     """
     story, context, facts = case.story, case.context, case.facts
-    made: dict[Fingerprint, bool] = {}
-    by_call: dict[tuple[str, str], bool] = {}
-    wanted = set(suspects)
     last = max(suspects)
-    clean: list[int] = []
+    maker = find_makers(case)
+    with np.errstate(invalid="ignore"):
+        wrong = story.argument | (story.out_score > story.threshold) | (story.in_score > story.threshold)
+    wrong[:first] = False
+    rows = np.flatnonzero((maker >= first) & (facts.unequal != 0) & (context.pair <= last))
+    sources: dict[int, list[int]] = {}
+    for pair, made_by in zip(context.pair[rows].tolist(), maker[rows].tolist(), strict=True):
+        sources.setdefault(pair, []).append(made_by)
+    tainted = wrong.tolist()
+    received = [False] * (last + 1)
+    by_call: dict[tuple[str, str], bool] = {}
+    backward = (story.direction == Direction.BACKWARD).tolist()
+    forward = (story.direction == Direction.FORWARD).tolist()
     for pair in range(first, last + 1):
-        inputs = [row for row in case.inputs_of(pair).tolist() if context.kind[row] == Kind.TENSOR]
-        received = any(made.get(fingerprint(case, row), False) for row in inputs if facts.unequal[row] != 0)
-        name = story.names[pair]
-        if story.direction[pair] == Direction.BACKWARD:
-            received = received or by_call.get((story.labels[pair], name.removesuffix(".backward")), False)
-        if pair in wanted and not received:
-            clean.append(pair)
-        wrong = (
-            story.argument[pair] or story.out_score[pair] > story.threshold or story.in_score[pair] > story.threshold
-        )
-        tainted = received or bool(wrong)
-        if story.direction[pair] == Direction.FORWARD:
-            by_call[story.labels[pair], name.removesuffix(".forward")] = tainted
-        for row in case.outputs_of(pair).tolist():
-            if context.kind[row] == Kind.TENSOR and facts.outcome[row] != Outcome.GOLDEN_ONLY:
-                made[fingerprint(case, row)] = tainted
-    return clean
+        name, label = story.names[pair], story.labels[pair]
+        received[pair] = any(tainted[one] for one in sources.get(pair, ()))
+        if backward[pair] and by_call.get((label, name.removesuffix(".backward"))):
+            received[pair] = True
+        tainted[pair] = tainted[pair] or received[pair]
+        if forward[pair]:
+            by_call[label, name.removesuffix(".forward")] = tainted[pair]
+    return [pair for pair in suspects if not received[pair]]

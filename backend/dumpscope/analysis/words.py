@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -10,13 +11,17 @@ from dumpscope.analysis.arguments import value_of
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.drift import measure_drift
 from dumpscope.analysis.finding import Finding
+from dumpscope.analysis.makers import Reach
 from dumpscope.analysis.story import Story, frames
 from dumpscope.domain.facts import TENSOR_METRICS, Origin
 from dumpscope.domain.phrases import Phrase, english, phrase
 from dumpscope.domain.records import STATISTICS, Direction, Role, State, item_name
 
+PATH: Final = 40
+"""Nodes of a path that are named: the first and the last of a longer one."""
 
-def describe_finding(case: Case, finding: Finding, *, step: int, rank: int, mode: str) -> Origin:
+
+def describe_finding(case: Case, finding: Finding, reach: Reach, *, step: int, rank: int, mode: str) -> Origin:
     """The contract's origin entry of a finding."""
     story = case.story
     backward = story.direction[finding.pair] == Direction.BACKWARD
@@ -36,10 +41,16 @@ def describe_finding(case: Case, finding: Finding, *, step: int, rank: int, mode
         advice=english(next_step),
         stack=frames(case.target, int(case.pairs.target[finding.pair]))
         or frames(case.golden, int(case.pairs.golden[finding.pair])),
+        explains=reach.nodes,
+        path=[story.names[pair] for pair in _shortened(reach.path)],
         pair=finding.pair,
         evidence_said=evidence,
         advice_said=next_step,
     )
+
+
+def _shortened(path: list[int]) -> list[int]:
+    return path if len(path) <= PATH else path[: PATH // 2] + path[-PATH // 2 :]
 
 
 def _confidence(case: Case, finding: Finding, mode: str) -> float:

@@ -219,6 +219,8 @@ class Origin(Wire):
     advice: str
     evidence_said: list[Phrase]
     advice_said: list[Phrase]
+    explains: int
+    path: list[str]
     stack: list[str]
     pair: int
 

@@ -153,6 +153,8 @@ def origin(found: DomainOrigin) -> schemas.Origin:
         advice=found.advice,
         evidence_said=phrases(found.evidence_said),
         advice_said=phrases(found.advice_said),
+        explains=found.explains,
+        path=found.path,
         stack=found.stack[:SENT_FRAMES],
         pair=found.pair,
     )

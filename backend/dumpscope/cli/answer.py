@@ -27,6 +27,8 @@ def print_answer(answer: Answer, units: Sequence[Unit]) -> None:
             f" step {origin.step} rank {origin.rank}"
         )
         line(f"   {origin.evidence}")
+        if origin.explains:
+            line(f"   explains {plural(origin.explains, 'further difference')}")
         frame = user_frame(origin.stack)
         if frame is not None:
             line(f"   called at {frame}")

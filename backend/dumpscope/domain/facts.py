@@ -202,7 +202,11 @@ class NodeOpinions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """One independent cause. kind: computation, weight, input, overflow, communication, structure, accumulated, configuration."""
+    """One independent cause. kind: computation, weight, input, overflow, communication, structure, accumulated, configuration.
+
+    explains: further node pairs of its unit that differ because of it, as far as data flow tells; path: names of the nodes from
+    it to the first No that it reaches, both included, [] if it reaches none
+    """
 
     step: int
     rank: int
@@ -212,6 +216,8 @@ class Origin:
     evidence: str
     advice: str
     stack: list[str]
+    explains: int = 0
+    path: list[str] = field(default_factory=list)
     pair: int = -1  # node pair number inside its step and rank
     evidence_said: list[Phrase] = field(default_factory=list)  # the same as phrases
     advice_said: list[Phrase] = field(default_factory=list)

@@ -94,6 +94,8 @@ def origin_document(origin: Origin) -> dict[str, Any]:
         "confidence": wire(float(origin.confidence)),
         "evidence": origin.evidence,
         "advice": origin.advice,
+        "explains": origin.explains,
+        "path": list(origin.path),
         "stack": list(origin.stack),
     }
 

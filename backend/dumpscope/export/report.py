@@ -116,6 +116,8 @@ def _origin(origin: Origin) -> Iterator[str]:
         f' <span class="tag">step {origin.step} rank {origin.rank}</span></h3>'
     )
     yield f"<p>{escape(origin.evidence)}</p>"
+    if origin.explains:
+        yield f"<p>Explains {origin.explains} further difference{'s' if origin.explains > 1 else ''}.</p>"
     if origin.advice:
         yield f"<p><b>What to do:</b> {escape(origin.advice)}</p>"
     yield from _stack(origin.stack)

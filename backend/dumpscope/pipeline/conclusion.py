@@ -10,6 +10,7 @@ import numpy as np
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.classes import classify, exactness, mark
 from dumpscope.analysis.finding import Finding
+from dumpscope.analysis.makers import Flow, find_makers
 from dumpscope.analysis.origin import find_origins
 from dumpscope.analysis.ranks import (
     RankFindings,
@@ -64,7 +65,7 @@ class Conclusion:
             RankFindings(
                 step=unit.step,
                 rank=unit.rank,
-                findings=[_told(unit, case, finding) for finding in findings],
+                findings=_told(unit, case, findings),
                 fed=fed_calls(case),
             )
         )
@@ -154,13 +155,20 @@ def _case(unit: Unit, context: Context, floor: float) -> Case:
     )
 
 
-def _told(unit: Unit, case: Case, finding: Finding) -> Told:
-    return Told(
-        finding=finding,
-        name=case.story.names[finding.pair],
-        origin=describe_finding(case, finding, step=unit.step, rank=unit.rank, mode=unit.mode),
-        place=causal_place(case, finding, step=unit.step, rank=unit.rank),
-    )
+def _told(unit: Unit, case: Case, findings: list[Finding]) -> list[Told]:
+    if not findings:
+        return []
+    flow = Flow(case=case, maker=find_makers(case))
+    where = {"step": unit.step, "rank": unit.rank}
+    return [
+        Told(
+            finding=finding,
+            name=case.story.names[finding.pair],
+            origin=describe_finding(case, finding, flow.reach([finding.pair, *finding.group]), mode=unit.mode, **where),
+            place=causal_place(case, finding, **where),
+        )
+        for finding in findings
+    ]
 
 
 def _counts(unit: Unit) -> Counts:

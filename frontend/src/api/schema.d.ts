@@ -988,6 +988,10 @@ export interface components {
             evidence_said: components["schemas"]["Phrase"][];
             /** Advice Said */
             advice_said: components["schemas"]["Phrase"][];
+            /** Explains */
+            explains: number;
+            /** Path */
+            path: string[];
             /** Stack */
             stack: string[];
             /** Pair */

@@ -156,6 +156,8 @@ export const en = {
     previousOrigin: "Previous origin",
     nextOrigin: "Next origin",
     confidence: "confidence",
+    explains_one: "explains {{count}} further difference",
+    explains_other: "explains {{count}} further differences",
     confidenceWords: { high: "high", medium: "medium", low: "low" },
     kinds: {
       computation: "computation",

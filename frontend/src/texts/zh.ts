@@ -157,6 +157,8 @@ export const zh: Texts = {
     previousOrigin: "上一个异常源头",
     nextOrigin: "下一个异常源头",
     confidence: "置信度",
+    explains_one: "可解释另外 {{count}} 处不一致",
+    explains_other: "可解释另外 {{count}} 处不一致",
     confidenceWords: { high: "高", medium: "中", low: "低" },
     kinds: {
       computation: "计算",

@@ -89,6 +89,11 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
         <span className="dim" title={String(origin.confidence)}>
           {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${confidence}`)}</strong>
         </span>
+        {origin.explains > 0 && (
+          <span className="dim num" title={origin.path.join(" → ")} data-testid="origin-explains">
+            {t("comparison.explains", { count: origin.explains })}
+          </span>
+        )}
         {summary.units.length > 1 && (
           <span className="dim num">
             {t("unit.step")} {origin.step} · {t("unit.rank")} {origin.rank}

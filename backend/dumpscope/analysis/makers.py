@@ -1,0 +1,183 @@
+"""Which call made the tensor that another call receives, told by identity of what was stored on the target's side.
+
+A tensor is known again by its statistics and size, or by its hash where there are none; a view keeps both. What is the same
+number throughout (zeros, ones, a mask) says nothing about who made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dumpscope.analysis.case import Case
+from dumpscope.domain.facts import Verdict
+from dumpscope.domain.records import Bool, Direction, Int64, Kind, NodeKind, State
+
+Words = NDArray[np.uint64]
+
+_MIX: Final = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What one finding explains. nodes: pairs that differ and received, directly or through others, what its node made, the
+    modules around them among them; path: from its node to the first No that it reaches, both included; [] if it reaches none"""
+
+    nodes: int
+    path: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flow:
+    """Data flow inside one unit. maker: per item pair the node pair that made the received tensor, -1 where nothing tells"""
+
+    case: Case = field(repr=False)
+    maker: Int64
+
+    def reach(self, pairs: Iterable[int]) -> Reach:
+        """What follows from these node pairs, the first of which is the finding's own."""
+        own = dict.fromkeys(pairs, -1)
+        came_from = dict(own)
+        depth = dict.fromkeys(own, 0)
+        for reader, maker in self._edges:  # in the order of the readers, so a maker is final before its readers come
+            step = depth.get(maker, -2) + 1
+            if step > 0 and reader not in own and step < depth.get(reader, step + 1):
+                came_from[reader], depth[reader] = maker, step
+        explained = {*came_from, *self._around(came_from)}
+        goal = min((pair for pair in came_from if self._failed[pair]), default=-1)
+        path: list[int] = []
+        while goal >= 0:
+            path.append(goal)
+            goal = came_from[goal]
+        return Reach(nodes=len(explained) - len(own), path=path[::-1])
+
+    def _around(self, pairs: Iterable[int]) -> set[int]:
+        """The node pairs around these in the module tree that differ too."""
+        tree, entry = self.case.tree, self.case.story.entry
+        found: set[int] = set()
+        for pair in pairs:
+            at = int(entry[pair])
+            at = int(tree.parent[at]) if at >= 0 else -1
+            while at >= 0:
+                around = int(tree.pair[at])
+                if around in found:
+                    break
+                if around >= 0 and self._differs[around]:
+                    found.add(around)
+                at = int(tree.parent[at])
+        return found
+
+    def _untraced(self) -> list[tuple[int, int]]:
+        """Calls that received something different and nothing tells from whom, each with the leaf call before it that differs:
+        what stands between them was not dumped (a view of another size, an operator left out), and took what was there. A
+        parameter gradient comes out of the backward call before it."""
+        case, story = self.case, self.case.story
+        context = case.context
+        with np.errstate(invalid="ignore"):
+            bad = case.received & (case.opinions.score > story.threshold) & (context.kind == Kind.TENSOR)
+        traced = np.zeros(len(story), bool)
+        known = np.flatnonzero(bad & (self.maker >= 0))
+        traced[context.pair[known[self._differs[self.maker[known]]]]] = True
+        lost = np.zeros(len(story), bool)
+        lost[context.pair[bad]] = True
+        gradient = story.kind == NodeKind.GRADIENT
+        order = np.flatnonzero(self._differs & story.leaf & ~gradient)
+        readers = np.flatnonzero((lost & ~traced) | (gradient & self._differs))
+        place = np.searchsorted(order, readers) - 1
+        return [
+            (reader, int(order[at])) for reader, at in zip(readers.tolist(), place.tolist(), strict=True) if at >= 0
+        ]
+
+    @cached_property
+    def _differs(self) -> Bool:
+        story = self.case.story
+        with np.errstate(invalid="ignore"):
+            found: Bool = (np.fmax(story.out_score, story.own_in) > story.threshold) | story.argument
+        return found
+
+    @cached_property
+    def _failed(self) -> Bool:
+        bad = np.zeros(len(self.case.story), bool)
+        bad[self.case.context.pair[self.case.opinions.verdict == Verdict.NO]] = True
+        return bad
+
+    @cached_property
+    def _edges(self) -> list[tuple[int, int]]:
+        """(reader, maker) of every node pair that differs, ordered by reader: those whose results it received, and for a
+        backward call its forward, whose saved values it uses."""
+        story, context = self.case.story, self.case.context
+        span = len(story)
+        rows = np.flatnonzero((self.maker >= 0) & self._differs[context.pair])
+        lost = self._untraced()
+        forward = {
+            story.names[pair].removesuffix(".forward"): pair
+            for pair in np.flatnonzero(self._differs & (story.direction == Direction.FORWARD)).tolist()
+        }
+        saved = [
+            (pair, maker)
+            for pair in np.flatnonzero(self._differs & (story.direction == Direction.BACKWARD)).tolist()
+            if (maker := forward.get(story.names[pair].removesuffix(".backward"))) is not None
+        ]
+        more = np.array([reader * span + maker for reader, maker in (*lost, *saved)], np.int64)
+        edges = np.unique(np.concatenate([context.pair[rows].astype(np.int64) * span + self.maker[rows], more]))
+        return list(zip((edges // span).tolist(), (edges % span).tolist(), strict=True))
+
+
+def find_makers(case: Case) -> Int64:
+    """Per item pair the node pair of the last leaf call before it that put out the same tensor; -1 for what no dumped call
+    made, for outputs, and for constants."""
+    context, story = case.context, case.story
+    tensors = (context.kind == Kind.TENSOR) & (context.target >= 0) & ~_constant(case)
+    made = np.flatnonzero(tensors & ~case.received & story.leaf[context.pair])
+    taken = np.flatnonzero(tensors & case.received)
+    maker = np.full(len(context), -1, np.int64)
+    if not len(made) or not len(taken):
+        return maker
+    identity = _identity(case, np.concatenate([made, taken]))
+    _, code = np.unique(identity, return_inverse=True)
+    span = len(story) + 1
+    outputs = np.sort(code[: len(made)] * span + context.pair[made])
+    wanted = code[len(made) :] * span + context.pair[taken]
+    at = np.searchsorted(outputs, wanted) - 1
+    known = (at >= 0) & (outputs[at] // span == code[len(made) :])
+    maker[taken[known]] = outputs[at[known]] % span
+    return maker
+
+
+def _constant(case: Case) -> Bool:
+    """Tensors that tell nothing: one number throughout, or neither statistics nor a hash."""
+    context, items = case.context, case.target.items
+    top, bottom = context.t_stats[:, 0], context.t_stats[:, 1]
+    finite = (context.t_state[:, 0] == State.FINITE) & (context.t_state[:, 1] == State.FINITE)
+    absent = (context.t_state == State.ABSENT).all(axis=1)
+    hashed = np.zeros(len(context), bool)
+    if len(items):
+        hashed = (context.target >= 0) & (items.hash[context.target] >= 0)
+    found: Bool = np.where(absent, ~hashed, finite & (top == bottom))
+    return found
+
+
+def _identity(case: Case, rows: Int64) -> Words:
+    """A number of 64 bits that is the same for the same statistics and size, or hash."""
+    context, items = case.context, case.target.items
+    columns: list[NDArray[Any]] = [context.elements[rows]]
+    for column in range(4):
+        state = context.t_state[rows, column]
+        columns += [np.where(state == State.FINITE, context.t_stats[rows, column] + 0.0, 0.0).view(np.uint64), state]
+    absent = (context.t_state[rows] == State.ABSENT).all(axis=1)
+    columns.append(np.where(absent, items.hash[context.target[rows]], -1))
+    mixed = np.zeros(len(rows), np.uint64)
+    for values in columns:
+        mixed = (
+            (mixed ^ values.astype(np.int64, copy=False).view(np.uint64))
+            if values.dtype != np.uint64
+            else mixed ^ values
+        )
+        mixed *= _MIX
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
