@@ -49,7 +49,9 @@ class MappedFile(mmap.mmap):
                 count = os.preadv(self._descriptor, [target[done:]], start + done)
                 if count == 0:
                     raise TensorError(
-                        "the file was cut off while it was read", kind="truncated", hint="is something still writing it?"
+                        "the file was cut off while it was read",
+                        kind="truncated",
+                        hint="is something still writing it?",
                     )
                 done += count
         except OSError as error:
