@@ -4,6 +4,7 @@
     containers  {"input.1": "tuple", "output": "torch.return_types.max"}: other than list and dict; "output" also for a list, as
                 the record of a lone result is a list too
     absent      {"input.2": "torch._C.Generator"}: type of an argument that has no record
+    storage     {"input.0": "cuda:0"}: where an argument lies that does not lie in this process's own host memory
 
 Tensors are told by identity and version. Only weak references are held, so nothing lives longer for it.
 """
@@ -51,11 +52,7 @@ class Provenance:
         extra: Extra = {}
         records = body["input_args"]
         for place, value in enumerate(args):
-            if isinstance(value, torch.Tensor):
-                maker = self._maker(value)
-                if maker is not None:
-                    extra.setdefault("producers", {})[f"input.{place}"] = maker
-            elif type(value) not in _PLAIN:
+            if type(value) not in _PLAIN:
                 self._describe(value, records[place], f"input.{place}", extra)
         if kwargs:
             records = body["input_kwargs"]
@@ -79,6 +76,10 @@ class Provenance:
             maker = self._maker(value)
             if maker is not None:
                 extra.setdefault("producers", {})[path] = maker
+            if maker is None or not value.is_cpu:  # what a call made on the host is the process's own
+                kind = storage_kind(value)
+                if kind is not None:
+                    extra.setdefault("storage", {})[path] = kind
             return
         members = _members(value)
         if members is None:
@@ -134,6 +135,16 @@ def _base(tensor: torch.Tensor) -> torch.Tensor | None:
     try:
         return tensor._base
     except (RuntimeError, NotImplementedError):
+        return None
+
+
+def storage_kind(tensor: torch.Tensor) -> str | None:
+    """Device of a tensor, `shared memory` on the host (batches of loader workers); None for ordinary host memory."""
+    try:
+        if not tensor.is_cpu:
+            return str(tensor.device)
+        return "shared memory" if tensor.is_shared() else None
+    except (RuntimeError, NotImplementedError):  # tensors without a storage
         return None
 
 

@@ -20,7 +20,7 @@ STATISTIC_KEYS: Final = ("Max", "Min", "Mean", "Norm")
 TENSOR_KEYS: Final = ("type", "dtype", "shape", *STATISTIC_KEYS, "requires_grad")
 """Keys of every tensor record with statistics, in file order; `md5` and `data_name` may follow."""
 
-NODE_KEYS: Final = ("producers", "containers", "absent")
+NODE_KEYS: Final = ("producers", "containers", "absent", "storage")
 """Keys of ours in the body of a forward node, behind msprobe's; each is an object of texts by item, `input.0`."""
 
 TENSOR_TYPE: Final = "torch.Tensor"
@@ -59,6 +59,7 @@ class ForwardBody(TypedDict):
     producers: NotRequired[dict[str, str]]
     containers: NotRequired[dict[str, str]]
     absent: NotRequired[dict[str, str]]
+    storage: NotRequired[dict[str, str]]
 
 
 class BackwardBody(TypedDict):

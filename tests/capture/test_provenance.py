@@ -76,6 +76,15 @@ def test_an_argument_without_a_record_says_its_type(make: Any, read: Any) -> Non
     assert read().data["Torch.normal.0.forward"]["absent"] == {"kwargs.generator": "torch._C.Generator"}
 
 
+def test_an_argument_says_where_it_lies_unless_in_plain_host_memory(make: Any, read: Any) -> None:
+    with make(level="L1"):
+        torch.relu(torch.ones(2).share_memory_())
+        torch.relu(torch.ones(2, device="meta"))
+        torch.relu(torch.ones(2))
+    kinds = [node.get("storage") for node in read().data.values()]
+    assert kinds == [{"input.0": "shared memory"}, {"input.0": "meta"}, None]
+
+
 def test_run_json_names_arguments_versions_and_devices(make: Any, read: Any) -> None:
     model = nn.Sequential(nn.Linear(3, 3))
     debugger = make(level="mix")
