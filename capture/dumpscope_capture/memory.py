@@ -15,7 +15,6 @@ import torch
 BLOCK_BYTES: Final = 1 << 20
 
 _ROW: Final = 1 << 13  # bytes of a row of a checksum
-SMALL: Final = 4096  # elements up to which counting alone is faster than comparing first
 _WORD: Final = (1 << 64) - 1
 _scratch: Final = threading.local()
 
@@ -85,8 +84,6 @@ def survey(array: Array, found: Checksum | None = None) -> tuple[float | int, fl
 
 
 def _zeros(block: Array) -> int:
-    if len(block) < SMALL:
-        return len(block) - int(np.count_nonzero(block))
     equal = getattr(_scratch, "equal", None)
     if equal is None:
         equal = _scratch.equal = np.empty(BLOCK_BYTES, np.bool_)

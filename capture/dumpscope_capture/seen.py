@@ -1,4 +1,4 @@
-"""Tensors that were recorded before in the same step: their statistics, hashes and files are used again.
+"""Tensors that were recorded before: their statistics and hashes are used again, and in the same step their files.
 
 Most of what is recorded is the same memory once more (a result that is the next call's argument, a module's and its function's
 input, a view of either: the order of elements changes no statistic). It counts as the same where storage, place in it, version
@@ -45,7 +45,7 @@ class Sight:
 
 
 class Seen:
-    """Tensors of one step. Threads may race: the worst that comes of it is a tensor measured twice.
+    """Tensors of a run. Threads may race: the worst that comes of it is a tensor measured twice.
 
     thorough: the order of elements matters, as it does for files and hashes
     """
@@ -53,6 +53,16 @@ class Seen:
     def __init__(self, *, thorough: bool) -> None:
         self._thorough = thorough
         self._sights: dict[_Key, Sight] = {}
+
+    def __len__(self) -> int:
+        return len(self._sights)
+
+    def end_step(self) -> None:
+        """Forget the files, which belong to their step, and the tensors that are gone."""
+        sights = self._sights
+        self._sights = {key: sight for key, sight in sights.items() if not sight.reference.expired()}  # type: ignore[no-untyped-call]
+        for sight in self._sights.values():
+            sight.files.clear()
 
     def look(self, tensor: torch.Tensor) -> Sight | None:
         """The sight of a detached CPU tensor, the old one where it is unchanged; None where that cannot be told."""

@@ -29,6 +29,7 @@ from dumpscope_capture.megatron import MicroSteps, micro_sink
 from dumpscope_capture.modules import ModuleScopes
 from dumpscope_capture.names import Table, read_list
 from dumpscope_capture.recording import Recording
+from dumpscope_capture.seen import Seen
 from dumpscope_capture.selection import Selection
 from dumpscope_capture.sink import StepSink
 from dumpscope_capture.values import Recorder
@@ -64,6 +65,7 @@ class Session:
         self.step = -1
         self.rank: int | None = None
         self._used: set[Path] = set()
+        self._seen: Seen | None = None
         self._claim = Claim()
         self._handles: list[Any] = []
 
@@ -183,10 +185,10 @@ class Session:
             task="tensor" if self.config.task == "overflow_check" else self.config.task,
             summary=self.config.summary_mode,
             precision=self.config.precision,
+            wants_tensor=self._files_wanted(),
+            seen=self._seen,
         )
-        wanted = self._files_wanted()
-        if wanted is not None:
-            recorder.wants_tensor = wanted
+        self._seen = recorder.seen
         sink = micro_sink(self.micro) if self.recording.links and self.micro.found else StepSink
         self.sink = sink(
             folder,
@@ -224,6 +226,8 @@ class Session:
         if sink is not None and self.recording.provenance is not None:
             sink.tell("arguments", self.recording.provenance.argument_names())
         self.recording.close()
+        if self._seen is not None:
+            self._seen.end_step()
         if sink is None:
             return
         self._tell_micro_steps(sink)

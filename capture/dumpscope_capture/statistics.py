@@ -168,6 +168,11 @@ def measure_now(tensor: torch.Tensor, *, high: bool, extremes: Extremes | None =
 
 def _extremes(value: torch.Tensor) -> Extremes:
     """Of a CPU tensor with dimensions; NaN where one is."""
+    numel = value.numel()
+    if numel < SURVEYED:
+        low, top = torch.aminmax(value)
+        least, greatest = low.item(), top.item()
+        return least, greatest, 0 if least > 0 or greatest < 0 else numel - int(torch.count_nonzero(value))
     memory = flat(value)
     return survey((value.contiguous().view(-1) if memory is None else memory).numpy())
 

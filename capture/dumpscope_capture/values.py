@@ -64,6 +64,7 @@ class Recorder:
     precision: "high" accumulates float32 in float64
     wants_tensor: whether the tensor of an item name gets a file
     deferred: hold back the statistics of CPU tensors as those of other devices
+    seen: tensors met before, by recorders of the same task, summary and precision
     """
 
     def __init__(
@@ -72,16 +73,17 @@ class Recorder:
         task: Literal["statistics", "tensor", "structure"] | str,
         summary: Literal["statistics", "md5", "xor"] | str = "statistics",
         precision: Literal["low", "high"] | str = "low",
-        wants_tensor: Callable[[str], bool] = _none,
+        wants_tensor: Callable[[str], bool] | None = None,
         deferred: bool = False,
+        seen: Seen | None = None,
     ) -> None:
         self.task = task
         self.summary = summary
         self.high = precision == "high"
-        self.wants_tensor = wants_tensor
+        self.wants_tensor = wants_tensor or _none
         self.deferred = deferred
         self.chunk = Chunk()
-        self._seen = Seen(thorough=self.writes_files or summary == "md5")
+        self.seen = Seen(thorough=self.writes_files or summary == "md5") if seen is None else seen
         self._lock = threading.Lock()
         self._snapshots: list[Snapshot | Again] = []
         self._hashes: list[tuple[dict[str, Any], Snapshot]] = []
@@ -228,7 +230,7 @@ class Recorder:
         if self.summary != "xor":
             if not here:
                 self.chunk.add(measure_later(tensor, high=self.high, fill=partial(fill, record)))
-            elif (sight := self._seen.look(tensor)) is None:
+            elif (sight := self.seen.look(tensor)) is None:
                 fill(record, measure_now(tensor, high=self.high))
             else:
                 if sight.statistics is None:
