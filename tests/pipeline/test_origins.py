@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,23 @@ def test_extra_calls_are_listed_as_structure_and_every_value_agrees(dumps: Path)
     api = [name for name in extra if name.endswith("forward") and not name.startswith("Module")]
     assert sorted(name.split(".")[1] for name in api) == ["__add__", "__mul__", "gelu", "linear"]
     assert "layers.1.mlp" in " ".join(answer.origins[0].stack) or answer.origins[0].node in api
+
+
+@pytest.mark.parametrize(
+    ("golden", "agree"), [("stat_golden", " All values agree once the calls are aligned."), ("cfg_structure", "")]
+)
+def test_a_call_in_place_of_another_is_laid_to_the_side_that_made_it(
+    dumps: Path, tmp_path: Path, golden: str, agree: str
+) -> None:
+    shutil.copytree(dumps / golden, tmp_path / "target")
+    for file in (tmp_path / "target").rglob("*.json"):
+        file.write_text(file.read_text().replace("Functional.gelu.1.", "Functional.silu.0."))
+    answer, _ = compare(tmp_path / "target", dumps / golden)
+    assert [origin.kind for origin in answer.origins] == ["structure"]
+    assert answer.origins[0].evidence == (
+        "1 call exists only in the target: Functional.silu.0.forward. "
+        f"1 call exists only in the golden: Functional.gelu.1.forward.{agree}"
+    )
 
 
 def test_a_kernel_fault_leaves_its_own_backward_a_receiver(dumps: Path) -> None:

@@ -187,17 +187,28 @@ def _arguments(case: Case, finding: Finding) -> list[Phrase]:
 
 
 def _structure(case: Case, finding: Finding, shown: list[Phrase]) -> list[Phrase]:
-    side = [phrase("side.target" if case.pairs.target[finding.pair] >= 0 else "side.golden")]
-    names = [case.story.names[p] for p in (finding.pair, *finding.group)]
+    pairs = (finding.pair, *finding.group)
+    target = [pair for pair in pairs if case.pairs.target[pair] >= 0]
+    golden = [pair for pair in pairs if case.pairs.target[pair] < 0]
+    calls = [_calls(case, "target", target)] if target else []
+    calls += [_calls(case, "golden", golden)] if golden else []
+    if finding.items:
+        return [*calls, phrase("origin.follows"), *shown]
+    story = case.story
+    if np.isnan(case.opinions.score).all():
+        return calls
+    with np.errstate(invalid="ignore"):
+        dirty = bool((np.fmax(story.out_score, story.own_in) > story.threshold).any())
+    return [*calls, phrase("origin.some_differ" if dirty else "origin.all_agree")]
+
+
+def _calls(case: Case, side: str, pairs: list[int]) -> Phrase:
+    """The calls that only this side made, the first five by name."""
+    names = [case.story.names[pair] for pair in pairs]
     listed = phrase("origin.names", names=", ".join(names[:5]))
     if len(names) > 5:
         listed = phrase("origin.names_more", names=", ".join(names[:5]), count=len(names) - 5)
-    calls = phrase("origin.structure_one", side=side, names=[listed])
-    if len(names) > 1:
-        calls = phrase("origin.structure", count=len(names), side=side, names=[listed])
-    if finding.items:
-        return [calls, phrase("origin.follows"), *shown]
-    story = case.story
-    with np.errstate(invalid="ignore"):
-        dirty = bool((np.fmax(story.out_score, story.own_in) > story.threshold).any())
-    return [calls, phrase("origin.some_differ" if dirty else "origin.all_agree")]
+    only = [phrase(f"side.{side}")]
+    if len(names) == 1:
+        return phrase("origin.structure_one", side=only, names=[listed])
+    return phrase("origin.structure", count=len(names), side=only, names=[listed])
