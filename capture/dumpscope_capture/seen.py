@@ -15,8 +15,8 @@ from zlib import crc32
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from dumpscope_capture.memory import Checksum, checksum, flat, survey
-from dumpscope_capture.statistics import SURVEYED, Extremes, Statistics
+from dumpscope_capture.memory import Checksum, Survey, checksum, flat, survey
+from dumpscope_capture.statistics import SURVEYED, Statistics
 
 _SURVEYED: Final = frozenset(
     (torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -30,7 +30,7 @@ _File = tuple[bool, tuple[int, ...], tuple[int, ...]]
 class Sight:
     """A piece of memory as it is now, whatever shape its views have.
 
-    check: of its bytes in their own order; extremes: where they were found on the way
+    check: of its bytes in their own order; surveyed: what was found on the way
     statistics, crc: what was found out before; files: names of its files by `file_key`
     """
 
@@ -38,7 +38,7 @@ class Sight:
     reference: StorageWeakRef
     version: int
     check: tuple[int, ...]
-    extremes: Extremes | None = None
+    surveyed: Survey | None = None
     statistics: Statistics | None = None
     crc: int | None = None
     files: dict[_File, str] = field(default_factory=dict)
@@ -83,15 +83,15 @@ class Seen:
             check = checksum(data, thorough=self._thorough)
             if check == known.check:
                 return known
-        extremes = None
+        surveyed = None
         if check is None and tensor.dtype in _SURVEYED:
             found = Checksum(thorough=self._thorough)
-            extremes = survey(memory.numpy(), found)
+            surveyed = survey(memory.numpy(), found)
             check = found.value()
         elif check is None:
             check = checksum(data, thorough=self._thorough)
         reference = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
-        sight = Sight(key=key, reference=reference, version=version, check=check, extremes=extremes)
+        sight = Sight(key=key, reference=reference, version=version, check=check, surveyed=surveyed)
         self._sights[key] = sight
         return sight
 

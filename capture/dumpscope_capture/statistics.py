@@ -19,17 +19,14 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from dumpscope_capture.memory import flat, survey
+from dumpscope_capture.memory import Survey, flat, survey
 
 Number = float | int | bool
-
-Extremes = tuple[Number, Number, int]
-"""Least, greatest, number of zeros."""
 
 SURVEYED: Final = 4096
 """Elements from which numpy's blocks beat torch's operations."""
 
-_SHAKY: Final = 1e-15  # below it float32 squares lose digits
+_SHAKY: Final = 1e-24  # sums of float32 squares below it lose digits
 _HALF: Final = frozenset((torch.float16, torch.bfloat16))
 _NO_DOUBLE: Final = frozenset(("mps", "npu", "xpu"))
 _WIDE_UNSIGNED: Final = frozenset(
@@ -135,8 +132,8 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
 # -- CPU ---------------------------------------------------------------------------------------------------------------
 
 
-def measure_now(tensor: torch.Tensor, *, high: bool, extremes: Extremes | None = None) -> Statistics:
-    """Statistics of a CPU tensor with at least one element. extremes: where they are known already"""
+def measure_now(tensor: torch.Tensor, *, high: bool, surveyed: Survey | None = None) -> Statistics:
+    """Statistics of a CPU tensor with at least one element. surveyed: what is known already"""
     dtype = tensor.dtype
     if dtype is torch.bool:
         return _of_bools(tensor)
@@ -147,7 +144,7 @@ def measure_now(tensor: torch.Tensor, *, high: bool, extremes: Extremes | None =
         return _of_number(value.item())
     if value.dtype in _HALF:
         value = value.float()
-    low, top, zeros = _extremes(value) if extremes is None else extremes
+    low, top, zeros, squares = _survey(value) if surveyed is None else surveyed
     if not value.is_floating_point():
         double = value.to(torch.float64)
         return Statistics(
@@ -155,9 +152,12 @@ def measure_now(tensor: torch.Tensor, *, high: bool, extremes: Extremes | None =
         )
     wider = torch.float64 if high and value.dtype is torch.float32 else None
     mean = value.mean(dtype=wider).item()
-    norm = torch.linalg.vector_norm(value, dtype=wider).item()
+    if squares is not None and wider is None and _SHAKY < squares < math.inf:
+        norm = math.sqrt(squares)
+    else:
+        norm = torch.linalg.vector_norm(value, dtype=wider).item()
     if low - low == 0 and top - top == 0:
-        if dtype in _HALF and (norm == math.inf or norm < _SHAKY):
+        if dtype in _HALF and not _SHAKY < norm * norm < math.inf:
             norm = torch.linalg.vector_norm(value, dtype=torch.float64).item()
         return Statistics(max=top, min=low, mean=mean, norm=norm, zeros=zeros)
     return Statistics(
@@ -166,13 +166,14 @@ def measure_now(tensor: torch.Tensor, *, high: bool, extremes: Extremes | None =
     )  # fmt: skip
 
 
-def _extremes(value: torch.Tensor) -> Extremes:
-    """Of a CPU tensor with dimensions; NaN where one is."""
+def _survey(value: torch.Tensor) -> Survey:
+    """Of a CPU tensor with dimensions."""
     numel = value.numel()
     if numel < SURVEYED:
         low, top = torch.aminmax(value)
         least, greatest = low.item(), top.item()
-        return least, greatest, 0 if least > 0 or greatest < 0 else numel - int(torch.count_nonzero(value))
+        zeros = 0 if least > 0 or greatest < 0 else numel - int(torch.count_nonzero(value))
+        return Survey(least, greatest, zeros, None)
     memory = flat(value)
     return survey((value.contiguous().view(-1) if memory is None else memory).numpy())
 

@@ -234,7 +234,7 @@ class Recorder:
                 fill(record, measure_now(tensor, high=self.high))
             else:
                 if sight.statistics is None:
-                    sight.statistics = measure_now(tensor, high=self.high, extremes=sight.extremes)
+                    sight.statistics = measure_now(tensor, high=self.high, surveyed=sight.surveyed)
                 fill(record, sight.statistics)
         snapshot: Snapshot | None = None
         hashed = self._hash_now(tensor, sight) if here and self.summary != "statistics" else None
