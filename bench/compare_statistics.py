@@ -4,6 +4,7 @@
 
 Two synthetic dumps of N nodes a side are made with one planted fault. Then ours and, where --peer-bin names a folder with an
 `msprobe`, its `compare` and `graph_visualize`. Whole processes are timed, start-up included, caches warm for both.
+Exit status 1 where the planted fault is not the first cause named, or a target (TARGETS, DATABASE, MEMORY) is missed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,12 @@ from measure import Cost, folder_size, run
 from synthetic import make_dump
 
 MB = 1024 * 1024
+TARGETS = {"msprobe compare": 15, "msprobe graph_visualize": 10}
+"""How many times faster than each of msprobe's commands our first answer has to be."""
+DATABASE = 1.2
+"""Largest result database, as a multiple of the JSON of both sides."""
+MEMORY = 1_000_000_000
+"""Most memory of our command and its workers, in bytes."""
 
 
 def make_pair(folder: Path, nodes: int) -> tuple[Path, Path, str]:
@@ -65,8 +72,8 @@ def measure(folder: Path, target: Path, golden: Path, peer: Path | None, runs: i
     return costs
 
 
-def report(costs: dict[str, Cost], folder: Path, target: Path, golden: Path, fault: str) -> None:
-    """Print the table, what each named as the cause, and the sizes of what each wrote."""
+def report(costs: dict[str, Cost], folder: Path, target: Path, golden: Path, fault: str) -> bool:
+    """Print the table, what each named as the cause, the sizes of what each wrote; say whether every target is held."""
     peer = costs.get("msprobe compare")
     ours = [name for name in costs if name.startswith("dumpscope")]
     print(f"{'':34} {'wall s':>8} {'first s':>8} {'peak MB':>9} {'faster':>8}")
@@ -81,6 +88,21 @@ def report(costs: dict[str, Cost], folder: Path, target: Path, golden: Path, fau
     answer = json.loads(costs["dumpscope compare"].output)
     print("\nfault planted in:", fault)
     print("cause named:     ", ", ".join(f"{one['node']} ({one['kind']})" for one in answer["origins"]) or "none")
+    first = costs["dumpscope compare"]
+    stored = folder_size(written(folder, "dumpscope compare -o"), "result.db*") / read
+    held = [
+        ("first cause named is the planted one", [one["node"] for one in answer["origins"]][:1] == [fault]),
+        (f"result database {stored:.2f} x input JSON, at most {DATABASE}", stored <= DATABASE),
+        (f"peak memory {first.peak / MB:.0f} MB, at most {MEMORY / MB:.0f}", first.peak <= MEMORY),
+    ]
+    for name, times in TARGETS.items():
+        if name in costs:
+            faster = costs[name].wall / first.wall
+            held.append((f"{faster:.1f} times faster than {name}, at least {times}", faster >= times))
+    print()
+    for what, good in held:
+        print(f"{'held  ' if good else 'MISSED'}  {what}")
+    return all(good for _, good in held)
 
 
 def main() -> None:
@@ -95,7 +117,9 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         target, golden, fault = make_pair(folder, arguments.nodes)
         print(f"{arguments.nodes} nodes a side, target {target.name}, golden {golden.name}\n", flush=True)
-        report(measure(folder, target, golden, arguments.peer_bin, arguments.runs), folder, target, golden, fault)
+        costs = measure(folder, target, golden, arguments.peer_bin, arguments.runs)
+        good = report(costs, folder, target, golden, fault)
+    sys.exit(0 if good else 1)
 
 
 if __name__ == "__main__":
