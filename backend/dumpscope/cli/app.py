@@ -135,6 +135,18 @@ def overflow(path: Dump, json: Json = False) -> int:
 
 
 @app.command()
+def calibrate(
+    one: Annotated[Path, typer.Argument(metavar="HEALTHY", help="A dump of code that is known to be right.")],
+    other: Annotated[Path, typer.Argument(metavar="OTHER", help="A second run of it, or the same on other hardware.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Policy file to write.")] = Path("policy.yaml"),
+) -> int:
+    """Measure the noise of a healthy pair and write floors for `compare --policy`."""
+    from dumpscope.cli.calibrate import run  # noqa: PLC0415
+
+    return run(one, other, output)
+
+
+@app.command()
 def parse(
     path: Dump,
     prefix: Annotated[str, typer.Argument(metavar="NODE_PREFIX", help="Beginning of the node names to show.")],
