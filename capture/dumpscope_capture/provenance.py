@@ -27,16 +27,15 @@ _DEPTH: Final = 8
 
 
 class Provenance:
-    """Who made the tensors of one step. Safe for threads."""
+    """Who made the tensors of the present step. Safe for threads."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], int, str]] = {}
         self._names: dict[str, list[str]] = {}
 
     def reset(self) -> None:
-        """The step ends."""
+        """The step ends. Names of arguments stay: what a call is called does not change."""
         self._made.clear()
-        self._names.clear()
 
     def argument_names(self) -> dict[str, list[str]]:
         """Names of the arguments of all functions (`Functional.linear`) and classes of modules (`Linear`) met so far."""
