@@ -65,6 +65,11 @@ def uint16_at(address: int, size: int) -> Any:
 
 
 @machine
+def uint8_at(address: int, size: int) -> Any:
+    return carray(_pointer(address), (size,), np.uint8)
+
+
+@machine
 def fetch(first: Any, second: Any, third: Any, fourth: Any, start: int, size: int) -> None:
     """Ask for pairs that come later: what the loops read comes in bursts that hardware does not foresee.
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from dumpscope.domain.records import Int64
 from dumpscope.metrics import kernels
 from dumpscope.metrics.partial import Partial
 from dumpscope.metrics.stretches import Parts
@@ -94,22 +95,32 @@ def _agrees(module: ModuleType) -> bool:
 _loader: Final = _Loader()
 
 
-def prepare(size: int) -> None:
-    """Load the kernel now if `size` bytes of pairs are to come, before threads would start without it."""
-    if size >= LOAD_AT:
-        _loader.module(size)
+def prepare(size: int) -> bool:
+    """Load the kernel now if `size` bytes of pairs are to come, before threads would start without it. Whether it is loaded."""
+    return _loader.module(size if size >= LOAD_AT else 0) is not None
+
+
+def loaded() -> ModuleType | None:
+    """The kernel's module, if this process has loaded it."""
+    return _loader.module(0)
+
+
+def forms(target: np.dtype[Any], golden: np.dtype[Any]) -> tuple[int, int, int] | None:
+    """The kernel's names for both dtypes and for the one whose steps are counted; None for a pair it does not know."""
+    first, second = _FORMS.get(target), _FORMS.get(golden)
+    unit = _UNITS.get((first, second))  # type: ignore[arg-type]
+    return None if first is None or second is None or unit is None else (first, second, unit)
 
 
 def kernel_for(target: Raw, golden: Raw) -> FusedKernel | None:
     """The compiled kernel for two flat contiguous arrays, None where the numpy kernel has to do it."""
     if target.size < SMALLEST:
         return None
-    forms = _FORMS.get(target.dtype), _FORMS.get(golden.dtype)
-    unit = _UNITS.get(forms)  # type: ignore[arg-type]
-    if unit is None:
+    known = forms(target.dtype, golden.dtype)
+    if known is None:
         return None
     module = _loader.module(target.nbytes + golden.nbytes)
-    return None if module is None else FusedKernel(module, forms[0], forms[1], unit)
+    return None if module is None else FusedKernel(module, *known)
 
 
 class FusedKernel:
@@ -117,7 +128,7 @@ class FusedKernel:
 
     __slots__ = ("_golden_form", "_module", "_target_form", "_unit")
 
-    def __init__(self, module: ModuleType, target_form: Any, golden_form: Any, unit: int) -> None:
+    def __init__(self, module: ModuleType, target_form: int, golden_form: int, unit: int) -> None:
         self._module = module
         self._target_form = target_form
         self._golden_form = golden_form
@@ -125,35 +136,37 @@ class FusedKernel:
 
     def __call__(self, parts: Parts, eps: float, *, detail: bool, sampled: bool) -> Partial:
         fused = self._module
-        results = np.zeros(fused.RESULTS, dtype=np.int64)
-        results[fused.MAX_AT] = -1
+        results = empty_results(fused, 1)
         elements = 0
         for start, target, golden in parts:
             first, second = _aligned(target), _aligned(golden)
-            fused.compare(
-                _address(first),
-                self._target_form,
-                _address(second),
-                self._golden_form,
-                first.size,
-                start,
-                self._unit,
-                eps,
-                detail,
-                sampled,
-                results,
-            )
+            stretch = (
+                _address(first), self._target_form, _address(second), self._golden_form, first.size, start, self._unit, sampled,
+            )  # fmt: skip
+            fused.compare(np.array((stretch,), np.int64), eps, detail, results)
             elements += first.size
-        number = results[: fused.ABS_DECADES].tolist()
-        real = results[: fused.ABS_DECADES].view(np.float64).tolist()
-        disagree = number[fused.DISAGREE]
-        return Partial(
-            elements=elements,
+        return partials(fused, results, [elements])[0]
+
+
+def empty_results(fused: ModuleType, rows: int) -> Int64:
+    """What the kernel adds to, shape (rows, RESULTS)."""
+    results = np.zeros((rows, fused.RESULTS), dtype=np.int64)
+    results[:, fused.MAX_AT] = -1
+    return results
+
+
+def partials(fused: ModuleType, results: Int64, elements: list[int]) -> list[Partial]:
+    """Each row of the kernel's results as a Partial over so many elements."""
+    numbers = results[:, : fused.ABS_DECADES].tolist()
+    reals = results.view(np.float64)[:, : fused.ABS_DECADES].tolist()
+    return [
+        Partial(
+            elements=size,
             excluded=number[fused.EXCLUDED],
             unequal=number[fused.UNEQUAL],
             nonfinite_target=number[fused.BAD_TARGET],
             nonfinite_golden=number[fused.BAD_GOLDEN],
-            disagree=disagree,
+            disagree=number[fused.DISAGREE],
             products=real[fused.PRODUCTS],
             targets=real[fused.TARGETS],
             goldens=real[fused.GOLDENS],
@@ -161,13 +174,15 @@ class FusedKernel:
             max_abs=real[fused.MAX_ABS],
             max_at=number[fused.MAX_AT],
             max_rel=real[fused.MAX_REL],
-            below_1e3=number[fused.BELOW_1E3] - disagree,
-            below_5e3=number[fused.BELOW_5E3] - disagree,
+            below_1e3=number[fused.BELOW_1E3] - number[fused.DISAGREE],
+            below_5e3=number[fused.BELOW_5E3] - number[fused.DISAGREE],
             max_ulp=number[fused.MAX_ULP],
-            ulps=results[fused.ULPS :],
-            abs_decades=results[fused.ABS_DECADES : fused.REL_DECADES],
-            rel_decades=results[fused.REL_DECADES : fused.ULPS],
+            ulps=row[fused.ULPS :],
+            abs_decades=row[fused.ABS_DECADES : fused.REL_DECADES],
+            rel_decades=row[fused.REL_DECADES : fused.ULPS],
         )
+        for row, number, real, size in zip(results, numbers, reals, elements, strict=True)
+    ]
 
 
 def _aligned(values: Raw) -> Raw:

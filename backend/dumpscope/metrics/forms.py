@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.metrics.machine import machine
+from dumpscope.machine import machine
 
 FLOAT32: Final = 0
 BFLOAT16: Final = 1

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dumpscope.machine import fetch, machine, uint16_at, uint32_at
 from dumpscope.metrics.forms import (
     BFLOAT16,
     FLOAT16,
@@ -22,8 +23,8 @@ from dumpscope.metrics.forms import (
     half_keys,
     round_to_bfloat16,
 )
-from dumpscope.metrics.histogram import COARSE_EDGES, DECADE_BINS, SAMPLE, STRIDE, ULP_BASE, ULP_BINS, ULP_SHIFT
-from dumpscope.metrics.machine import fetch, machine, uint16_at, uint32_at
+from dumpscope.metrics.histogram import COARSE_EDGES, DECADE_BINS, SAMPLE, STRIDE, ULP_BINS
+from dumpscope.metrics.steps import SAMPLED, count_sample, count_steps, longest_step
 
 CHUNK: Final = STRIDE * len(SAMPLE)
 """Pairs measured at a time: with their scratch arrays they fit the first two caches. Of 1024 to 16384 the smallest at which what
@@ -31,20 +32,21 @@ every chunk costs besides (some 200 ns) no longer shows."""
 
 (
     EXCLUDED, UNEQUAL, BAD_TARGET, BAD_GOLDEN, DISAGREE, BELOW_1E3, BELOW_5E3, MAX_AT, MAX_ABS, MAX_REL, MAX_ULP,
-    PRODUCTS, TARGETS, GOLDENS, DIFFERENCES, ABS_DECADES,
-) = range(16)  # fmt: skip
+    PRODUCTS, TARGETS, GOLDENS, DIFFERENCES, WORST_TARGET, WORST_GOLDEN, MEDIAN, ABS_DECADES,
+) = range(19)  # fmt: skip
 """Where the results stand in an int64 array. MAX_ABS and MAX_REL are float64 bit patterns (those of non-negative numbers
-are ordered like the numbers), the four sums float64 numbers; three tables come last."""
+are ordered like the numbers); the four sums and the two values at MAX_AT are float64 numbers; MEDIAN is the place of the lower
+median in the ULP histogram, -1 where that is empty; three tables come last."""
 REL_DECADES: Final = ABS_DECADES + DECADE_BINS
 ULPS: Final = REL_DECADES + DECADE_BINS
 RESULTS: Final = ULPS + ULP_BINS
 
-_SAMPLE: Final = SAMPLE.astype(np.uint32)
+TARGET, TARGET_FORM, GOLDEN, GOLDEN_FORM, LENGTH, BEGIN, UNIT, SAMPLED_ONLY, PAIR = range(9)
+"""Where a stretch of a pair is described in an int64 array, and the length of that."""
+
 _EDGES: Final = (COARSE_EDGES.view(np.uint32) >> 16).astype(np.uint16)
 _INFINITY: Final = np.uint32(0x7F800000)
 _INFINITE: Final = np.int32(0x7F800000)
-_SHIFT: Final = np.int32(ULP_SHIFT)
-_BASE: Final = np.int32(ULP_BASE)
 _THOUSANDTH: Final = np.float32(0.001).view(np.int32)
 _FIVE: Final = np.float32(0.005).view(np.int32)
 
@@ -68,7 +70,7 @@ def _exclude(first: Any, second: Any, size: int, results: Any) -> Any:
         if one < _INFINITY and other < _INFINITY:
             continue
         excluded += 1
-        excluded_sample += _SAMPLE[i // STRIDE] == i
+        excluded_sample += SAMPLED[i // STRIDE] == i
         results[BAD_TARGET] += one >= _INFINITY
         results[BAD_GOLDEN] += other >= _INFINITY
         if not (first[i] == second[i] or (one > _INFINITY and other > _INFINITY)):
@@ -202,65 +204,7 @@ def _decades(patterns: Any, size: int, smallest: Any, largest: Any, above: Any, 
 
 
 @machine
-def _step(first: Any, second: Any) -> Any:
-    """ULP distance of two sign-and-magnitude patterns."""
-    one = np.uint32(first & MAGNITUDE)
-    other = np.uint32(second & MAGNITUDE)
-    apart = np.uint32(max(one, other) - min(one, other))
-    return np.uint32(one + other) if np.uint32(first ^ second) > MAGNITUDE else apart
-
-
-@machine
-def _ulp_bin(step: Any) -> Any:
-    pattern = np.int32(np.float32(step).view(np.int32) >> _SHIFT)
-    return np.uint32(max(pattern, _BASE) - _BASE)
-
-
-@machine
-def _longest_step(first: Any, second: Any, size: int, shift: Any) -> Any:
-    longest = np.uint32(0)
-    for i in range(size):
-        longest = max(longest, _step(first[i], second[i]))
-    return np.int64(longest >> shift)
-
-
-@machine
-def _count(bins: Any, size: int, tables: Any) -> None:
-    """Four tables in turn, so that equal distances in a row do not wait for each other's store."""
-    even = size - size % 4
-    for i in range(0, even, 4):
-        tables[0, bins[i]] += ONE
-        tables[1, bins[i + 1]] += ONE
-        tables[2, bins[i + 2]] += ONE
-        tables[3, bins[i + 3]] += ONE
-    for i in range(even, size):
-        tables[0, bins[i]] += ONE
-
-
-@machine
-def _count_steps(first: Any, second: Any, size: int, shift: Any, bins: Any, tables: Any) -> None:
-    for i in range(size):
-        bins[i] = np.uint32(_step(first[i], second[i]) >> shift)
-    for i in range(size):
-        bins[i] = _ulp_bin(bins[i])
-    _count(bins, size, tables)
-
-
-@machine
-def _count_sample(first: Any, second: Any, found: int, shift: Any, bins: Any, tables: Any) -> None:
-    """Count the steps at the first `found` places of SAMPLE."""
-    for k in range(found):
-        bins[k] = first[_SAMPLE[k]]
-        bins[k + CHUNK // 2] = second[_SAMPLE[k]]
-    for k in range(found):
-        bins[k] = np.uint32(_step(bins[k], bins[k + CHUNK // 2]) >> shift)
-    for k in range(found):
-        bins[k] = _ulp_bin(bins[k])
-    _count(bins, found, tables)
-
-
-@machine
-def compare(
+def _stretch(
     target: int,
     target_form: int,
     golden: int,
@@ -268,17 +212,12 @@ def compare(
     length: int,
     begin: int,
     unit: int,
+    sampled: bool,
     eps: float,
     detail: bool,
-    sampled: bool,
     results: Any,
 ) -> None:
-    """Add a stretch of `length` pairs, fewer than 2**32, to results, shape (RESULTS,).
-
-    target, golden: addresses of aligned contiguous elements; begin: flat index of the first in the whole pair
-    unit: the form whose steps are counted; FLOAT16 only where both sides are
-    sampled: the ULP histogram counts only the places SAMPLE of each chunk
-    """
+    """Add `length` pairs to results, shape (RESULTS,)."""
     target_wide = uint32_at(target, length if target_form == FLOAT32 else 0)
     target_narrow = uint16_at(target, 0 if target_form == FLOAT32 else length)
     golden_wide = uint32_at(golden, length if golden_form == FLOAT32 else 0)
@@ -325,7 +264,7 @@ def compare(
         looked_at = size
         if sampled:
             looked_at = size // STRIDE
-            if looked_at < len(_SAMPLE) and _SAMPLE[looked_at] < size:
+            if looked_at < len(SAMPLED) and SAMPLED[looked_at] < size:
                 looked_at += 1
         counted = looked_at  # by the ULP histogram
         if not targets + goldens < np.inf:
@@ -366,6 +305,8 @@ def compare(
                 place = _place_of(first.view(np.float32), second.view(np.float32), size, largest)
             results[MAX_ABS] = delta
             results[MAX_AT] = begin + start + place
+            sums[WORST_TARGET] = np.float64(first.view(np.float32)[place])
+            sums[WORST_GOLDEN] = np.float64(second.view(np.float32)[place])
         results[MAX_REL] = max(results[MAX_REL], ratio)
         fetch(target_wide, golden_wide, target_narrow, golden_narrow, end + 3 * part, part)
         if unit == FLOAT16:
@@ -379,11 +320,11 @@ def compare(
             if golden_form == FLOAT32:
                 round_to_bfloat16(second, size, golden_keys)
                 second = golden_keys
-        results[MAX_ULP] = max(results[MAX_ULP], _longest_step(first, second, size, shift))
+        results[MAX_ULP] = max(results[MAX_ULP], longest_step(first, second, size, shift))
         if sampled:
-            _count_sample(first, second, looked_at, shift, bins, tables)
+            count_sample(first, second, looked_at, shift, bins, tables)
         else:
-            _count_steps(first, second, size, shift, bins, tables)
+            count_steps(first, second, size, shift, bins, tables)
         ulps[0] -= looked_at - counted
         if detail:
             abs_decades[0] += zeros - excluded
@@ -393,3 +334,36 @@ def compare(
     for table in range(4):
         for place in range(ULP_BINS):
             ulps[place] += tables[table, place]
+
+
+@machine
+def _median(counts: Any) -> Any:
+    """Place of the lower median, -1 where nothing was counted."""
+    total = 0
+    for place in range(len(counts)):
+        total += counts[place]
+    place = -1
+    reached = 0
+    while reached < (total + 1) // 2:
+        place += 1
+        reached += counts[place]
+    return place
+
+
+@machine
+def compare(stretches: Any, eps: float, detail: bool, results: Any) -> None:
+    """Add each stretch to its row of results, shape (n, RESULTS).
+
+    stretches: int64, shape (n, PAIR):
+        TARGET, GOLDEN: addresses of aligned contiguous elements; LENGTH: how many, fewer than 2**32
+        BEGIN: flat index of the first in the whole pair
+        UNIT: the form whose steps are counted; FLOAT16 only where both sides are
+        SAMPLED_ONLY: 1 where the ULP histogram counts only the places SAMPLE of each chunk
+    """
+    for row in range(len(stretches)):
+        stretch = stretches[row]
+        _stretch(
+            stretch[TARGET], stretch[TARGET_FORM], stretch[GOLDEN], stretch[GOLDEN_FORM], stretch[LENGTH],
+            stretch[BEGIN], stretch[UNIT], stretch[SAMPLED_ONLY] != 0, eps, detail, results[row],
+        )  # fmt: skip
+        results[row, MEDIAN] = _median(results[row, ULPS:RESULTS])

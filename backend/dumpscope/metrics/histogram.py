@@ -68,17 +68,18 @@ def count_ulps(distances: NDArray[np.unsignedinteger[Any]], counts: Int64) -> No
 
 
 def _values() -> list[float]:
-    """What a distance in each bin counts as: itself below 64, the middle of its bin from there."""
+    """Itself below 64, the middle of its bin from there."""
     edges = (np.arange(1, ULP_BINS + 1, dtype=np.uint32) + np.uint32(ULP_BASE)) << np.uint32(ULP_SHIFT)
     low, high = edges[:-1].view(np.float32).astype(np.float64), edges[1:].view(np.float32).astype(np.float64)
     return [0.0, *np.where(low < 64, low, (low + high) / 2).tolist()]
 
 
-_VALUES: Final = _values()
+STEPS: Final = _values()
+"""What a distance in each bin of an ULP histogram counts as."""
 
 
 def median_ulp(counts: Int64) -> float | None:
     """Lower median of the counted distances: exact below 64, else the middle of its bin (within 1.6 %); None if none counted."""
     reached = counts.cumsum()
     total = int(reached[-1])
-    return _VALUES[reached.searchsorted((total + 1) // 2)] if total else None
+    return STEPS[reached.searchsorted((total + 1) // 2)] if total else None

@@ -33,7 +33,10 @@ def compare_tensors(target: Raw, golden: Raw, *, threads: int = 1, detail: bool 
         facts = compare_tensors(target.T, golden.T, threads=threads, detail=detail)
         return replace(facts, worst_index=facts.worst_index[::-1]) if facts.worst_index else facts
     whole = _measure(target, golden, plan, threads, detail)
-    return _finish(whole, _norms(whole, target, golden, plan), plan, target, golden, detail=detail)
+    where = index_of(whole.max_at, target.shape) if whole.max_at >= 0 else None
+    worst = None if where is None else (_scalar(target[where]), _scalar(golden[where]))
+    middle = median_ulp(whole.ulps) if plan.ulp is not None else None
+    return finish(whole, _norms(whole, target, golden, plan), plan, where, worst, middle, detail=detail)
 
 
 def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -> Partial:
@@ -153,6 +156,11 @@ def _norms(whole: Partial, target: Raw, golden: Raw, plan: Plan) -> Norms:
     sums = (whole.targets, whole.goldens, whole.differences)
     if plan.scaled and whole.max_abs > 0 and not all(SMALL_SUM <= value <= LARGE_SUM for value in sums):
         return _scaled_norms(whole.max_abs, target, golden, plan)
+    return plain_norms(whole)
+
+
+def plain_norms(whole: Partial) -> Norms:
+    """The norms by the sums as they are."""
     return Norms(
         products=whole.products,
         target=math.sqrt(whole.targets),
@@ -182,14 +190,30 @@ def _scaled_norms(max_abs: float, target: Raw, golden: Raw, plan: Plan) -> Norms
     )
 
 
-def _finish(whole: Partial, norms: Norms, plan: Plan, target: Raw, golden: Raw, *, detail: bool) -> TensorFacts:
+Scalar = float | int | str
+
+
+def finish(
+    whole: Partial,
+    norms: Norms,
+    plan: Plan,
+    where: tuple[int, ...] | None,
+    worst: tuple[Scalar, Scalar] | None,
+    middle: float | None,
+    *,
+    detail: bool,
+) -> TensorFacts:
+    """The facts that follow from what was summed and counted.
+
+    where, worst: index of the largest absolute error and both values there, None where there is no error
+    middle: median ULP distance, None where none was counted
+    """
     compared = whole.elements - whole.disagree  # positions finite on both sides, or not finite in the same way
     usable = whole.elements - whole.excluded
     several = whole.elements > 1
-    where = _index(whole.max_at, target.shape) if whole.max_at >= 0 else None
     max_abs = whole.max_abs
-    if plan.narrow and where is not None:  # found in float32
-        max_abs = abs(float(target[where]) - float(golden[where]))
+    if plan.narrow and worst is not None:  # found in float32
+        max_abs = abs(float(worst[0]) - float(worst[1]))
     measured = compared > 0
     return TensorFacts(
         elements=whole.elements,
@@ -202,19 +226,19 @@ def _finish(whole: Partial, norms: Norms, plan: Plan, target: Raw, golden: Raw, 
         ratio_5e3=whole.below_5e3 / compared if measured and several else None,
         rel_l2=norms.relative if measured else None,
         max_ulp=float(whole.max_ulp) if plan.ulp is not None and usable else None,
-        median_ulp=median_ulp(whole.ulps) if plan.ulp is not None else None,
+        median_ulp=middle,
         nonfinite_target=whole.nonfinite_target,
         nonfinite_golden=whole.nonfinite_golden,
         nonfinite_disagree=whole.disagree,
         worst_index=where,
-        worst_target=None if where is None else _scalar(target[where]),
-        worst_golden=None if where is None else _scalar(golden[where]),
+        worst_target=None if worst is None else worst[0],
+        worst_golden=None if worst is None else worst[1],
         abs_histogram=tuple(whole.abs_decades.tolist()) if detail else (),
         rel_histogram=tuple(whole.rel_decades.tolist()) if detail else (),
     )
 
 
-def _index(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+def index_of(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Index of the element at flat place `place` in C order."""
     index = []
     for size in reversed(shape):
@@ -223,7 +247,7 @@ def _index(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(index))
 
 
-def _scalar(value: Any) -> float | int | str:
+def _scalar(value: Any) -> Scalar:
     """One element as a plain number, integers exactly; a complex one as text."""
     dtype = np.asarray(value).dtype
     if dtype.kind == "c":

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
 
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome, TensorFacts
+from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
 from dumpscope.domain.records import Bool, Float64, Int8, Int32, Items, Kind, RankDump, State, UInt8
-from dumpscope.errors import CancelledError, TensorError
-from dumpscope.metrics import compare_statistics, compare_tensors, prepare
-from dumpscope.readers import tensorfile
+from dumpscope.errors import CancelledError
+from dumpscope.metrics import compare_statistics
+from dumpscope.pipeline.tensor_files import FilePair, Found, compare_files
 
 Progress = Callable[[float, str], None]
 Cancelled = Callable[[], bool]
 
-LARGE: Final = 32 << 20
-"""Bytes from which one tensor pair is split over all threads; smaller ones are spread one per thread."""
-ALONE: Final = 512 << 10
-"""Bytes below which tensor pairs are compared by one thread: a second one would wait for the interpreter, not for data."""
-CHUNK: Final = 32
-"""Small tensor pairs per task."""
+_METRICS: Final = attrgetter(*TENSOR_METRICS)
+_COUNTS: Final = attrgetter("elements", "unequal", "nonfinite_target", "nonfinite_golden", "nonfinite_disagree")
 
 
 def mode_of(target: RankDump, golden: RankDump) -> str:
@@ -212,108 +204,51 @@ def _read_tensors(
     cancelled: Cancelled,
 ) -> None:
     readable = (facts.outcome == Outcome.COMPARED) | (facts.outcome == Outcome.NO_DATA)
-    rows = np.flatnonzero(readable & context.both & (context.kind == Kind.TENSOR)).tolist()
-    jobs = [job for row in rows if (job := _job(target, golden, context, row))]
-    sizes = [_size(job.target) for job in jobs]
-    classes = np.searchsorted((ALONE, LARGE), sizes, side="right").tolist()
-    tiny, small, large = ([job for job, found in zip(jobs, classes, strict=True) if found == one] for one in range(3))
-    prepare(2 * sum(sizes))
+    rows = np.flatnonzero(readable & context.both & (context.kind == Kind.TENSOR))
+    roots = target.header.data_dir, golden.header.data_dir
+    if roots[0] is None or roots[1] is None:
+        return
+    names = target.items.data_name[context.target[rows]], golden.items.data_name[context.golden[rows]]
+    pairs = [
+        FilePair(row, target.items.data_names[first], golden.items.data_names[second])
+        for row, first, second in zip(rows.tolist(), *(side.tolist() for side in names), strict=True)
+        if first >= 0 and second >= 0
+    ]
     done = 0
-
-    def note(chunk: Iterable[tuple[int, TensorFacts | str]]) -> None:
-        nonlocal done
-        for row, result in chunk:
-            _note(facts, row, result)
-            done += 1
-        progress(done / len(jobs), f"{done} of {len(jobs)} tensors")
+    for found in compare_files((roots[0], roots[1]), pairs, threads):
+        _note(facts, found)
+        done += len(found)
+        progress(done / len(pairs), f"{done} of {len(pairs)} tensors")
         if cancelled():
             raise CancelledError("cancelled while comparing tensors")
 
-    for chunk in _chunks(tiny):
-        note(_compare_chunk(chunk))
-    with ThreadPoolExecutor(max_workers=max(1, threads)) as pool:
-        try:
-            for results in pool.map(_compare_chunk, _chunks(small)):
-                note(results)
-        except CancelledError:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    for job in large:
-        note([(job.row, _compare(job, threads))])
 
-
-def _chunks(jobs: list[_Job]) -> list[list[_Job]]:
-    return [jobs[start : start + CHUNK] for start in range(0, len(jobs), CHUNK)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One pair of tensor files; a root is the folder that a file must not leave."""
-
-    row: int
-    target: str
-    target_root: str
-    golden: str
-    golden_root: str
-
-
-def _job(target: RankDump, golden: RankDump, context: Context, row: int) -> _Job | None:
-    t_root, g_root = target.header.data_dir, golden.header.data_dir
-    t = int(target.items.data_name[context.target[row]])
-    g = int(golden.items.data_name[context.golden[row]])
-    if t < 0 or g < 0 or t_root is None or g_root is None:
-        return None
-    t_path = os.path.join(t_root, target.items.data_names[t])
-    return _Job(row, t_path, t_root, os.path.join(g_root, golden.items.data_names[g]), g_root)
-
-
-def _compare_chunk(chunk: list[_Job]) -> list[tuple[int, TensorFacts | str]]:
-    return [(job.row, _compare(job, 1)) for job in chunk]
-
-
-def _compare(job: _Job, threads: int) -> TensorFacts | str:
-    """Facts of two tensor files, or why they could not be read."""
-    try:
-        left = tensorfile.load(job.target, root=job.target_root)
-        right = tensorfile.load(job.golden, root=job.golden_root)
-        if left.shape != right.shape:
-            shapes = f"shape {list(left.shape)}, the golden file {list(right.shape)}"
-            return f"{Path(job.target).name}: the file holds {shapes}"
-        return compare_tensors(left.array, right.array, threads=threads)
-    except TensorError as error:
-        return str(error)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.lstat(path).st_size
-    except OSError:
-        return 0
-
-
-def _note(facts: Facts, row: int, result: TensorFacts | str) -> None:
-    if isinstance(result, str):
-        facts.errors[row] = result
-        if facts.outcome[row] == Outcome.NO_DATA:
-            facts.outcome[row] = Outcome.UNREADABLE
+def _note(facts: Facts, found: list[Found]) -> None:
+    for row, result in found:
+        if isinstance(result, str):
+            facts.errors[row] = result
+            if facts.outcome[row] == Outcome.NO_DATA:
+                facts.outcome[row] = Outcome.UNREADABLE
+    read = [(row, result) for row, result in found if not isinstance(result, str)]
+    if not read:
         return
-    facts.outcome[row] = Outcome.COMPARED
-    for column, name in enumerate(TENSOR_METRICS):
-        facts.tensor[row, column], facts.tensor_state[row, column] = _stored(getattr(result, name))
-    facts.elements[row] = result.elements
-    facts.unequal[row] = result.unequal
-    facts.nonfinite_target[row] = result.nonfinite_target
-    facts.nonfinite_golden[row] = result.nonfinite_golden
-    facts.nonfinite_disagree[row] = result.nonfinite_disagree
-    facts.equal[row] = result.unequal == 0
-    facts.details[row] = result
+    facts.details.update(read)
+    rows = np.array([row for row, _ in read])
+    facts.outcome[rows] = Outcome.COMPARED
+    numbers = [_METRICS(result) for _, result in read]
+    facts.tensor[rows] = values = np.array(numbers, np.float64)  # None becomes nan
+    absent = np.array([[number is None for number in row] for row in numbers])
+    facts.tensor_state[rows] = np.where(absent, State.ABSENT, _states(values))
+    counts = np.array([_COUNTS(result) for _, result in read], np.int64)
+    columns = facts.elements, facts.unequal, facts.nonfinite_target, facts.nonfinite_golden, facts.nonfinite_disagree
+    for column, count in zip(columns, counts.T, strict=True):
+        column[rows] = count
+    facts.equal[rows] = facts.unequal[rows] == 0
 
 
-def _stored(value: float | None) -> tuple[float, int]:
-    if value is None:
-        return np.nan, State.ABSENT
-    if math.isnan(value):
-        return np.nan, State.NAN
-    if math.isinf(value):
-        return value, State.POS_INF if value > 0 else State.NEG_INF
-    return value, State.FINITE
+def _states(values: Float64) -> UInt8:
+    states = np.full(values.shape, int(State.FINITE), np.uint8)
+    states[np.isnan(values)] = State.NAN
+    states[values == np.inf] = State.POS_INF
+    states[values == -np.inf] = State.NEG_INF
+    return states

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dumpscope.domain.records import Int64
 from dumpscope.readers.arrays import Bytes, LoadedTensor
 from dumpscope.readers.zip_directory import STORED, Directory, variable_bytes
 
@@ -23,20 +24,25 @@ MAX_FIXED: Final = 1 << 14
 """Bytes besides the tensor up to which a layout is kept; torch.save writes some 1.5 KB."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Layout:
-    """pick: the parts of a buffer that must equal `fixed` when joined; model: the tensor first found; start: byte of its first
-    element; steps: its strides in bytes; nbytes: logical bytes"""
+    """pick: the parts of a buffer that must equal `fixed` when joined; parts: where they start and end, shape (m, 2)
+    model: the tensor first found; start: byte of its first element; steps: its strides in bytes; nbytes: logical bytes
+    contiguous: its elements lie one behind the other in C order, and on their own boundaries if the buffer starts on one
+    """
 
     pick: Callable[[Bytes], tuple[bytes, ...]]
+    parts: Int64
     fixed: bytes
     model: LoadedTensor
     start: int
     steps: tuple[int, ...]
     nbytes: int
+    contiguous: bool
 
 
 _known: dict[tuple[int, bytes], list[Layout]] = {}
+_learnt = 0
 
 
 def find(buffer: Bytes, budget: int) -> LoadedTensor | None:
@@ -79,11 +85,25 @@ def learn(buffer: Bytes, directory: Directory, prefix: str, loaded: LoadedTensor
     )
     if count() >= MAX_KNOWN:
         forget()
+    global _learnt  # noqa: PLW0603 (like the layouts, one for the process)
+    _learnt += 1
     _known.setdefault((len(buffer), bytes(buffer[26:28])), []).append(
         Layout(
-            pick=pick, fixed=b"".join(pick(buffer)), model=model, start=start, steps=array.strides, nbytes=array.nbytes
+            pick=pick, parts=np.array([(part.start, part.stop) for part in fixed], np.int64), fixed=b"".join(pick(buffer)),
+            model=model, start=start, steps=array.strides, nbytes=array.nbytes,
+            contiguous=array.flags.c_contiguous and start % array.itemsize == 0,
         )
-    )
+    )  # fmt: skip
+
+
+def known(size: int, stem: int) -> tuple[Layout, ...]:
+    """The layouts learnt of files of `size` bytes whose first member's name is `stem` bytes long."""
+    return tuple(_known.get((size, stem.to_bytes(2, "little")), ()))
+
+
+def learnt() -> int:
+    """How many layouts were learnt so far: another number means that it is worth to look again."""
+    return _learnt
 
 
 def count() -> int:
