@@ -76,6 +76,16 @@ def test_one_unit_is_in_memory_at_a_time(tmp_path: Path, dumps: Path, monkeypatc
     work.database.close()
 
 
+def test_a_comparison_of_one_rank_is_seen_to_move_before_it_is_measured(tmp_path: Path, dumps: Path) -> None:
+    work, comparison = stored_comparison(tmp_path, dumps / "stat_fault", dumps / "stat_golden")
+    seen: list[tuple[float, str]] = []
+    run_comparison(work, comparison, progress=lambda *said: seen.append(said), cancelled=lambda: False)
+    assert seen == sorted(seen, key=lambda said: said[0])
+    assert [text.split()[0] for _, text in seen] == ["loading", "loading", "comparing", "looking", "storing"]
+    assert len({done for done, _ in seen}) == len(seen)
+    work.database.close()
+
+
 def test_judging_again_that_broke_off_half_way_says_so_and_can_be_repeated(
     tmp_path: Path, dumps: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,8 +34,12 @@ from dumpscope.pipeline.pairing import pair_ranks
 from dumpscope.pipeline.spread import Cancelled, Progress, Work, spread
 from dumpscope.verdict.policy import load_policy
 
+LOADED: Final = 0.2
+"""Share of a comparison's work that is done when both sides of a rank are loaded."""
 MEASURED: Final = 0.85
 """Share of a comparison's work that is done when every rank is measured."""
+CONCLUDED: Final = 0.9
+"""Share of a comparison's work that is done when the cause is found and only storing is left."""
 
 
 def run_comparison(work: Work, comparison_id: str, *, progress: Progress, cancelled: Cancelled) -> None:
@@ -124,7 +128,7 @@ def compare_alone(
     row = get_comparison(database, comparison_id)
     sides = _sides(database, row, [unit.target.header], [unit.golden.header])
     answer, (finished,) = conclude([unit], policy=options.policy, target=sides[0], golden=sides[1], problems=problems)
-    progress(MEASURED, "storing")
+    progress(CONCLUDED, "storing")
     new = store_unit(database, comparison_id, finished, UnitSides(target=target, golden=golden))
     store_answer(database, comparison_id, answer, units=[new])
 
@@ -231,16 +235,19 @@ def _compare(
     cancelled: Cancelled,
 ) -> Unit:
     where = f"step {step} rank {rank}"
-    progress(0.0, f"loading {where}")
-    sides = load_rank(database, target), load_rank(database, golden)
-    if cancelled():
-        raise CancelledError("cancelled")
+    sides = []
+    for number, rank_dump in enumerate((target, golden)):
+        progress(LOADED * number / 2, f"loading {where}")
+        sides.append(load_rank(database, rank_dump))
+        if cancelled():
+            raise CancelledError("cancelled")
+    progress(LOADED, f"comparing {where}")
     return compare_rank(
         *sides,
         step=step,
         rank=rank,
         options=options,
-        progress=lambda done, text: progress(0.2 + done * (MEASURED - 0.2), text or f"comparing {where}"),
+        progress=lambda done, text: progress(LOADED + done * (MEASURED - LOADED), text or f"comparing {where}"),
         cancelled=cancelled,
     )
 

@@ -12,7 +12,8 @@ from dumpscope.domain.job import Job
 from dumpscope.errors import CancelledError, ConflictError, NotFoundError, Problem
 from dumpscope.index.comparisons import change_comparison, clear_comparison, get_comparison
 from dumpscope.index.database import Database
-from dumpscope.index.dumps import change_dump, get_dump
+from dumpscope.index.dumps import DumpRow, change_dump, get_dump
+from dumpscope.index.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress
 from dumpscope.pipeline.ingest import Source, ingest_dump
 from dumpscope.pipeline.spread import Work
@@ -100,5 +101,11 @@ def _await_dumps(database: Database, comparison_id: str, progress: Progress, can
             return
         if cancelled():
             raise CancelledError("cancelled")
-        progress(0.0, "waiting for the dumps")
+        read = [1.0 if dump.status == "ready" else _read(database, dump) for dump in dumps]
+        progress(0.0, f"waiting for the dumps, {sum(read) / len(read):.0%} read")
         time.sleep(WAIT_SECONDS)
+
+
+def _read(database: Database, dump: DumpRow) -> float:
+    """Share of a dump that its job has read so far."""
+    return JobTable(database).get(dump.job).progress if dump.job else 0.0
