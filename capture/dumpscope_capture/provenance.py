@@ -142,7 +142,7 @@ def storage_kind(tensor: torch.Tensor) -> str | None:
     try:
         if not tensor.is_cpu:
             return str(tensor.device)
-        return "shared memory" if tensor.is_shared() else None
+        return "shared memory" if tensor.untyped_storage().is_shared() else None
     except (RuntimeError, NotImplementedError):  # tensors without a storage
         return None
 
