@@ -87,16 +87,17 @@ def survey(array: Array, found: Checksum | None = None) -> Survey:
     size = BLOCK_BYTES // array.itemsize
     low, top, zeros = array[0], array[0], 0
     squares = 0.0 if array.dtype.kind == "f" else None
-    for start in range(0, len(array), size):
-        block = array[start : start + size]
-        least, greatest = np.minimum.reduce(block), np.maximum.reduce(block)
-        low, top = np.minimum(low, least), np.maximum(top, greatest)
-        if not (least > 0 or greatest < 0):
-            zeros += _zeros(block)
-        if squares is not None:
-            squares += _squares(block)
-        if found is not None:
-            found.add(block.view(np.uint8))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(array), size):
+            block = array[start : start + size]
+            least, greatest = np.minimum.reduce(block), np.maximum.reduce(block)
+            low, top = np.minimum(low, least), np.maximum(top, greatest)
+            if not (least > 0 or greatest < 0):
+                zeros += _zeros(block)
+            if squares is not None:
+                squares += _squares(block)
+            if found is not None:
+                found.add(block.view(np.uint8))
     return Survey(low.item(), top.item(), zeros, squares)
 
 
@@ -104,8 +105,7 @@ def _squares(block: Array) -> float:
     """Rows are short enough for float32 to be exact to 1e-7, and for a BLAS to stay on this thread."""
     whole = len(block) - len(block) % _LINE
     lines, rest = block[:whole].reshape(-1, _LINE), block[whole:]
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.vecdot(lines, lines).sum(dtype=np.float64)) + float(np.vecdot(rest, rest))
+    return float(np.vecdot(lines, lines).sum(dtype=np.float64)) + float(np.vecdot(rest, rest))
 
 
 def _zeros(block: Array) -> int:
