@@ -181,6 +181,8 @@ def make_unit(target: RankDump, golden: RankDump, *, tensors: bool = False, seed
             golden=np.arange(nodes, dtype=np.int32),
             method=np.full(nodes, Method.EXACT, dtype=np.int8),
             confidence=np.ones(nodes),
+            leftover=(np.arange(nodes) % 3).astype(np.int8),
+            beside=np.arange(-1, nodes - 1, dtype=np.int32),
         ),
         items=ItemPairs(
             pair=target.items.node,

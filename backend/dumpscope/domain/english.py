@@ -24,6 +24,7 @@ RULES: Final[dict[str, str]] = {
     "rule.X-3": "The tensor could not be read.",
     "rule.X-4": "No comparable number was stored.",
     "rule.X-5": "Uninitialised memory is not judged.",
+    "rule.X-6": "Inside a fused call, which is compared at its boundary.",
     "rule.P-1": "Ptdbg: Cosine < 0.99 and MaxAbsErr > 0.001, or Cosine < 0.9, or MaxAbsErr > 1.",
     "rule.P-2": "Ptdbg: within its thresholds.",
     "rule.P-3": "Ptdbg: a statistic differs by more than half of its size.",
@@ -62,6 +63,17 @@ _NODE: Final[dict[str, str]] = {
     "role.output": "output",
     "role.parameters_grad": "parameters_grad",
     "role.debug": "debug",
+}
+
+_LEFTOVER: Final[dict[str, str]] = {
+    "leftover.inside": "Inside a fused call, compared at its boundary: {beside}.",
+    "leftover.fused": "One call where the other side makes several, from {beside} on: it may be a fused form of them.",
+    "leftover.decomposed": "One of several calls where the other side makes one, {beside}: they may be its decomposed form.",
+    "leftover.replaced": "Other calls stand in its place on the other side, from {beside} on.",
+    "leftover.one_backend": "Its name belongs to a backend, and the other side never makes it. It stands after {beside}.",
+    "leftover.left_out": "The other dump holds no such calls, or this one by name only. It stands after {beside}.",
+    "leftover.inserted": "Nothing stands in its place on the other side. It stands after {beside}.",
+    "leftover.beginning": "the beginning",
 }
 
 _ORIGIN: Final[dict[str, str]] = {
@@ -194,5 +206,5 @@ _FIGURE: Final[dict[str, str]] = {
     "errors.relative": "Largest relative error in {largest}; most differing elements ({count}) in {bin}.",
 }
 
-ENGLISH: Final[dict[str, str]] = {**RULES, **_ITEM, **_NODE, **_ORIGIN, **_ADVICE, **_SETTING, **_FIGURE}
+ENGLISH: Final[dict[str, str]] = {**RULES, **_ITEM, **_NODE, **_LEFTOVER, **_ORIGIN, **_ADVICE, **_SETTING, **_FIGURE}
 """Templates for `str.format`; an enumeration is joined by commas."""

@@ -24,9 +24,28 @@ class Method(IntEnum):
     FUZZY = 3
     ALIGNED = 4
     NONE = 5  # no partner
+    FUSED = 6  # one call against a run of calls; without a partner: one of the run's inner calls
 
 
-METHOD_WORDS: Final = ("exact", "renamed", "mapped", "fuzzy", "aligned", "none")
+METHOD_WORDS: Final = ("exact", "renamed", "mapped", "fuzzy", "aligned", "none", "fused")
+
+
+class Leftover(IntEnum):
+    """Why a call has no partner, by the rules of docs/matching.md."""
+
+    NONE = 0  # it has one
+    INSIDE = 1  # of a run of calls that one fused call of the other side stands for
+    FUSED = 2  # one call where the other side makes several
+    DECOMPOSED = 3  # one of several calls where the other side makes one
+    REPLACED = 4  # other calls stand in its place
+    ONE_BACKEND = 5  # its label names a backend, and the other side never calls it
+    LEFT_OUT = 6  # the other side's dump does not record such calls, or recorded this one only by name
+    INSERTED = 7  # nothing stands in its place
+
+
+LEFTOVER_WORDS: Final = (
+    None, "inside", "fused", "decomposed", "replaced", "one_backend", "left_out", "inserted",
+)  # fmt: skip
 
 
 class Outcome(IntEnum):
@@ -41,6 +60,7 @@ class Outcome(IntEnum):
     EMPTY = 6  # both hold no element
     NO_DATA = 7  # both there, but neither side stored a comparable number
     KIND = 8  # a tensor against a non-tensor
+    INSIDE = 9  # of one side only, since it lies inside a fused call: not missing, not comparable
 
 
 class Verdict(IntEnum):
@@ -87,13 +107,17 @@ class NodePairs:
 
     target, golden: node numbers in each side's RankDump, -1 where there is no partner
     confidence: 0..1, 1 for an exact name; a node without a partner has 0, or 1 where the other side surely made the same
-        call and did not dump it (risk level, list or level of the two dumps differ)
+        call and did not dump it (risk level, list or level of the two dumps differ); a call inside a fused one has the
+        fused pair's
+    leftover: Leftover of a node without a partner; beside: the node pair that this is told from, -1 where there is none
     """
 
     target: Int32
     golden: Int32
     method: Int8
     confidence: Float64
+    leftover: Int8
+    beside: Int32
 
     def __len__(self) -> int:
         return len(self.target)

@@ -13,6 +13,7 @@ class Options:
     """policy: "default", "ptdbg", "msprobe" or the text of a policy file (yaml)
     fuzzy: match calls whatever their call index
     data_mapping, cell_mapping, layer_mapping: text of msprobe's yaml files, or None
+    fusion: text of a file of fusion rules, or None
     steps, ranks: restrict to these; empty means all that both sides have
     tensors: read tensor files where both sides have them (False: statistics only)
     """
@@ -22,6 +23,7 @@ class Options:
     data_mapping: str | None = None
     cell_mapping: str | None = None
     layer_mapping: str | None = None
+    fusion: str | None = None
     steps: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
     tensors: bool = True

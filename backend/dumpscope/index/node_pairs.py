@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
-from dumpscope.domain.facts import CLASS_WORDS, METHOD_WORDS, VERDICT_WORDS
+from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
 from dumpscope.errors import UsageError
 from dumpscope.index import tables
 from dumpscope.index.codec import number, score
@@ -45,7 +45,9 @@ class NodeFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePairRow:
-    """order: place among the unit's node pairs, which is execution order; scores in units of their floor, errors relative;
+    """leftover: why it has no partner (LEFTOVER_WORDS), None where it has one; beside: the node that this is told from
+
+    order: place among the unit's node pairs, which is execution order; scores in units of their floor, errors relative;
     None where nothing was compared"""
 
     pair: int
@@ -65,6 +67,8 @@ class NodePairRow:
     out_error: float | None
     entry: int
     items: int = field(default=0)
+    leftover: str | None = None
+    beside: str | None = None
 
 
 def list_node_pairs(
@@ -105,7 +109,7 @@ def around(
 def one_node_pair(connection: Connection, unit: StoredUnit, name: str) -> NodePairRow:
     """The pair of the node `name` (of either side); raises NotFoundError."""
     row = find_pair(connection, unit, name)
-    return _row(row, texts_by_id(connection, [row.label]))
+    return _row(row, texts_by_id(connection, [row.label]), _beside(connection, [row]))
 
 
 def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) -> list[ColumnElement[bool]]:
@@ -203,8 +207,9 @@ def _page(
     connection: Connection, rows: list[Any], sort: Sort, more: bool, before: bool, total: int
 ) -> Page[NodePairRow]:
     labels = texts_by_id(connection, (row.label for row in rows))
+    names = _beside(connection, rows)
     return Page(
-        rows=[_row(row, labels) for row in rows],
+        rows=[_row(row, labels, names) for row in rows],
         keys=[_key(row, sort) for row in rows],
         more=more,
         before=before,
@@ -212,7 +217,20 @@ def _page(
     )
 
 
-def _row(row: Any, labels: dict[int, str]) -> NodePairRow:
+def _beside(connection: Connection, rows: list[Any]) -> dict[int, str]:
+    """Names by key of the node pairs that causes of these rows are told from."""
+    keys = {_beside_key(row) for row in rows if row.beside is not None}
+    if not keys:
+        return {}
+    found = connection.execute(select(_PAIR.id, _PAIR.name).where(_PAIR.id.in_(keys)))
+    return {row.id: row.name for row in found}
+
+
+def _beside_key(row: Any) -> int:
+    return int(row.id - (row.id & tables.NUMBER_MASK) + row.beside)
+
+
+def _row(row: Any, labels: dict[int, str], names: dict[int, str]) -> NodePairRow:
     golden_name = row.golden_name
     if golden_name is None and row.golden is not None:
         golden_name = row.name
@@ -234,4 +252,6 @@ def _row(row: Any, labels: dict[int, str]) -> NodePairRow:
         out_error=number(row.out_error, row.error_states, 1),
         entry=row.entry,
         items=row.item_count,
+        leftover=LEFTOVER_WORDS[row.leftover or 0],
+        beside=None if row.beside is None else names.get(_beside_key(row)),
     )

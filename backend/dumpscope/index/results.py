@@ -194,6 +194,8 @@ def _store_nodes(new: Draft, unit: Unit, directions: Int64) -> None:
             (np.cumsum(counts) - counts).tolist(),
             counts.tolist(),
             *opinions[4:],
+            [code or None for code in pairs.leftover.tolist()],
+            nullable(pairs.beside),
         ],
     )
 

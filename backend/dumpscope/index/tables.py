@@ -222,6 +222,8 @@ node_pair = Table(
     Column("na", Integer, nullable=False),
     Column("warning", Integer, nullable=False),
     Column("no", Integer, nullable=False),
+    Column("leftover", SmallInteger),  # why it has no partner; null: it has one
+    Column("beside", Integer),  # node pair that the cause is told from
     Index(None, "name", "id"),
     Index(None, "golden_name", "id"),
     Index(None, "label", "id"),

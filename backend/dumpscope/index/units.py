@@ -57,13 +57,19 @@ def load_unit(database: Database, unit_id: int, *, sides: tuple[RankDump, RankDu
 
 
 def _load_nodes(connection: Connection, owner: int) -> tuple[NodePairs, NodeOpinions]:
-    names = ("target", "golden", "method", "confidence", "verdict", "cls", "in_score", "severity")
-    target, golden, method, confidence, verdict, cls, in_score, severity = _rows(connection, "node_pair", names, owner)
+    names = (
+        "target", "golden", "method", "confidence", "verdict", "cls", "in_score", "severity", "leftover", "beside",
+    )  # fmt: skip
+    target, golden, method, confidence, verdict, cls, in_score, severity, leftover, beside = _rows(
+        connection, "node_pair", names, owner
+    )
     pairs = NodePairs(
         target=codes(target),
         golden=codes(golden),
         method=np.array(method, dtype=np.int8),
         confidence=np.array(confidence, dtype=np.float64),
+        leftover=np.array([code or 0 for code in leftover], dtype=np.int8),
+        beside=codes(beside),
     )
     opinions = NodeOpinions(
         verdict=np.array(verdict, dtype=np.int8),

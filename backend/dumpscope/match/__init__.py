@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dumpscope.domain.facts import ItemPairs, Method, NodePairs
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump
 from dumpscope.domain.result import ResultTree
 from dumpscope.errors import Problem
-from dumpscope.match.calls import Matching, match_calls
-from dumpscope.match.items import find_items, pair_items
+from dumpscope.match.calls import match_calls
+from dumpscope.match.fusion_rules import load_rules
+from dumpscope.match.items import Assigned, find_items, pair_items
 from dumpscope.match.mapping import Mapping, parse_mapping
+from dumpscope.match.matching import Matching
 from dumpscope.match.result_tree import node_pairs, result_tree
 
 
@@ -24,12 +28,12 @@ class Matched:
 
 
 def match(target: RankDump, golden: RankDump, options: Options) -> Matched:
-    """Match two ranks. Raises UsageError where a mapping file is wrong; entries that name nothing are problems."""
+    """Match two ranks. Raises UsageError where a mapping or fusion file is wrong; entries that name nothing are problems."""
     mapping = parse_mapping(options)
-    matching = match_calls(target, golden, mapping, fuzzy=options.fuzzy)
+    matching = match_calls(target, golden, mapping, load_rules(options.fusion), fuzzy=options.fuzzy)
     mapped, problems = _map_items(matching, mapping)
     pairs = node_pairs(matching)
-    items = pair_items(target, golden, pairs.target, pairs.golden, mapped)
+    items = pair_items(target, golden, pairs.target, pairs.golden, _assigned(matching, pairs, mapped))
     return Matched(pairs=pairs, items=items, tree=result_tree(matching, pairs), problems=problems)
 
 
@@ -62,3 +66,25 @@ def _map_items(matching: Matching, mapping: Mapping) -> tuple[dict[int, int], li
         else:
             matching.pair(t_node, g_node, Method.MAPPED)
     return mapped, problems
+
+
+def _assigned(matching: Matching, pairs: NodePairs, mapped: dict[int, int]) -> Assigned:
+    """Items that the user or the boundary of a fused call pairs."""
+    assigned = Assigned()
+    if not mapped and not matching.fusions:
+        return assigned
+    row_of = np.full(matching.target.dumped, -1, np.int64)
+    has = pairs.target >= 0
+    row_of[pairs.target[has]] = np.flatnonzero(has)
+    taken = set(mapped.values())
+    owner = matching.target.dump.items.node
+    chosen = [(t, g, int(row_of[owner[t]])) for t, g in mapped.items()]
+    for fusion in matching.fusions:
+        row = int(row_of[fusion.target])
+        assigned.split.append(row)
+        chosen += [(t, g, row) for t, g in fusion.items if t not in mapped and g not in taken]
+    for t, g, row in chosen:
+        assigned.target.append(t)
+        assigned.golden.append(g)
+        assigned.row.append(row)
+    return assigned

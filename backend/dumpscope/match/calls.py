@@ -7,71 +7,31 @@ nodes follow the forward call they belong to; what is left is matched by name, t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from dumpscope.domain.facts import Method
 from dumpscope.domain.records import Direction, NodeKind, RankDump
 from dumpscope.match.align import align
+from dumpscope.match.fusion import find_fusions
+from dumpscope.match.fusion_rules import Rule
 from dumpscope.match.mapping import Mapping, rename_labels
+from dumpscope.match.matching import Matching
 from dumpscope.match.sides import Side, is_call, module_path, prepare, relative_label, similarity
 
 Key = tuple[int, str]
 
 
-@dataclass(slots=True, kw_only=True)
-class Matching:
-    """partner: target entry -> golden entry; method per target entry. Entries are tree entries of both sides."""
-
-    target: Side
-    golden: Side
-    partner: dict[int, int] = field(default_factory=dict)
-    method: dict[int, Method] = field(default_factory=dict)
-    taken: set[int] = field(default_factory=set)
-    labels: dict[str, str] = field(default_factory=dict)
-    renamed: dict[str, str] = field(default_factory=dict)
-
-    def pair(self, t: int, g: int, method: Method | None = None) -> bool:
-        """Pair two entries unless either is taken; without a method it is judged from the two names."""
-        if t in self.partner or g in self.taken:
-            return False
-        self.partner[t] = g
-        self.taken.add(g)
-        self.method[t] = method if method is not None else self._judge(t, g)
-        if self.target.kind[t] == NodeKind.MODULE:
-            self.labels.setdefault(self.target.label[t], self.golden.label[g])
-        return True
-
-    def _judge(self, t: int, g: int) -> Method:
-        t_label, g_label = self.target.label[t], self.golden.label[g]
-        if self.target.name(t) == self.golden.name(g):
-            return Method.EXACT
-        if t_label == g_label:
-            return Method.ALIGNED
-        return Method.MAPPED if self.renamed.get(t_label) == g_label else Method.RENAMED
-
-    def flipped(self) -> Matching:
-        """The same pairs with the roles of the sides exchanged."""
-        back = {g: t for t, g in self.partner.items()}
-        return Matching(
-            target=self.golden,
-            golden=self.target,
-            partner=back,
-            method={g: self.method[t] for g, t in back.items()},
-            taken=set(self.partner),
-            labels={golden: target for target, golden in self.labels.items()},
-        )
-
-
-def match_calls(target: RankDump, golden: RankDump, mapping: Mapping, *, fuzzy: bool = False) -> Matching:
+def match_calls(
+    target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequence[Rule], *, fuzzy: bool = False
+) -> Matching:
     """Match all entries of two sides; item mappings are applied later (dumpscope.match.items).
 
     Where calls are so alike that several pairings are equally good, which one is taken must not depend on who is called
     target. So both orders are computed as one; only the user's renames have a direction.
     """
     if not mapping.renames and _order(golden) < _order(target):
-        return _matched(golden, target, mapping, fuzzy=fuzzy).flipped()
-    return _matched(target, golden, mapping, fuzzy=fuzzy)
+        return _matched(golden, target, mapping, rules, fuzzy=fuzzy).flipped()
+    return _matched(target, golden, mapping, rules, fuzzy=fuzzy)
 
 
 def _order(dump: RankDump) -> tuple[list[str], bytes]:
@@ -79,7 +39,7 @@ def _order(dump: RankDump) -> tuple[list[str], bytes]:
     return dump.tree.names, dump.tree.parent.tobytes()
 
 
-def _matched(target: RankDump, golden: RankDump, mapping: Mapping, *, fuzzy: bool) -> Matching:
+def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequence[Rule], *, fuzzy: bool) -> Matching:
     flat = target.tree.inferred or golden.tree.inferred
     matching = Matching(target=prepare(target, flat=flat), golden=prepare(golden, flat=flat))
     if mapping.renames:
@@ -92,6 +52,7 @@ def _matched(target: RankDump, golden: RankDump, mapping: Mapping, *, fuzzy: boo
             matching.pair(entry, entry, Method.EXACT)
         return matching
     _match_below(matching, deque([(-1, -1)]))
+    find_fusions(matching, rules)
     _match_backward(matching)
     _match_below(matching, deque(_backward_parents(matching)))
     _match_backward_leftovers(matching)
@@ -110,8 +71,8 @@ def _match_below(matching: Matching, queue: deque[tuple[int, int]]) -> None:
     target, golden = matching.target, matching.golden
     while queue:
         t_parent, g_parent = queue.popleft()
-        ts = [t for t in target.children.get(t_parent, ()) if is_call(target, t) and t not in matching.partner]
-        gs = [g for g in golden.children.get(g_parent, ()) if is_call(golden, g) and g not in matching.taken]
+        ts = [t for t in target.children.get(t_parent, ()) if is_call(target, t) and matching.free_target(t)]
+        gs = [g for g in golden.children.get(g_parent, ()) if is_call(golden, g) and matching.free_golden(g)]
         if not ts or not gs:
             continue
         t_keys = [_key(target, t, t_parent, matching.renamed) for t in ts]
@@ -135,7 +96,7 @@ def _key(side: Side, entry: int, parent: int, renamed: dict[str, str]) -> Key:
 
 def _pair_by_name(matching: Matching, ts: Iterable[int], gs: Iterable[int]) -> None:
     """Two calls that changed places keep their names: pair them before anything is guessed."""
-    names = {matching.golden.name(g): g for g in gs if g not in matching.taken}
+    names = {matching.golden.name(g): g for g in gs if matching.free_golden(g)}
     for t in ts:
         g = names.get(matching.target.name(t))
         if g is not None:
@@ -154,10 +115,10 @@ def _pair_renamed_modules(matching: Matching, ts: Iterable[int], gs: Iterable[in
     for trait in traits:
         waiting: dict[Hashable, deque[int]] = {}
         for g in gs:
-            if g not in matching.taken and golden.kind[g] == NodeKind.MODULE:
+            if matching.free_golden(g) and golden.kind[g] == NodeKind.MODULE:
                 waiting.setdefault(trait(golden, g), deque()).append(g)
         for t in ts:
-            if t in matching.partner or target.kind[t] != NodeKind.MODULE:
+            if not matching.free_target(t) or target.kind[t] != NodeKind.MODULE:
                 continue
             rivals = waiting.get(trait(target, t))
             if rivals:
@@ -231,8 +192,8 @@ def _match_backward_leftovers(matching: Matching) -> None:
     parents = [(-1, -1)] + [(t, g) for t, g in matching.partner.items() if t in target.children]
     known = {(target.label[t], target.index[t]) for t in matching.partner if target.direction[t] == Direction.FORWARD}
     for t_parent, g_parent in parents:
-        ts = [t for t in target.children.get(t_parent, ()) if t not in matching.partner and not is_call(target, t)]
-        gs = [g for g in golden.children.get(g_parent, ()) if g not in matching.taken and not is_call(golden, g)]
+        ts = [t for t in target.children.get(t_parent, ()) if matching.free_target(t) and not is_call(target, t)]
+        gs = [g for g in golden.children.get(g_parent, ()) if matching.free_golden(g) and not is_call(golden, g)]
         if not ts or not gs:
             continue
         ts = [t for t in ts if (target.label[t], target.index[t]) not in known]
@@ -249,9 +210,9 @@ def _match_names(matching: Matching) -> None:
     A call number alone proves nothing (counters shift), so a call must also look the same.
     """
     target, golden = matching.target, matching.golden
-    names = {golden.name(g): g for g in range(len(golden.kind)) if g not in matching.taken}
+    names = {golden.name(g): g for g in range(len(golden.kind)) if matching.free_golden(g)}
     for t in range(len(target.kind)):
-        g = names.get(target.name(t)) if t not in matching.partner else None
+        g = names.get(target.name(t)) if matching.free_target(t) else None
         if g is None:
             continue
         if target.kind[t] != NodeKind.API or target.signature(t)[0] == golden.signature(g)[0]:
@@ -263,9 +224,9 @@ def _match_fuzzy(matching: Matching) -> None:
     target, golden = matching.target, matching.golden
     free: dict[tuple[int, str], deque[int]] = {}
     for g in range(golden.dumped):
-        if g not in matching.taken:
+        if matching.free_golden(g):
             free.setdefault((golden.direction[g], golden.label[g]), deque()).append(g)
     for t in range(target.dumped):
         rivals = free.get((target.direction[t], target.label[t]))
-        if t not in matching.partner and rivals:
+        if matching.free_target(t) and rivals:
             matching.pair(t, rivals.popleft(), Method.FUZZY)

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from dumpscope.domain.facts import ItemPairs
 from dumpscope.domain.records import Int32, Int64, Items, RankDump, item_name
 
 
-def pair_items(target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int32, mapped: dict[int, int]) -> ItemPairs:
-    """Item pairs of node pairs (t_nodes[k], g_nodes[k]), -1 where a side has no node.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assigned:
+    """Item pairs that are told otherwise than by role and path; such items pair with nothing else.
 
-    mapped: target item -> golden item, from a data_mapping; such items pair with nothing else
+    target, golden: item numbers; row: number of the node pair under which each stands
+    split: node pairs of which no other items pair
     """
-    if mapped:
-        return _with_mapping(target, golden, t_nodes, g_nodes, mapped)
+
+    target: list[int] = field(default_factory=list)
+    golden: list[int] = field(default_factory=list)
+    row: list[int] = field(default_factory=list)
+    split: list[int] = field(default_factory=list)
+
+
+def pair_items(target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int32, assigned: Assigned) -> ItemPairs:
+    """Item pairs of node pairs (t_nodes[k], g_nodes[k]), -1 where a side has no node."""
+    if assigned.target or assigned.split:
+        return _with_assigned(target, golden, t_nodes, g_nodes, assigned)
     t_first, t_count = _bounds(target)
     g_first, g_count = _bounds(golden)
     t_keys, g_keys = _keys(target.items, golden.items)
@@ -93,22 +106,18 @@ def _append(out: tuple[list[int], list[int], list[int]], pair: int, t: int, g: i
         column.append(value)
 
 
-def _with_mapping(
-    target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int32, mapped: dict[int, int]
-) -> ItemPairs:
-    plain = pair_items(target, golden, t_nodes, g_nodes, {})
-    pair_of = {int(t): int(p) for t, p in zip(plain.target, plain.pair, strict=True) if t >= 0}
-    used = set(mapped.values())
-    out: tuple[list[int], list[int], list[int]] = ([], [], [])
-    for p, t, g in zip(plain.pair.tolist(), plain.target.tolist(), plain.golden.tolist(), strict=True):
-        lost = g in used
-        if t in mapped:
-            continue
-        if not (lost and t < 0):
-            _append(out, p, t, -1 if lost else g)
-    for t, g in mapped.items():
-        _append(out, pair_of[t], t, g)
-    return _sorted(target.items, golden.items, *(np.array(column, np.int64) for column in out))
+def _with_assigned(target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int32, assigned: Assigned) -> ItemPairs:
+    plain = pair_items(target, golden, t_nodes, g_nodes, Assigned())
+    lost_t, lost_g = np.isin(plain.target, assigned.target), np.isin(plain.golden, assigned.golden)
+    apart = lost_t | lost_g | np.isin(plain.pair, assigned.split)
+    columns = [(plain.pair[~apart], plain.target[~apart], plain.golden[~apart])]
+    left = apart & ~lost_t & (plain.target >= 0)
+    columns.append((plain.pair[left], plain.target[left], np.full(int(left.sum()), -1)))
+    left = apart & ~lost_g & (plain.golden >= 0)
+    columns.append((plain.pair[left], np.full(int(left.sum()), -1), plain.golden[left]))
+    columns.append((np.array(assigned.row), np.array(assigned.target), np.array(assigned.golden)))
+    pair, t, g = (np.concatenate(column).astype(np.int64) for column in zip(*columns, strict=True))
+    return _sorted(target.items, golden.items, pair, t, g)
 
 
 def _sorted(target: Items, golden: Items, pair: Int64, t: Int64, g: Int64) -> ItemPairs:

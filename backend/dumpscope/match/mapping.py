@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 import yaml
 
 from dumpscope.domain.options import Options
 from dumpscope.errors import UsageError
+
+HINT: Final = "write one `target: golden` pair a line"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +34,7 @@ def parse_mapping(options: Options) -> Mapping:
     cells = _flat(options.cell_mapping, "cell_mapping")
     data = _flat(options.data_mapping, "data_mapping")
     layers: dict[str, dict[str, str]] = {}
-    for name, body in _load(options.layer_mapping, "layer_mapping").items():
+    for name, body in load_yaml(options.layer_mapping, "layer_mapping").items():
         if body is None:
             continue
         if not isinstance(body, dict):
@@ -94,7 +97,7 @@ def _contains(label: str, part: str) -> bool:
 
 
 def _flat(text: str | None, option: str) -> dict[str, str]:
-    return {str(key): _word(value, option, key) for key, value in _load(text, option).items()}
+    return {str(key): _word(value, option, key) for key, value in load_yaml(text, option).items()}
 
 
 def _word(value: object, option: str, key: object) -> str:
@@ -102,12 +105,13 @@ def _word(value: object, option: str, key: object) -> str:
     if isinstance(value, list | dict | set | tuple):
         raise UsageError(
             f"{option}: {str(key)[:200]!r} holds a {type(value).__name__}",
-            hint="write one `target: golden` pair a line",
+            hint=HINT,
         )
     return str(value)
 
 
-def _load(text: str | None, option: str) -> dict[object, object]:
+def load_yaml(text: str | None, option: str, hint: str = HINT) -> dict[object, object]:
+    """The mapping that a user's yaml text holds. Raises UsageError that names the option and the place."""
     if not text:
         return {}
     try:
@@ -115,15 +119,11 @@ def _load(text: str | None, option: str) -> dict[object, object]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "unknown place"
-        raise UsageError(
-            f"{option} is not valid yaml at {place}", hint="write one `target: golden` pair a line"
-        ) from error
+        raise UsageError(f"{option} is not valid yaml at {place}", hint=hint) from error
     except (ValueError, RecursionError) as error:  # an impossible date, nesting without end
-        raise UsageError(f"{option} cannot be read as yaml", hint="write one `target: golden` pair a line") from error
+        raise UsageError(f"{option} cannot be read as yaml", hint=hint) from error
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise UsageError(
-            f"{option} must be a yaml mapping, not {type(data).__name__}", hint="write one `target: golden` pair a line"
-        )
+        raise UsageError(f"{option} must be a yaml mapping, not {type(data).__name__}", hint=hint)
     return data

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from dumpscope.domain.facts import Method, NodePairs
 from dumpscope.domain.records import Bool, Float64, Int32, Int64
 from dumpscope.domain.result import ResultTree
-from dumpscope.match.calls import Matching
+from dumpscope.match.leftovers import explain
+from dumpscope.match.matching import Matching
 
 
 def node_pairs(matching: Matching) -> NodePairs:
@@ -20,21 +23,28 @@ def node_pairs(matching: Matching) -> NodePairs:
         if t < nt and g < ng:
             partner[t] = g
             method[t] = matching.method[t]
+    method[[t for t in matching.inside_target if t < nt]] = int(Method.FUSED)
     lonely = np.setdiff1d(np.arange(ng), partner[partner >= 0])
     place = _places(partner, ng)
     key = np.concatenate([np.arange(nt), place[lonely]])
     late = np.concatenate([np.zeros(nt, np.int64), np.ones(len(lonely), np.int64)])
     t_column = np.concatenate([np.arange(nt), np.full(len(lonely), -1)])
     g_column = np.concatenate([partner, lonely])
-    methods = np.concatenate([method, np.full(len(lonely), int(Method.NONE), np.int8)])
+    inside = np.isin(lonely, list(matching.inside_golden))
+    methods = np.concatenate([method, np.where(inside, int(Method.FUSED), int(Method.NONE)).astype(np.int8)])
     order = np.lexsort((g_column, late, key))
     t_column, g_column, methods = t_column[order], g_column[order], methods[order]
-    return NodePairs(
+    confidence, surely = _confidence(matching, t_column, g_column, methods)
+    pairs = NodePairs(
         target=t_column.astype(np.int32),
         golden=g_column.astype(np.int32),
         method=methods.astype(np.int8),
-        confidence=_confidence(matching, t_column, g_column, methods),
+        confidence=confidence,
+        leftover=np.zeros(len(order), np.int8),
+        beside=np.full(len(order), -1, np.int32),
     )
+    leftover, beside = explain(matching, pairs, surely.tolist())
+    return replace(pairs, leftover=leftover, beside=beside)
 
 
 def _places(partner: Int64, ng: int) -> Int64:
@@ -50,18 +60,27 @@ def _places(partner: Int64, ng: int) -> Int64:
 _BASE = {Method.EXACT: 1.0, Method.RENAMED: 0.9, Method.MAPPED: 0.95, Method.FUZZY: 0.6, Method.ALIGNED: 0.85}
 
 
-def _confidence(matching: Matching, t: Int64, g: Int64, method: Int64) -> Float64:
-    """1 for an exact name; less for a found pair, and less again where the input shapes do not agree."""
+def _confidence(matching: Matching, t: Int64, g: Int64, method: Int64) -> tuple[Float64, Bool]:
+    """1 for an exact name; less for a found pair, and less again where the input shapes do not agree; a fusion's own.
+
+    Also where a call without a partner was surely made by the other side, which did not dump it.
+    """
     base = np.array([_BASE.get(Method(code), 0.0) for code in range(len(Method))])
     confidence = base[method]
+    surely = np.zeros(len(method), bool)
     back = {g: t for t, g in matching.partner.items()}
     for k in np.flatnonzero(method == Method.NONE).tolist():
-        known = int(t[k]) in matching.partner if t[k] >= 0 else int(g[k]) in back
-        confidence[k] = float(known)
-    for k in np.flatnonzero((method != Method.NONE) & (method != Method.EXACT)).tolist():
+        surely[k] = int(t[k]) in matching.partner if t[k] >= 0 else int(g[k]) in back
+        confidence[k] = float(surely[k])
+    found = (method != Method.NONE) & (method != Method.EXACT) & (method != Method.FUSED)
+    for k in np.flatnonzero(found).tolist():
         if matching.target.signature(int(t[k]))[0] != matching.golden.signature(int(g[k]))[0]:
             confidence[k] *= 0.8
-    return confidence
+    of_target = matching.inside_target | {fusion.target: fusion for fusion in matching.fusions}
+    for k in np.flatnonzero(method == Method.FUSED).tolist():
+        fusion = of_target[int(t[k])] if t[k] >= 0 else matching.inside_golden[int(g[k])]
+        confidence[k] = fusion.confidence
+    return confidence, surely
 
 
 def result_tree(matching: Matching, pairs: NodePairs) -> ResultTree:

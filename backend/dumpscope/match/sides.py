@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +28,7 @@ class Side:
     first_item: list[int]
     _signatures: dict[int, Signature] = field(default_factory=dict)
     _backward: dict[tuple[str, int], int] | None = None
+    _labelled: dict[str, list[int]] | None = None
 
     @property
     def dumped(self) -> int:
@@ -56,6 +57,21 @@ class Side:
                 if self.direction[node] == Direction.BACKWARD and self.kind[node] == NodeKind.API
             }
         return self._backward.get((self.label[entry], self.index[entry]))
+
+    def parent(self, entry: int) -> int | None:
+        """The module around an entry, None at the top and where the tree is ignored."""
+        parent = int(self.dump.tree.parent[entry])
+        return parent if parent in self.children else None
+
+    def relatives(self, module: int) -> Iterator[int]:
+        """A module's call, the backward of this call, and the module's parameter gradients."""
+        if self._labelled is None:
+            self._labelled = {}
+            for entry, label in enumerate(self.label):
+                self._labelled.setdefault(label, []).append(entry)
+        for entry in self._labelled[self.label[module]]:
+            if self.index[entry] == self.index[module] or self.kind[entry] == NodeKind.GRADIENT:
+                yield entry
 
     def signature(self, entry: int) -> Signature:
         """Shapes, statistics and dtypes (codes) of the inputs and parameters of a node; all empty for a virtual entry."""
@@ -130,7 +146,12 @@ def is_call(side: Side, entry: int) -> bool:
 
 
 def similarity(target: Side, golden: Side, t: int, g: int) -> float:
-    """Weight of a pair with equal keys: agreeing inputs count most, since call counters shift and numbers do not."""
+    """Weight of a pair with equal keys: agreeing inputs count most, since call counters shift and numbers do not.
+
+    A call of which only the name was recorded weighs less than one whose inputs agree, whatever its number.
+    """
+    if target.kind[t] == NodeKind.API and (t >= target.dumped or g >= golden.dumped):
+        return 5.0 if target.name(t) == golden.name(g) else 4.0
     weight = 1.0
     if target.name(t) == golden.name(g):
         weight += 2.5

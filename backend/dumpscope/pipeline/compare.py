@@ -6,7 +6,7 @@ import numpy as np
 
 from dumpscope.analysis.story import node_verdicts
 from dumpscope.domain.context import Context, gather
-from dumpscope.domain.facts import Facts, ItemPairs, NodeOpinions, NodePairs, Outcome
+from dumpscope.domain.facts import Facts, ItemPairs, Method, NodeOpinions, NodePairs, Outcome
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import Kind, RankDump, item_name
 from dumpscope.domain.result import ResultTree, Unit
@@ -33,6 +33,7 @@ def compare_rank(
     mode = mode_of(target, golden) if options.tensors else _without_tensors(target, golden)
     context = gather(target, golden, matched.pairs, matched.items)
     facts = measure(target, golden, context, mode, threads=threads, progress=progress, cancelled=cancelled)
+    facts.outcome[~context.both & (matched.pairs.method[matched.items.pair] == Method.FUSED)] = Outcome.INSIDE
     problems = [
         *matched.problems,
         *_unreadable(target, golden, matched.items, facts),

@@ -67,6 +67,7 @@ def _default(context: Context, facts: Facts, scores: Float64, policy: Policy, mo
     say(outcome == Outcome.EMPTY, Verdict.YES, "E-1")
     say(outcome == Outcome.TARGET_ONLY, Verdict.NA, "X-1")
     say(outcome == Outcome.GOLDEN_ONLY, Verdict.NA, "X-2")
+    say(outcome == Outcome.INSIDE, Verdict.NA, "X-6")
     say(outcome == Outcome.UNREADABLE, Verdict.NA, "X-3")
     return verdict, rule
 

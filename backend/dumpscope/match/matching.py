@@ -1,0 +1,109 @@
+"""The state of matching two sides: which entries are paired, how, and which are still free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from dumpscope.domain.facts import Method
+from dumpscope.domain.records import NodeKind
+from dumpscope.match.sides import Side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fusion:
+    """One fused call and the run of calls that does the same on the other side; of a backward pass the run goes backwards.
+
+    target, golden: the entries that form the pair: the fused call, and the call of the run that ends it
+    inner: all entries of the run; on_target: the run is the target's; around: modules that hold nothing but the fused call
+    items: (target item, golden item) at the boundary
+    confidence: of the pair and of what stands inside
+    """
+
+    target: int
+    golden: int
+    inner: tuple[int, ...]
+    around: tuple[int, ...]
+    on_target: bool
+    items: tuple[tuple[int, int], ...]
+    confidence: float
+
+    def flipped(self) -> Fusion:
+        return replace(
+            self,
+            target=self.golden,
+            golden=self.target,
+            on_target=not self.on_target,
+            items=tuple((g, t) for t, g in self.items),
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Matching:
+    """partner: target entry -> golden entry; method per target entry. Entries are tree entries of both sides."""
+
+    target: Side
+    golden: Side
+    partner: dict[int, int] = field(default_factory=dict)
+    method: dict[int, Method] = field(default_factory=dict)
+    taken: set[int] = field(default_factory=set)
+    labels: dict[str, str] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
+    fusions: list[Fusion] = field(default_factory=list)
+    inside_target: dict[int, Fusion] = field(default_factory=dict)
+    inside_golden: dict[int, Fusion] = field(default_factory=dict)
+
+    def pair(self, t: int, g: int, method: Method | None = None) -> bool:
+        """Pair two entries unless either is taken; without a method it is judged from the two names."""
+        if not (self.free_target(t) and self.free_golden(g)):
+            return False
+        self.partner[t] = g
+        self.taken.add(g)
+        self.method[t] = method if method is not None else self._judge(t, g)
+        if self.target.kind[t] == NodeKind.MODULE:
+            self.labels.setdefault(self.target.label[t], self.golden.label[g])
+        return True
+
+    def free_target(self, t: int) -> bool:
+        return t not in self.partner and t not in self.inside_target
+
+    def free_golden(self, g: int) -> bool:
+        return g not in self.taken and g not in self.inside_golden
+
+    def fuse(self, fusion: Fusion) -> None:
+        """Pair a fused call with the end of its run and set the run's other calls aside; all must be free."""
+        self.pair(fusion.target, fusion.golden, Method.FUSED)
+        self.fusions.append(fusion)
+        self.inside_target.update(_inside([fusion], on_target=True))
+        self.inside_golden.update(_inside([fusion], on_target=False))
+
+    def _judge(self, t: int, g: int) -> Method:
+        t_label, g_label = self.target.label[t], self.golden.label[g]
+        if self.target.name(t) == self.golden.name(g):
+            return Method.EXACT
+        if t_label == g_label:
+            return Method.ALIGNED
+        return Method.MAPPED if self.renamed.get(t_label) == g_label else Method.RENAMED
+
+    def flipped(self) -> Matching:
+        """The same pairs with the roles of the sides exchanged."""
+        back = {g: t for t, g in self.partner.items()}
+        return Matching(
+            target=self.golden,
+            golden=self.target,
+            partner=back,
+            method={g: self.method[t] for g, t in back.items()},
+            taken=set(self.partner),
+            labels={golden: target for target, golden in self.labels.items()},
+            fusions=(fusions := [fusion.flipped() for fusion in self.fusions]),
+            inside_target=_inside(fusions, on_target=True),
+            inside_golden=_inside(fusions, on_target=False),
+        )
+
+
+def _inside(fusions: list[Fusion], *, on_target: bool) -> dict[int, Fusion]:
+    return {
+        entry: fusion
+        for fusion in fusions
+        for entry in (fusion.inner if fusion.on_target == on_target else fusion.around)
+        if entry != (fusion.target if on_target else fusion.golden)
+    }

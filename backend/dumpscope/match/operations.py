@@ -1,0 +1,44 @@
+"""What a call computes, told by its label alone: one word per operation, however it was spelled."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_ALIASES: Final = {
+    "absolute": "abs", "addbmm": "baddbmm", "bmm": "matmul", "divide": "div", "iadd": "add", "imatmul": "matmul",
+    "imul": "mul", "ipow": "pow", "isub": "sub", "itruediv": "div", "log_softmax_": "log_softmax", "mm": "matmul",
+    "multiply": "mul", "negative": "neg", "radd": "add", "rmatmul": "matmul", "rmul": "mul", "rpow": "pow",
+    "rsub": "sub", "rtruediv": "div", "subtract": "sub", "true_divide": "div", "truediv": "div",
+}  # fmt: skip
+
+MOVERS: Final = frozenset(
+    {
+        "arange", "as_strided", "bfloat16", "broadcast_to", "cat", "chunk", "clone", "concat", "contiguous", "copy",
+        "cpu", "cuda", "detach", "double", "empty", "empty_like", "expand", "expand_as", "eye", "flatten", "flip",
+        "float", "full", "full_like", "getitem", "half", "index_select", "int", "long", "movedim", "narrow", "new_empty",
+        "new_full", "new_ones", "new_tensor", "new_zeros", "npu", "ones", "ones_like", "permute", "repeat", "reshape",
+        "select", "setitem", "size", "split", "squeeze", "stack", "swapaxes", "t", "tile", "to", "transpose", "tril",
+        "triu", "type", "type_as", "unbind", "unflatten", "unsqueeze", "view", "view_as", "zeros", "zeros_like",
+    }
+)  # fmt: skip
+"""Operations that only move, cast or make data: a dump's risk level leaves them out, and implementations differ in them."""
+
+_BACKENDS: Final = ("npu", "cuda", "cudnn", "flash", "xformers", "triton", "mlu", "musa", "mkldnn", "miopen", "hpu")
+
+
+def operation(label: str) -> str:
+    """ "Tensor.__mul__", "Torch.mul_" and "Aten.mul.Tensor" are all "mul"."""
+    parts = label.split(".")
+    word = parts[1] if parts[0] == "Aten" and len(parts) > 1 else parts[-1]
+    word = word.strip("_") or word
+    return _ALIASES.get(word, word)
+
+
+def moves_data(label: str) -> bool:
+    return operation(label) in MOVERS
+
+
+def backend(label: str) -> str | None:
+    """The hardware or library that a call's label names, None where it names none."""
+    words = label.lower().replace(".", "_").split("_")
+    return next((name for name in _BACKENDS if name in words), None)
