@@ -26,7 +26,8 @@ class DumpChange(BaseModel):
 
 
 class ComparisonOptions(BaseModel):
-    """policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files."""
+    """policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files; fusion: text of a
+    file of fusion rules."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,6 +36,7 @@ class ComparisonOptions(BaseModel):
     data_mapping: str | None = None
     cell_mapping: str | None = None
     layer_mapping: str | None = None
+    fusion: str | None = None
     steps: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
     ranks: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
     tensors: bool = True

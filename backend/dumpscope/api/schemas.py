@@ -279,12 +279,16 @@ class Strip(Wire):
 
 
 class NodeRow(Wire):
+    """`leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from."""
+
     pair: int
     order: int
     name: str
     golden_name: str | None
     match: str
     confidence: float
+    leftover: str | None
+    beside: str | None
     kind: str
     direction: str
     api: str | None

@@ -11,6 +11,7 @@ from dumpscope.api.replies import moment, real
 from dumpscope.domain import job as domain_job
 from dumpscope.domain.facts import CAUSES, CLASS_WORDS, ERROR_BINS, TensorFacts
 from dumpscope.domain.facts import Origin as DomainOrigin
+from dumpscope.domain.leftovers import said
 from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.result import Answer
 from dumpscope.errors import Problem
@@ -223,6 +224,8 @@ def node_fields(row: NodePairRow) -> dict[str, Any]:
         "golden_name": row.golden_name,
         "match": row.match,
         "confidence": row.confidence,
+        "leftover": row.leftover,
+        "beside": row.beside,
         "kind": row.kind,
         "direction": row.direction,
         "api": row.api,
@@ -246,6 +249,8 @@ def phrases(said: Sequence[Phrase]) -> list[schemas.Phrase]:
 
 def reason(row: NodePairRow, worst: ItemPairRow | None) -> list[Phrase]:
     """Why the node got its verdict: the sentence of its worst item."""
+    if row.leftover is not None:
+        return said(row.leftover, row.beside)
     if worst is None:
         return [phrase("node.no_partner" if row.match == "none" else "node.nothing")]
     role = [phrase(f"role.{worst.role}")]

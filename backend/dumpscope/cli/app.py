@@ -86,6 +86,9 @@ def compare(
     layer_mapping: Annotated[
         Path | None, typer.Option("--layer-mapping", help="yaml: renamed layers by class.")
     ] = None,
+    fusion: Annotated[
+        Path | None, typer.Option("--fusion", help="yaml: fused calls and the runs that do the same.")
+    ] = None,
     step: Annotated[list[int] | None, typer.Option("--step", help="Only these steps.")] = None,
     rank: Annotated[list[int] | None, typer.Option("--rank", help="Only these ranks.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=0, help="Processes to use; 0 means one per core.")] = 0,
@@ -113,6 +116,7 @@ def compare(
             data_mapping=data_mapping,
             cell_mapping=cell_mapping,
             layer_mapping=layer_mapping,
+            fusion=fusion,
             steps=tuple(step or ()),
             ranks=tuple(rank or ()),
             jobs=jobs,

@@ -34,6 +34,7 @@ class Request:
     data_mapping: Path | None = None
     cell_mapping: Path | None = None
     layer_mapping: Path | None = None
+    fusion: Path | None = None
     steps: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
     jobs: int = 0
@@ -97,6 +98,7 @@ def _options(request: Request) -> Options:
         data_mapping=_text(request.data_mapping),
         cell_mapping=_text(request.cell_mapping),
         layer_mapping=_text(request.layer_mapping),
+        fusion=_text(request.fusion),
         steps=request.steps,
         ranks=request.ranks,
     )

@@ -115,6 +115,7 @@ def _ours(mode: str) -> list[TableColumn]:
         TableColumn(name="Node Class", bind=lambda table: table.cls.shown(str)),
         TableColumn(name="Step", bind=lambda table: table.constant(table.step).shown(_known)),
         TableColumn(name="Rank", bind=lambda table: table.constant(table.rank).shown(_known)),
+        TableColumn(name="No Partner", bind=lambda table: lambda rows: Texts(texts=all_guarded(table.leftovers(rows)))),
     ]
     if mode == "tensor":
         metrics = (("Relative L2", "rel_l2"), ("Max ULP", "max_ulp"), ("Median ULP", "median_ulp"))

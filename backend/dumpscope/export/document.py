@@ -108,20 +108,22 @@ def pair_texts(table: Table) -> Iterator[list[str]]:
     """Every item pair as `--pairs` lists it, some thousand JSON objects at a time."""
     verdict = table.coded(VERDICT_WORDS, table.verdict).shown(str)
     words = [source.shown(str) for source in (table.match, table.rule)]
-    columns = [words[0], verdict, words[1]]
+    columns = [words[0], table.confidence.shown(_same), table.leftover.shown(_same), verdict, words[1]]
     drawn = [Drawn(_value, _strings) for _ in columns]
     metrics = [_Metric(name, series) for name, series in table.metrics()]
     head = f'{{"step": {table.step}, "rank": {table.rank}, "node": '
     for rows in table.blocks():
         measured = map("".join, zip(*(metric(rows) for metric in metrics), strict=True))
         yield [
-            f'{head}{node}, "target": {target}, "golden": {golden}, "match": {match}, "verdict": {word}, "rule": {rule}, '
+            f'{head}{node}, "target": {target}, "golden": {golden}, "match": {match}, '
+            f'"confidence": {sure}, "leftover": {leftover}, "beside": {beside}, "verdict": {word}, "rule": {rule}, '
             f'"metrics": {{{numbers[2:]}}}, "message": {message}}}'
-            for node, target, golden, match, word, rule, numbers, message in zip(
+            for node, target, golden, match, sure, leftover, word, rule, beside, numbers, message in zip(
                 _strings(table.nodes(rows)),
                 _strings(table.target.names(rows)),
                 _strings(table.golden.names(rows)),
                 *(draw(column(rows)) for draw, column in zip(drawn, columns, strict=True)),
+                _strings(table.beside(rows)),
                 measured,
                 _strings(table.messages(rows)),
                 strict=True,
@@ -146,6 +148,10 @@ class _Metric:
     def _numbers(self, texts: list[str]) -> list[str]:
         key = self._key
         return [key + text for text in texts]
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _value(value: Any) -> str:

@@ -8,7 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from dumpscope.domain.context import gather
-from dumpscope.domain.facts import CLASS_WORDS, METHOD_WORDS, TENSOR_METRICS, Outcome
+from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, TENSOR_METRICS, Outcome
+from dumpscope.domain.leftovers import said
+from dumpscope.domain.phrases import english
 from dumpscope.domain.records import STATISTICS, Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.domain.result import Unit
 from dumpscope.export.cells import Series, objects
@@ -49,6 +51,7 @@ class Table:
         self.rule = self._by_item([*(rule.id for rule in RULES), ""], _behind(opinions.rule, len(RULES)))
         self.match = self._by_pair(METHOD_WORDS, unit.pairs.method)
         self.cls = self._by_pair(CLASS_WORDS, unit.node_opinions.cls)
+        self.leftover = self._by_pair(LEFTOVER_WORDS, unit.pairs.leftover)
         self.confidence = self._confidence()
         self.score = self._numbers(opinions.score, _score_states(opinions.score))
         self.result, self.errors = self._peer()
@@ -74,6 +77,27 @@ class Table:
         """The calls of the rows: the target's name where it has one."""
         both = zip(self.target.calls(rows), self.golden.calls(rows), strict=True)
         return [target or golden or "" for target, golden in both]
+
+    def beside(self, rows: Int64) -> list[str | None]:
+        """Names of the calls that the causes of calls without a partner are told from."""
+        pairs, names = self.unit.pairs, (self.unit.target.nodes.names, self.unit.golden.nodes.names)
+        besides = pairs.beside[self._pair[rows]]
+        found: list[str | None] = [None] * len(rows)
+        for place in np.flatnonzero(besides >= 0).tolist():
+            target, golden = pairs.target[besides[place]], pairs.golden[besides[place]]
+            found[place] = names[0][target] if target >= 0 else names[1][golden]
+        return found
+
+    def leftovers(self, rows: Int64) -> list[str]:
+        """Why calls have no partner, one sentence each; nothing for those that have one."""
+        codes = self.unit.pairs.leftover[self._pair[rows]].tolist()
+        out = [""] * len(codes)
+        if any(codes):
+            for place, (code, beside) in enumerate(zip(codes, self.beside(rows), strict=True)):
+                word = LEFTOVER_WORDS[code]
+                if word is not None:
+                    out[place] = english(said(word, beside))
+        return out
 
     def messages(self, rows: Int64) -> list[str]:
         """Why each pair got its verdict; nothing for a call without items."""

@@ -545,7 +545,8 @@ export interface components {
         };
         /**
          * ComparisonOptions
-         * @description policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files.
+         * @description policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files; fusion: text of a
+         *     file of fusion rules.
          */
         ComparisonOptions: {
             /**
@@ -564,6 +565,8 @@ export interface components {
             cell_mapping?: string | null;
             /** Layer Mapping */
             layer_mapping?: string | null;
+            /** Fusion */
+            fusion?: string | null;
             /**
              * Steps
              * @default []
@@ -859,6 +862,10 @@ export interface components {
             match: string;
             /** Confidence */
             confidence: number;
+            /** Leftover */
+            leftover: string | null;
+            /** Beside */
+            beside: string | null;
             /** Kind */
             kind: string;
             /** Direction */
@@ -913,7 +920,10 @@ export interface components {
             /** Siblings */
             siblings: string[];
         };
-        /** NodeRow */
+        /**
+         * NodeRow
+         * @description `leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from.
+         */
         NodeRow: {
             /** Pair */
             pair: number;
@@ -927,6 +937,10 @@ export interface components {
             match: string;
             /** Confidence */
             confidence: number;
+            /** Leftover */
+            leftover: string | null;
+            /** Beside */
+            beside: string | null;
             /** Kind */
             kind: string;
             /** Direction */

@@ -270,6 +270,7 @@ export const en = {
     mapped: "mapped",
     fuzzy: "fuzzy",
     aligned: "aligned",
+    fused: "fused",
     none: "no partner",
   },
   matchHelp: {
@@ -278,6 +279,7 @@ export const en = {
     mapped: "by a mapping file",
     fuzzy: "matched whatever the call index",
     aligned: "found by aligning the call sequences",
+    fused: "one call against a run of calls, compared at its boundary; or a call inside such a run",
     none: "the other side has no such call",
   },
   evidence: {

@@ -264,13 +264,14 @@ export const zh: Texts = {
     noMore: "没有更多此类调用。",
     selectedHidden: "所选节点不在筛选结果中。",
   },
-  match: { exact: "同名", renamed: "改名", mapped: "映射", fuzzy: "模糊", aligned: "对齐", none: "无对应" },
+  match: { exact: "同名", renamed: "改名", mapped: "映射", fuzzy: "模糊", aligned: "对齐", fused: "融合", none: "无对应" },
   matchHelp: {
     exact: "两侧名称相同",
     renamed: "调用序号或模块名不同，但为同一调用",
     mapped: "由映射文件指定",
     fuzzy: "忽略调用序号匹配",
     aligned: "通过对齐调用序列得到",
+    fused: "一次融合调用对应一段调用，在边界处比较；或位于这段调用之内",
     none: "另一侧没有该调用",
   },
   evidence: {
