@@ -1,9 +1,11 @@
 """Tensor comparison against msprobe and against the machine's read rate, on the same files in the same run.
 
-    python bench/compare_tensors.py --peer /path/to/msprobe [--mib 1024] [--files 4096] [--repeat 3] [--dir FOLDER]
+    python bench/compare_tensors.py --peer msprobe [--case NAME]...  [--mib 1024] [--files 4096] [--repeat 3] [--dir FOLDER]
 
-Cases: --mib MiB a side in 64 tensors (float32 with noise of 1e-3, the same but equal, bfloat16 with noise) and in a single one,
-and --files tensors of 256 KiB a side. Rows: `library` is dumpscope's reader and metrics in one process, start-up excluded;
+Cases: `noise` --mib MiB a side of float32 in 64 tensors, apart by a relative 1e-3; `equal` the same without noise; `bfloat16`,
+`float16`; `mixed` float32 beside bfloat16; `one` a single tensor of float32; `files` and `tiny` --files tensors of 256 and 4 KiB.
+Rows: `dot` is one thread of numpy.dot over the same files, each mapped for it (as float32, whatever they hold): what the state of
+the page cache lets anybody have; `library` is dumpscope's readers and metrics in one process by that many threads, without start-up;
 `command` is the whole `dumpscope compare`; `peer` is the whole `msprobe compare`. The last columns divide the peer's wall and
 processor time, less those of its start-up, by ours; on a shared machine the second is the steadier, and so is the throughput by
 processor time. Throughput counts the bytes of both sides. Peak memory is the largest resident set, mapped file pages included.
@@ -19,7 +21,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,21 @@ import ml_dtypes
 import numpy as np
 from tensor_dumps import write_dump
 
-SMALL_ELEMENTS = 65536  # 256 KiB of float32
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """dtypes of target and golden; elements of each tensor"""
+
+    name: str
+    dtypes: tuple[str, str]
+    tensors: int
+    elements: int
+    equal: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of both sides."""
+        return self.tensors * self.elements * sum(4 if dtype == "float32" else 2 for dtype in self.dtypes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +55,11 @@ class Run:
     status: int
 
 
-def run(command: list[str]) -> Run:
+def run(command: list[str], environment: dict[str, str] | None = None) -> Run:
     """Run to the end; peak_mib is that of the process or of one it waited for, whichever is larger."""
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=output, stderr=errors)
+        process = subprocess.Popen(command, stdout=output, stderr=errors, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -66,36 +81,36 @@ def best(command: list[str], repeat: int) -> Run:
     return min((run(command) for _ in range(repeat)), key=lambda done: done.seconds)
 
 
-def measure_library(target: Path, golden: Path, threads: int) -> None:
-    """Child mode: compare all files of two dumps `--repeat` times and print the best time."""
-    from dumpscope.metrics import compare_tensors  # noqa: PLC0415 (the child pays for its own imports only)
-    from dumpscope.readers import torchfile  # noqa: PLC0415
+def measure_library(target: str, golden: str, elements: int, threads: int) -> None:
+    """Child mode: compare all files of two folders and print the best times."""
+    from dumpscope.metrics import prepare  # noqa: PLC0415
+    from dumpscope.pipeline.tensor_files import FilePair, compare_files  # noqa: PLC0415 (its own imports only)
 
-    from dumpscope.pipeline.measure import CHUNK, LARGE  # noqa: PLC0415
-
-    names = sorted(os.listdir(target))
-    large = (target / names[0]).stat().st_size >= LARGE
-
-    def some(part: list[str]) -> int:
-        pairs = (
-            (torchfile.load(f"{target}/{name}", root=str(target)), torchfile.load(f"{golden}/{name}", root=str(golden)))
-            for name in part
-        )
-        return sum(compare_tensors(t.array, g.array, threads=threads if large else 1).unequal for t, g in pairs)
-
-    ones = np.ones(1 << 24, np.float32)
-    compare_tensors(ones, ones)  # loads the compiled kernel
+    pairs = [FilePair(row, name, name, elements) for row, name in enumerate(sorted(os.listdir(target)))]
+    prepare(1 << 40)  # loads the compiled kernel
     times = []
     for _ in range(5):
         start, cpu = time.perf_counter(), time.process_time()
-        if large:
-            unequal = [some(names)]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                unequal = list(pool.map(some, [names[at : at + CHUNK] for at in range(0, len(names), CHUNK)]))
+        for found in compare_files((target, golden), pairs, threads):
+            for _, facts in found:
+                if isinstance(facts, str):
+                    sys.exit(facts)
         times.append((time.perf_counter() - start, time.process_time() - cpu))
     best_wall, best_cpu = (min(column) for column in zip(*times, strict=True))
-    print(json.dumps({"seconds": best_wall, "cpu": best_cpu, "unequal": sum(unequal)}))
+    print(json.dumps({"seconds": best_wall, "cpu": best_cpu}))
+
+
+def measure_mapped(target: str, golden: str, size: int) -> None:
+    """Child mode: numpy.dot over the first `size` bytes of each pair of files, mapped anew each time."""
+    names = sorted(os.listdir(target))
+    times = []
+    for _ in range(3):
+        start, cpu = time.perf_counter(), time.process_time()
+        for name in names:
+            np.dot(*(np.memmap(f"{folder}/{name}", np.float32, "r", shape=(size // 4,)) for folder in (target, golden)))
+        times.append((time.perf_counter() - start, time.process_time() - cpu))
+    best_wall, best_cpu = (min(column) for column in zip(*times, strict=True))
+    print(json.dumps({"seconds": best_wall, "cpu": best_cpu}))
 
 
 def measure_dot() -> None:
@@ -119,92 +134,119 @@ def noisy(values: np.ndarray[Any, Any], random: np.random.Generator) -> np.ndarr
     return values * (1 + np.float32(1e-3) * random.standard_normal(values.size, dtype=np.float32))
 
 
-def cases(mib: int, files: int) -> list[tuple[str, str, int, int, bool]]:
-    """(name, dtype, tensors, elements each, equal)"""
+def cases(mib: int, files: int) -> list[Case]:
     return [
-        ("float32, noise", "float32", 64, mib << 12, False),
-        ("float32, equal", "float32", 64, mib << 12, True),
-        ("bfloat16, noise", "bfloat16", 64, mib << 13, False),
-        ("one float32", "float32", 1, mib << 18, False),
-        (f"{files} files", "float32", files, SMALL_ELEMENTS, False),
+        Case("noise", ("float32", "float32"), 64, mib << 12),
+        Case("equal", ("float32", "float32"), 64, mib << 12, equal=True),
+        Case("bfloat16", ("bfloat16", "bfloat16"), 64, mib << 13),
+        Case("float16", ("float16", "float16"), 64, mib << 13),
+        Case("mixed", ("float32", "bfloat16"), 64, mib << 12),
+        Case("one", ("float32", "float32"), 1, mib << 18),
+        Case("files", ("float32", "float32"), files, 1 << 16),
+        Case("tiny", ("float32", "float32"), files, 1 << 10),
     ]
 
 
-def write_case(folder: Path, dtype: str, tensors: int, elements: int, equal: bool) -> None:
+def write_case(folder: Path, case: Case) -> None:
     """Child mode, because a process started from one that holds gigabytes would inherit its peak memory figure."""
     random = np.random.default_rng(1)
-    kind = np.dtype(getattr(ml_dtypes, dtype) if dtype == "bfloat16" else dtype)
+    kinds = [np.dtype(getattr(ml_dtypes, dtype) if dtype == "bfloat16" else dtype) for dtype in case.dtypes]
     sides: tuple[list[Any], list[Any]] = ([], [])
-    for _ in range(tensors):
-        values = random.standard_normal(elements, dtype=np.float32)
-        sides[0].append(values.astype(kind))
-        sides[1].append(sides[0][-1] if equal else noisy(values, random).astype(kind))
-    write_dump(folder / "target", sides[0], dtype)
-    write_dump(folder / "golden", sides[1], dtype)
+    for _ in range(case.tensors):
+        values = random.standard_normal(case.elements, dtype=np.float32)
+        sides[0].append(values.astype(kinds[0]))
+        sides[1].append((values if case.equal else noisy(values, random)).astype(kinds[1]))
+    for name, side, dtype in zip(("target", "golden"), sides, case.dtypes, strict=True):
+        write_dump(folder / name, side, dtype)
+
+
+def measure_case(case: Case, folder: Path, options: argparse.Namespace, start: Run | None, single: float) -> None:
+    """Print the rows of one case; start: the peer's start-up; single: what numpy.dot reads from memory in GB/s."""
+    target, golden = (folder / side / "step0" / "rank0" / "dump.json" for side in ("target", "golden"))
+    peer: Run | None = None
+
+    def row(label: str, wall: float, cpu: float, peak: float) -> None:
+        rate = case.size / wall / 1e9
+        line = f"{case.name:9} {label:10} {wall:8.3f} {cpu:7.3f} {rate:6.2f} {100 * rate / single:5.0f}%"
+        line += f" {case.size / cpu / 1e9:8.2f} {peak:9.0f} {wall / case.tensors * 1e6:9.0f}"
+        if peer and start:
+            line += f" {(peer.seconds - start.seconds) / wall:7.1f} {(peer.cpu - start.cpu) / cpu:7.1f}"
+        print(line, flush=True)
+
+    if options.peer:
+        arguments = ["compare", "-tp", str(target), "-gp", str(golden), "-o", str(folder / "peer")]
+        done = run([options.peer, *arguments])
+        if not any((folder / "peer").glob("compare_result*")):
+            sys.exit(f"the peer wrote no result:\n{done.output[-2000:]}")
+        row("peer", done.seconds, done.cpu, done.peak_mib)
+        peer = done
+    data = [str(side.parent / "dump_tensor_data") for side in (target, golden)]
+    smaller = case.elements * (4 if case.dtypes == ("float32", "float32") else 2)
+    one = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    children = {
+        "dot": ["--child-mapped", *data, str(smaller)],
+        **{
+            f"library {threads}": ["--threads", str(threads), "--child-library", *data, str(case.elements)]
+            for threads in sorted({1, options.threads})
+        },
+    }
+    for label, arguments in children.items():
+        child = run([sys.executable, __file__, *arguments], one)
+        found = json.loads(child.output)
+        row(label, found["seconds"], found["cpu"], child.peak_mib)
+    command = own_command()
+    if command:
+        whole = best([command, "compare", str(target), str(golden), "--json", "--fail-on", "never"], options.repeat)
+        if whole.status == 0:
+            row("command", whole.seconds, whole.cpu, whole.peak_mib)
+
+
+def own_command() -> str | None:
+    return shutil.which("dumpscope", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer", help="the msprobe command; left out, only our own rows are printed")
     parser.add_argument("--mib", type=int, default=1024, help="size of a side in the cases of large tensors")
-    parser.add_argument("--files", type=int, default=4096, help="number of 256 KiB tensors")
+    parser.add_argument("--files", type=int, default=4096, help="number of tensors in the cases of small ones")
+    parser.add_argument("--case", action="append", help="a case to run (repeat it for more); all of them if left out")
     parser.add_argument("--repeat", type=int, default=3, help="runs of our command; the best counts")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--dir", help="where the data goes (default: a temporary folder)")
-    parser.add_argument("--child-library", nargs=2, help=argparse.SUPPRESS)
-    parser.add_argument("--child-write", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--child-library", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--child-mapped", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--child-write", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--child-dot", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    known = {case.name: case for case in cases(options.mib, options.files)}
     if options.child_dot:
         return measure_dot()
     if options.child_write:
-        place, dtype, *numbers = options.child_write
-        return write_case(Path(place), dtype, int(numbers[0]), int(numbers[1]), numbers[2] == "True")
+        return write_case(Path(options.child_write[0]), known[options.child_write[1]])
     if options.child_library:
-        return measure_library(*(Path(name) for name in options.child_library), options.threads)
+        target, golden, elements = options.child_library
+        return measure_library(target, golden, int(elements), options.threads)
+    if options.child_mapped:
+        target, golden, size = options.child_mapped
+        return measure_mapped(target, golden, int(size))
+    if unknown := set(options.case or ()) - set(known):
+        parser.error(f"no such case: {', '.join(sorted(unknown))}")
     single, every = dot_rate(1), dot_rate(options.threads)
     print(f"numpy.dot reads two arrays at {single:.1f} GB/s on one thread, {every:.1f} GB/s on {options.threads}")
-    command = shutil.which("dumpscope", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     start = best([options.peer, "--help"], 2) if options.peer else None
+    command = own_command()
     ours = best([command, "--help"], 3).seconds if command else 0.0
     print(f"start-up: peer {start.seconds if start else 0:.2f} s, dumpscope {ours:.2f} s")
-    titles = {"wall s": 8, "cpu s": 7, "GB/s": 6, "of dot": 6, "GB/cpu s": 8, "peak MiB": 9, "x wall": 7, "x cpu": 7}
-    print(f"{'case':17} {'row':8} " + " ".join(f"{title:>{width}}" for title, width in titles.items()))
-    for name, dtype, tensors, elements, equal in cases(options.mib, options.files):
+    titles = {
+        "wall s": 8, "cpu s": 7, "GB/s": 6, "of dot": 6, "GB/cpu s": 8, "peak MiB": 9, "us/tensor": 9, "x wall": 7, "x cpu": 7,
+    }  # fmt: skip
+    print(f"{'case':9} {'row':10} " + " ".join(f"{title:>{width}}" for title, width in titles.items()))
+    for name in options.case or known:
         with tempfile.TemporaryDirectory(dir=options.dir) as place:
-            folder = Path(place)
-            parts = [place, dtype, str(tensors), str(elements), str(equal)]
-            subprocess.run([sys.executable, __file__, "--child-write", *parts], check=True)
-            target, golden = (folder / side / "step0" / "rank0" / "dump.json" for side in ("target", "golden"))
-            size = 2 * tensors * elements * (2 if dtype == "bfloat16" else 4)
-
-            def row(
-                label: str, wall: float, cpu: float, peak: float, peer: Run | None, case: str = name, size: int = size
-            ) -> None:
-                rate = size / wall / 1e9
-                line = f"{case:17} {label:8} {wall:8.2f} {cpu:7.2f} {rate:6.2f} {100 * rate / single:5.0f}%"
-                line += f" {size / cpu / 1e9:8.2f} {peak:9.0f}"
-                if peer and start:
-                    line += f" {(peer.seconds - start.seconds) / wall:7.0f} {(peer.cpu - start.cpu) / cpu:7.0f}"
-                print(line, flush=True)
-
-            peer = None
-            if options.peer:
-                arguments = ["compare", "-tp", str(target), "-gp", str(golden), "-o", str(folder / "peer")]
-                peer = run([options.peer, *arguments])
-                if not any((folder / "peer").glob("compare_result*")):
-                    sys.exit(f"the peer wrote no result:\n{peer.output[-2000:]}")
-                row("peer", peer.seconds, peer.cpu, peer.peak_mib, None)
-            data = [str(side.parent / "dump_tensor_data") for side in (target, golden)]
-            child = run([sys.executable, __file__, "--threads", str(options.threads), "--child-library", *data])
-            found = json.loads(child.output)
-            row("library", found["seconds"], found["cpu"], child.peak_mib, peer)
-            if command:
-                whole = best(
-                    [command, "compare", str(target), str(golden), "--json", "--fail-on", "never"], options.repeat
-                )
-                if whole.status == 0:
-                    row("command", whole.seconds, whole.cpu, whole.peak_mib, peer)
+            sizes = ["--mib", str(options.mib), "--files", str(options.files)]
+            subprocess.run([sys.executable, __file__, *sizes, "--child-write", place, name], check=True)
+            measure_case(known[name], Path(place), options, start, single)
     return None
 
 

@@ -122,7 +122,7 @@ def names(roots: tuple[str, str]) -> list[str]:
 
 @pytest.mark.parametrize("learnt", [False, True])
 def test_every_kind_of_file_ends_as_it_does_alone(roots: tuple[str, str], learnt: bool) -> None:
-    pairs = [FilePair(row, name, name) for row, name in enumerate(names(roots))]
+    pairs = [FilePair(row, name, name, 0) for row, name in enumerate(names(roots))]
     expected = one_by_one(roots, pairs)
     if not learnt:
         twins.forget()
@@ -139,7 +139,7 @@ def test_any_two_files_end_as_they_do_alone_in_whatever_company(roots: tuple[str
     name = st.one_of(st.sampled_from(plain), st.sampled_from(every))
     same = st.sampled_from(plain).map(lambda one: (one, one))
     drawn = data.draw(st.lists(st.one_of(same, st.tuples(name, name)), max_size=100))
-    pairs = [FilePair(row, *both) for row, both in enumerate(drawn)]
+    pairs = [FilePair(row, *both, 0) for row, both in enumerate(drawn)]
     if data.draw(st.booleans()):
         twins.forget()
     found = at_once(roots, pairs, data.draw(st.integers(1, 3)))
@@ -161,7 +161,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def copies(folder: Path, source: str, count: int) -> list[FilePair]:
-    pairs = [FilePair(row, f"copy.{row}.pt", f"copy.{row}.pt") for row in range(count)]
+    pairs = [FilePair(row, f"copy.{row}.pt", f"copy.{row}.pt", 0) for row in range(count)]
     for pair in pairs:
         shutil.copyfile(source, folder / pair.target)
     return pairs
@@ -179,7 +179,7 @@ def test_only_the_first_of_files_laid_out_alike_is_compared_alone(
 
 
 def test_a_folder_that_cannot_be_opened_is_told_of_by_each_file(roots: tuple[str, str]) -> None:
-    pairs = [FilePair(row, PLAIN, PLAIN) for row in range(3)]
+    pairs = [FilePair(row, PLAIN, PLAIN, 0) for row in range(3)]
     missing = roots[0], roots[1] + "/nowhere"
     assert_same(at_once(missing, pairs), one_by_one(missing, pairs), pairs)
 
@@ -187,7 +187,7 @@ def test_a_folder_that_cannot_be_opened_is_told_of_by_each_file(roots: tuple[str
 def test_a_folder_may_be_reached_by_a_link(roots: tuple[str, str], tmp_path: Path, alone: list[str]) -> None:
     (tmp_path / "link").symlink_to(roots[0])
     linked = str(tmp_path / "link"), roots[1]
-    pairs = [FilePair(row, f"flat.5000.{row + 9}.pt", f"flat.5000.{row + 9}.pt") for row in range(3)]
+    pairs = [FilePair(row, f"flat.5000.{row + 9}.pt", f"flat.5000.{row + 9}.pt", 0) for row in range(3)]
     found = at_once(linked, pairs, threads=1)
     assert alone == ["flat.5000.9.pt", "flat.5000.10.pt"]  # two lengths of names
     assert_same(found, one_by_one(roots, pairs), pairs)
@@ -196,7 +196,7 @@ def test_a_folder_may_be_reached_by_a_link(roots: tuple[str, str], tmp_path: Pat
 def test_without_the_calls_files_are_compared_one_by_one(
     roots: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pairs = [FilePair(row, name, name) for row, name in enumerate(names(roots))]
+    pairs = [FilePair(row, name, name, 0) for row, name in enumerate(names(roots))]
     expected = at_once(roots, pairs)
     monkeypatch.setitem(sys.modules, "dumpscope.readers.file_calls", None)
     bulk.file_calls.cache_clear()
@@ -218,34 +218,46 @@ def test_whoever_wants_no_more_gets_no_more(roots: tuple[str, str], tmp_path: Pa
 def test_a_layout_is_recognised_by_machine_code_where_it_is_by_python(tmp_path: Path) -> None:
     save(tmp_path / PLAIN, np.arange(40, dtype=np.float32))
     whole = (tmp_path / PLAIN).read_bytes()
-    pairs = [FilePair(0, PLAIN, PLAIN)]
+    pairs = [FilePair(0, PLAIN, PLAIN, 0)]
     one_by_one((str(tmp_path), str(tmp_path)), pairs)
     calls = bulk.file_calls()
     assert calls is not None
-    buffer = np.empty(2 * len(whole), np.uint8)
-    slots, room = np.array([buffer.ctypes.data]), np.array([buffer.size])
+    buffer = np.empty(len(whole), np.uint8)
     answers = []
     with bulk.Folder(str(tmp_path), calls) as folder:
         for place in range(len(whole)):
             changed = bytearray(whole)
             changed[place] ^= 0x15
             (tmp_path / "changed.pt").write_bytes(changed)
-            (layout,) = folder.read(["changed.pt"], slots, room).layouts([0])
+            files = folder.files(["changed.pt"])
+            files.read(0, 1, np.array([buffer.ctypes.data]))
+            (layout,) = files.layouts([0])
             assert (layout is not None) == (twins.find(bytes(changed), 1 << 20) is not None), place
-            assert buffer[: len(whole)].tobytes() == bytes(changed)
+            assert buffer.tobytes() == bytes(changed)
             answers.append(layout is not None)
     assert 160 <= sum(answers) < len(whole) / 2  # the elements, names and sums
 
 
-def test_a_file_that_outgrew_its_room_is_left_alone(tmp_path: Path) -> None:
-    save(tmp_path / PLAIN, np.arange(40, dtype=np.float32))
-    size = (tmp_path / PLAIN).stat().st_size
-    one_by_one((str(tmp_path), str(tmp_path)), [FilePair(0, PLAIN, PLAIN)])
+@pytest.mark.parametrize("change", ["grown", "cut", "gone", "a link", "a FIFO", "nothing"])
+def test_a_file_that_changes_after_it_was_measured_is_left_alone(tmp_path: Path, change: str) -> None:
+    path = tmp_path / PLAIN
+    save(path, np.arange(40, dtype=np.float32))
+    whole = path.read_bytes()
+    one_by_one((str(tmp_path), str(tmp_path)), [FilePair(0, PLAIN, PLAIN, 0)])
     calls = bulk.file_calls()
     assert calls is not None
-    buffer = np.zeros(size, np.uint8)
+    buffer = np.zeros(len(whole) + 1, np.uint8)
     with bulk.Folder(str(tmp_path), calls) as folder:
-        for room in (size - 1, size):
-            read = folder.read([PLAIN], np.array([buffer.ctypes.data]), np.array([room]))
-            assert (read.layouts([0]) == [None]) == (room < size)
-            assert bool(buffer.any()) == (room == size)
+        files = folder.files([PLAIN])
+        assert files.sizes.tolist() == [len(whole)]
+        if change in ("grown", "cut"):
+            path.write_bytes(whole + b"x" if change == "grown" else whole[:-1])
+        elif change != "nothing":
+            path.unlink()
+        if change == "a link":
+            (tmp_path / "elsewhere").write_bytes(whole)
+            path.symlink_to("elsewhere")
+        elif change == "a FIFO":
+            os.mkfifo(path)
+        files.read(0, 1, np.array([buffer.ctypes.data]))
+        assert buffer.any() == (files.sizes[0] > 0) == (files.layouts([0]) != [None]) == (change == "nothing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any, Final
@@ -47,7 +48,12 @@ def compare_many(sorts: list[Sort], targets: Int64, goldens: Int64) -> list[Tens
     fused = compiled.loaded()
     if fused is None:
         raise RuntimeError("the compiled kernel is not loaded")
-    stretches = np.array([sort.stretch for sort in sorts], np.int64)
+    stretches = np.empty((len(sorts), fused.PAIR), np.int64)
+    start = 0
+    for sort, run in itertools.groupby(sorts):
+        stop = start + len(list(run))
+        stretches[start:stop] = sort.stretch
+        start = stop
     stretches[:, fused.TARGET], stretches[:, fused.GOLDEN] = targets, goldens
     results = compiled.empty_results(fused, len(sorts))
     fused.compare(stretches, _EPS, True, results)

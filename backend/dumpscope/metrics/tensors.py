@@ -146,6 +146,8 @@ class Norms:
 
 
 def _times_power(number: float, power: int) -> float:
+    if power == 0:
+        return number
     try:
         return math.ldexp(number, power)
     except OverflowError:

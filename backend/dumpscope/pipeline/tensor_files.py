@@ -17,29 +17,35 @@ from dumpscope.domain.records import Int64
 from dumpscope.errors import TensorError
 from dumpscope.metrics import Sort, compare_many, compare_tensors, prepare, sort_of
 from dumpscope.readers import bulk, tensorfile, twins
+from dumpscope.readers.bulk import Files
 from dumpscope.readers.twins import Layout
 
-LARGE: Final = 32 << 20
-"""Bytes from which one tensor pair is split over all threads; smaller ones are spread one per thread."""
-ALONE: Final = 512 << 10
-"""Bytes below which pairs that cannot be read in bulk are compared by one thread: a second one would wait for the interpreter."""
-TOGETHER: Final = 2 << 20
+LARGE: Final = 8 << 20
+"""Elements from which one tensor pair is split over all threads; smaller ones are spread one per thread."""
+ALONE: Final = 128 << 10
+"""Elements below which pairs that are not read in bulk are compared by one thread: others would wait for the interpreter."""
+SMALL: Final = bulk.LARGEST // 4
+"""Elements up to which pairs are read in bulk: a file that is too large for that after all is compared by itself."""
+TOGETHER: Final = 4 << 20
 """Bytes of a side that are read together: both sides should stay in a cache until they are measured."""
 CHUNK: Final = 64
-"""Small tensor pairs per task."""
-_SLACK: Final = (
-    4096  # bytes by which a file may be larger than its fellow, or twice that: names, or float32 beside bfloat16
-)
-_ROOM: Final = 2 * (2 * TOGETHER + CHUNK * (_SLACK + bulk.LINE)) + bulk.LINE
+"""Small tensor pairs per task, however many of them are read together."""
+PAIR: Final = 8 << 10
+"""What a pair costs besides its bytes, in bytes of a side: it counts when it is decided whether the compiled kernel pays."""
+_ROOM: Final = 2 * (TOGETHER + CHUNK * bulk.LINE) + bulk.LINE
 
 
 @dataclass(frozen=True, slots=True)
 class FilePair:
-    """Names of two tensor files in the folders of their sides; row: item pair they belong to."""
+    """Names of two tensor files in the folders of their sides.
+
+    row: item pair they belong to; elements: how many each should hold, 0 where that is not known
+    """
 
     row: int
     target: str
     golden: str
+    elements: int
 
 
 Found = tuple[int, TensorFacts | str]
@@ -52,17 +58,15 @@ def compare_files(roots: tuple[str, str], pairs: list[FilePair], threads: int) -
     roots: folders of target and golden that a file must not leave
     """
 
-    def one_by_one(chunk: list[tuple[FilePair, int]]) -> list[Found]:
-        return [(pair.row, _compare(roots, pair, 1)) for pair, _ in chunk]
+    def one_by_one(chunk: list[FilePair]) -> list[Found]:
+        return [(pair.row, _compare(roots, pair, 1)) for pair in chunk]
 
-    sizes = [_size(os.path.join(roots[0], pair.target)) for pair in pairs]
+    elements = np.array([pair.elements for pair in pairs], np.int64)
     with ExitStack() as stack:
-        together = _open(roots, stack) if prepare(2 * sum(sizes)) else None
-        limits = (ALONE, LARGE) if together is None else (bulk.LARGEST + 1, LARGE)
-        classes = np.searchsorted(limits, sizes, side="right").tolist()
+        together = _open(roots, stack) if prepare(2 * (4 * int(elements.sum()) + PAIR * len(pairs))) else None
+        classes = np.searchsorted((ALONE if together is None else SMALL, LARGE), elements, side="right").tolist()
         small, middle, large = (
-            [pair for pair, found in zip(zip(pairs, sizes, strict=True), classes, strict=True) if found == one]
-            for one in range(3)
+            [pair for pair, found in zip(pairs, classes, strict=True) if found == one] for one in range(3)
         )
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=max(1, threads)))
         stack.callback(pool.shutdown, cancel_futures=True)  # when nobody wants the rest
@@ -71,29 +75,12 @@ def compare_files(roots: tuple[str, str], pairs: list[FilePair], threads: int) -
         else:
             yield from pool.map(together.compare, _chunks(small))
         yield from pool.map(one_by_one, _chunks(middle))
-    for pair, _ in large:
+    for pair in large:
         yield [(pair.row, _compare(roots, pair, threads))]
 
 
-def _size(path: str) -> int:
-    try:
-        return os.lstat(path).st_size
-    except (OSError, ValueError):  # no such file, or no such name: told of when it is opened
-        return 0
-
-
-def _chunks(pairs: list[tuple[FilePair, int]]) -> Iterator[list[tuple[FilePair, int]]]:
-    """Pairs with the size of the target's file, up to CHUNK of them and TOGETHER bytes."""
-    chunk: list[tuple[FilePair, int]] = []
-    total = 0
-    for pair, size in pairs:
-        if chunk and (len(chunk) == CHUNK or total + size > TOGETHER):
-            yield chunk
-            chunk, total = [], 0
-        chunk.append((pair, size))
-        total += size
-    if chunk:
-        yield chunk
+def _chunks(pairs: list[FilePair]) -> list[list[FilePair]]:
+    return [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
 
 
 def _compare(roots: tuple[str, str], pair: FilePair, threads: int) -> TensorFacts | str:
@@ -123,10 +110,11 @@ def _open(roots: tuple[str, str], stack: ExitStack) -> _Together | None:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """Two layouts that go together; starts: byte of the first element in each file."""
+    """Two layouts that go together, and the byte of the first element in each file."""
 
     sort: Sort
-    starts: tuple[int, int]
+    target_start: int
+    golden_start: int
 
 
 class _Together:
@@ -139,17 +127,25 @@ class _Together:
         self._matches: dict[tuple[Layout, Layout], _Match | None] = {}
         self._idle: list[np.ndarray[Any, Any]] = []
 
-    def compare(self, chunk: list[tuple[FilePair, int]]) -> list[Found]:
+    def compare(self, chunk: list[FilePair]) -> list[Found]:
         try:
             buffer = self._idle.pop()
         except IndexError:
             buffer = np.empty(_ROOM, np.uint8)
-        target_slots, golden_slots, room = _slots(buffer, [size for _, size in chunk])
-        pairs = [pair for pair, _ in chunk]
-        target = self._target.read([pair.target for pair in pairs], target_slots, room)
-        golden = self._golden.read([pair.golden for pair in pairs], golden_slots, room)
+        target = self._target.files([pair.target for pair in chunk])
+        golden = self._golden.files([pair.golden for pair in chunk])
+        found: list[Found] = []
+        for start, stop in _groups(target.sizes.tolist(), golden.sizes.tolist()):
+            slots = _slots(buffer, target.sizes[start:stop], golden.sizes[start:stop])
+            target.read(start, stop, slots[0])
+            golden.read(start, stop, slots[1])
+            found += self._compare(chunk, target, golden, list(range(start, stop)))
+        self._idle.append(buffer)
+        return found
+
+    def _compare(self, pairs: list[FilePair], target: Files, golden: Files, wanted: list[int]) -> list[Found]:
         facts: dict[int, TensorFacts | str] = {}
-        left = list(range(len(pairs)))
+        left = wanted
         while left:
             known = twins.learnt()
             matches = [
@@ -159,17 +155,18 @@ class _Together:
             ready = [(place, match) for place, match in zip(left, matches, strict=True) if match is not None]
             if ready:
                 places = [place for place, _ in ready]
-                starts = np.array([match.starts for _, match in ready], np.int64)
-                addresses = target_slots[places] + starts[:, 0], golden_slots[places] + starts[:, 1]
-                facts.update(zip(places, compare_many([match.sort for _, match in ready], *addresses), strict=True))
+                targets = target.slots[places] + np.array([match.target_start for _, match in ready])
+                goldens = golden.slots[places] + np.array([match.golden_start for _, match in ready])
+                facts.update(
+                    zip(places, compare_many([match.sort for _, match in ready], targets, goldens), strict=True)
+                )
             left = [place for place, match in zip(left, matches, strict=True) if match is None]
             for place in left.copy():  # one by one, until a file teaches how those like it are laid out
                 left.remove(place)
                 facts[place] = _compare(self._roots, pairs[place], 1)
                 if twins.learnt() != known:
                     break
-        self._idle.append(buffer)
-        return [(pair.row, facts[place]) for place, pair in enumerate(pairs)]
+        return [(pairs[place].row, facts[place]) for place in wanted]
 
     def _match(self, target: Layout, golden: Layout) -> _Match | None:
         key = target, golden
@@ -178,14 +175,26 @@ class _Together:
             sort = None
             if target.contiguous and golden.contiguous and first.shape == second.shape:
                 sort = sort_of(first.array.dtype, second.array.dtype, first.shape)
-            self._matches[key] = None if sort is None else _Match(sort, (target.start, golden.start))
+            self._matches[key] = None if sort is None else _Match(sort, target.start, golden.start)
         return self._matches[key]
 
 
-def _slots(buffer: np.ndarray[Any, Any], sizes: list[int]) -> tuple[Int64, Int64, Int64]:
-    """Addresses in the buffer for target and golden files, and bytes there for each, shapes (n,)."""
-    room = -(-(2 * np.array(sizes, np.int64) + _SLACK) // bulk.LINE) * bulk.LINE
-    ends = np.cumsum(np.concatenate((room, room)))
-    base = buffer.__array_interface__["data"][0]
-    starts = ends - np.concatenate((room, room)) + base + -base % bulk.LINE
-    return starts[: len(sizes)], starts[len(sizes) :], room
+def _groups(targets: list[int], goldens: list[int]) -> Iterator[tuple[int, int]]:
+    """Ranges of pairs of up to TOGETHER bytes a side, one pair at least."""
+    start = target = golden = 0
+    for place, (first, second) in enumerate(zip(targets, goldens, strict=True)):
+        if place > start and max(target + first, golden + second) > TOGETHER:
+            yield start, place
+            start, target, golden = place, 0, 0
+        target += max(first, 0)
+        golden += max(second, 0)
+    yield start, len(targets)
+
+
+def _slots(buffer: np.ndarray[Any, Any], target: Int64, golden: Int64) -> tuple[Int64, Int64]:
+    """Addresses in the buffer for files of these sizes, shapes (n,)."""
+    rooms = np.concatenate((target, golden)).clip(0)
+    rooms += -rooms % bulk.LINE
+    start = buffer.__array_interface__["data"][0]
+    starts = start + -start % bulk.LINE + rooms.cumsum() - rooms
+    return starts[: len(target)], starts[len(target) :]

@@ -23,6 +23,9 @@ from dumpscope.readers.twins import Layout
 LARGEST: Final = MAPPED_FROM - 1
 """Bytes of the largest file that is read: `read_bytes` maps larger ones."""
 
+FAILED: Final = -1
+"""Size of a file that is not read."""
+
 LINE: Final = 64
 """Slots should start on a multiple of this, the bytes of a cache line: what is aligned in a file is then aligned in memory."""
 
@@ -35,7 +38,8 @@ def file_calls() -> ModuleType | None:
         if not module.available():
             return None
         none = np.zeros(0, np.int64)
-        module.read(-1, 0, none, none, none, none, none)  # compiled, or taken from disk, before threads want it
+        module.measure(-1, 0, none, none)  # compiled, or taken from disk, before threads want it
+        module.read(-1, 0, none, none, none, none)
         module.agree(none, np.zeros((0, 2), np.int64), 0, none)
     except Exception:  # whatever keeps a compiler from working, files are read one by one then
         return None
@@ -57,44 +61,70 @@ class Folder:
     ) -> None:
         os.close(self._directory)
 
-    def read(self, names: list[str], slots: Int64, room: Int64) -> Read:
-        """Read each file to the address slots[i], where room[i] bytes are the caller's."""
-        encoded = [_encoded(name) for name in names]
-        text = b"\0".join(encoded) + b"\0"
-        starts = np.zeros(len(names), np.int64)
-        np.cumsum([len(name) + 1 for name in encoded[:-1]], out=starts[1:])
-        sizes, stems = np.empty(len(names), np.int64), np.empty(len(names), np.int64)
-        self._calls.read(self._directory, _address(text), starts, slots, room, sizes, stems)
-        return Read(self._calls, slots, list(zip(sizes.tolist(), stems.tolist(), strict=True)))
+    def files(self, names: list[str]) -> Files:
+        """Regular files of these names, measured but not read yet."""
+        text = _encoded(names)
+        starts = np.flatnonzero(np.frombuffer(b"\0" + text[:-1], np.uint8) == 0)
+        sizes = np.empty(len(names), np.int64)
+        self._calls.measure(self._directory, _address(text), starts, sizes)
+        sizes[sizes > LARGEST] = FAILED
+        return Files(self._calls, self._directory, text, starts, sizes)
 
 
-class Read:
-    """Files in memory, as long as the caller keeps them there."""
+class Files:
+    """Some files of one folder.
 
-    def __init__(self, calls: ModuleType, slots: Int64, keys: list[tuple[int, int]]) -> None:
+    sizes: their bytes, FAILED where one is not to be read; slots: addresses where they were read to; shapes (n,)
+    """
+
+    def __init__(self, calls: ModuleType, directory: int, names: bytes, starts: Int64, sizes: Int64) -> None:
         self._calls = calls
-        self._slots = slots
-        self._keys = keys
+        self._directory = directory
+        self._names = names
+        self._starts = starts
+        self.slots = np.zeros(len(starts), np.int64)
+        self._stems = np.zeros(len(starts), np.int64)
+        self.sizes = sizes
+
+    def read(self, start: int, stop: int, slots: Int64) -> None:
+        """Read files start..stop, each to the address slots[i], where the caller has its size in bytes for it.
+
+        Those of another size by now become FAILED.
+        """
+        some = slice(start, stop)
+        self.slots[some] = slots
+        self._calls.read(
+            self._directory, _address(self._names), self._starts[some], slots, self.sizes[some], self._stems[some]
+        )
 
     def layouts(self, wanted: list[int]) -> list[Layout | None]:
         """How each of the wanted files is laid out, None where it is not known or the file could not be read."""
-        groups: dict[tuple[int, int], list[int]] = {}
-        for place, file in enumerate(wanted):
-            groups.setdefault(self._keys[file], []).append(place)
+        files = np.array(wanted, np.int64)
+        slots = self.slots[files]
+        keys = list(zip(self.sizes[files].tolist(), self._stems[files].tolist(), strict=True))
         found: list[Layout | None] = [None] * len(wanted)
-        for key, places in groups.items():
-            for layout in twins.known(*key):
-                addresses = self._slots[[wanted[place] for place in places]]
-                answers = np.empty(len(places), np.int64)
-                self._calls.agree(addresses, layout.parts, _address(layout.fixed), answers)
+        for key in set(keys):
+            places = [place for place, other in enumerate(keys) if other == key]
+            addresses = slots[places] if len(places) < len(keys) else slots
+            answers = np.empty(len(places), np.int64)
+            for layout in reversed(twins.known(*key)):  # the first of several counts
+                self._calls.agree(addresses, layout.parts, layout.fixed_address, answers)
                 for place, same in zip(places, answers.tolist(), strict=True):
-                    if same and found[place] is None:
+                    if same:
                         found[place] = layout
         return found
 
 
-def _encoded(name: str) -> bytes:
-    """The name of a file that lies in the folder itself and is none of numpy's; nothing for any other, which fails to open."""
+def _encoded(names: list[str]) -> bytes:
+    """The names, each ended by a zero; nothing for one that is not of a file in the folder itself or one of numpy's: nothing
+    fails to open."""
+    joined = "\0".join([*names, ""])
+    if joined.isascii() and "/" not in joined and ".npy" not in joined and joined.count("\0") == len(names):
+        return joined.encode()
+    return b"\0".join([*(_encoded_alone(name) for name in names), b""])
+
+
+def _encoded_alone(name: str) -> bytes:
     if "/" in name or "\0" in name or name.endswith(".npy"):
         return b""
     try:

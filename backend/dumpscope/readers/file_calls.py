@@ -14,6 +14,7 @@ from llvmlite import binding  # type: ignore[import-untyped]
 from numba.core import types
 
 from dumpscope.machine import machine, uint8_at
+from dumpscope.readers.bulk import FAILED
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_FOLLOW: Final = 0x100
@@ -24,8 +25,6 @@ _SIZE_PLACE: Final = 5  # in numbers of 64 bits
 _TYPE_MASK: Final = 0o170000
 _REGULAR: Final = 0o100000
 _NAME_LENGTH: Final = 26  # place in a zip file of the length of its first member's name
-
-FAILED: Final = -1
 
 _statx: Any = types.ExternalFunction(
     "statx", types.int32(types.int32, types.intp, types.int32, types.uint32, types.intp)
@@ -47,26 +46,35 @@ def _regular(status: Any) -> Any:
 
 
 @machine
-def read(directory: int, names: int, starts: Any, slots: Any, room: Any, sizes: Any, stems: Any) -> None:
-    """Read each file named from byte starts[i] of `names` on, ended by a zero, to address slots[i].
+def measure(directory: int, names: int, starts: Any, sizes: Any) -> None:
+    """sizes[i]: bytes of the file named from byte starts[i] of `names` on, ended by a zero; FAILED if it is not regular."""
+    status = np.zeros(32, np.int64)
+    for i in range(len(starts)):
+        failed = _statx(directory, names + starts[i], _NO_FOLLOW, _TYPE_AND_SIZE, status.ctypes.data) != 0
+        sizes[i] = FAILED if failed or not _regular(status) else status[_SIZE_PLACE]
 
-    sizes[i]: its size, FAILED where it is no regular file, does not fit into room[i] bytes or any call fails
+
+@machine
+def read(directory: int, names: int, starts: Any, slots: Any, sizes: Any, stems: Any) -> None:
+    """Read each file that was measured to address slots[i].
+
+    sizes[i]: becomes FAILED where the file is of another size or no regular one by now, or any call fails
     stems[i]: the length of the first member's name if it is a zip file
     """
     status = np.zeros(32, np.int64)
     empty = np.zeros(1, np.uint8)
     for i in range(len(starts)):
+        size = sizes[i]
         sizes[i] = FAILED
         stems[i] = 0
-        name = names + starts[i]
-        if _statx(directory, name, _NO_FOLLOW, _TYPE_AND_SIZE, status.ctypes.data) != 0 or not _regular(status):
+        if size < 0:
             continue
-        descriptor = _openat(directory, name, _FLAGS, 0)
+        descriptor = _openat(directory, names + starts[i], _FLAGS, 0)
         if descriptor < 0:
             continue
         found = _statx(descriptor, empty.ctypes.data, _THE_FILE_ITSELF, _TYPE_AND_SIZE, status.ctypes.data)
-        size = status[_SIZE_PLACE]
-        if found == 0 and _regular(status) and size <= room[i] and _pread(descriptor, slots[i], size, 0) == size:
+        same = found == 0 and _regular(status) and status[_SIZE_PLACE] == size
+        if same and _pread(descriptor, slots[i], size, 0) == size:
             sizes[i] = size
         _close(descriptor)
         if sizes[i] >= _NAME_LENGTH + 2:

@@ -26,7 +26,8 @@ MAX_FIXED: Final = 1 << 14
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Layout:
-    """pick: the parts of a buffer that must equal `fixed` when joined; parts: where they start and end, shape (m, 2)
+    """pick: the parts of a buffer that must equal `fixed` when joined; fixed_address: where that lies in memory
+    parts: where those parts start and end, shape (m, 2)
     model: the tensor first found; start: byte of its first element; steps: its strides in bytes; nbytes: logical bytes
     contiguous: its elements lie one behind the other in C order, and on their own boundaries if the buffer starts on one
     """
@@ -34,6 +35,7 @@ class Layout:
     pick: Callable[[Bytes], tuple[bytes, ...]]
     parts: Int64
     fixed: bytes
+    fixed_address: int
     model: LoadedTensor
     start: int
     steps: tuple[int, ...]
@@ -87,13 +89,20 @@ def learn(buffer: Bytes, directory: Directory, prefix: str, loaded: LoadedTensor
         forget()
     global _learnt  # noqa: PLW0603 (like the layouts, one for the process)
     _learnt += 1
+    joined = b"".join(pick(buffer))
     _known.setdefault((len(buffer), bytes(buffer[26:28])), []).append(
         Layout(
-            pick=pick, parts=np.array([(part.start, part.stop) for part in fixed], np.int64), fixed=b"".join(pick(buffer)),
-            model=model, start=start, steps=array.strides, nbytes=array.nbytes,
+            pick=pick,
+            parts=np.array([(part.start, part.stop) for part in fixed], np.int64),
+            fixed=joined,
+            fixed_address=np.frombuffer(joined, np.uint8).__array_interface__["data"][0],
+            model=model,
+            start=start,
+            steps=array.strides,
+            nbytes=array.nbytes,
             contiguous=array.flags.c_contiguous and start % array.itemsize == 0,
         )
-    )  # fmt: skip
+    )
 
 
 def known(size: int, stem: int) -> tuple[Layout, ...]:
