@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import delete, select
 
 from dumpscope.domain.facts import Class, Verdict
 from dumpscope.domain.options import Options
@@ -22,9 +23,11 @@ from dumpscope.index.codec import (
     number_columns,
     numbers,
     pack_histograms,
+    pack_makers,
     pack_states,
     storable,
     unpack_histograms,
+    unpack_makers,
     unpack_states,
 )
 from dumpscope.index.comparisons import clear_comparison, create_comparison, store_answer, stored_units
@@ -231,6 +234,31 @@ def test_every_state_survives_the_trip_through_nullable_columns(rows: list[list[
 )
 def test_histograms_survive_packing(absolute: list[int], relative: list[int]) -> None:
     assert unpack_histograms(pack_histograms(absolute, relative)) == (tuple(absolute), tuple(relative))
+
+
+@given(st.lists(st.lists(st.integers(-1, 40), max_size=4), max_size=40), st.randoms(use_true_random=False))
+def test_data_flow_survives_packing(nodes: list[list[int]], random: Any) -> None:
+    pair = np.array([node for node, makers in enumerate(nodes) for _ in makers], np.int32)
+    maker = np.array([min(made, node - 1) for node, makers in enumerate(nodes) for made in makers], np.int64)
+    handed = np.array([random.random() < 0.5 for _ in pair], bool)
+    parts = np.where(handed, -1, maker), np.where(handed, maker, -1)
+    for before, after in zip((pair, *parts), unpack_makers(pack_makers(pair, *parts)), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_a_unit_stored_without_data_flow_gets_it_when_it_is_judged_again(database: Database) -> None:
+    _comparison, unit_id, unit = store_pair(database)
+
+    def kept() -> Any:
+        with database.read() as connection:
+            return connection.execute(select(tables.flow.c.makers)).scalar()
+
+    first = kept()
+    with database.write() as connection:
+        connection.execute(delete(tables.flow))
+    update_opinions(database, unit_id, load_unit(database, unit_id), unit.item_opinions, unit.node_opinions)
+    assert first is not None
+    assert kept() == first
 
 
 @given(st.lists(st.text(st.characters(blacklist_categories=()), max_size=8), max_size=5))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs
 from dumpscope.domain.records import Bool, Int64, Kind, RankDump, Role
 from dumpscope.domain.result import ResultTree
+
+RECEIVED: Final = (Role.INPUT, Role.KWARG, Role.PARAMETER)
+"""Roles of what a call received."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,7 @@ class Case:
     received: Bool = field(init=False, repr=False)  # by item: whether the call received it
 
     def __post_init__(self) -> None:
-        received = np.isin(self.context.role, (Role.INPUT, Role.KWARG, Role.PARAMETER))
+        received = np.isin(self.context.role, RECEIVED)
         object.__setattr__(self, "received", received)
 
     def items_of(self, pair: int) -> Int64:

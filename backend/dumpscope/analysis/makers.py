@@ -14,9 +14,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.analysis.case import Case
+from dumpscope.analysis.case import RECEIVED, Case
+from dumpscope.analysis.story import leaf_pairs
+from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import Verdict
-from dumpscope.domain.records import Bool, Direction, Int64, Kind, NodeKind, State
+from dumpscope.domain.records import Bool, Direction, Int32, Int64, Kind, NodeKind, State
+from dumpscope.domain.result import ResultTree, Unit
 
 Words = NDArray[np.uint64]
 
@@ -131,46 +134,85 @@ class Flow:
 def find_makers(case: Case) -> Int64:
     """Per item pair the node pair of the last leaf call before it that put out the same tensor; -1 for what no dumped call
     made, for outputs, and for constants."""
-    context, story = case.context, case.story
-    tensors = (context.kind == Kind.TENSOR) & (context.target >= 0) & ~_constant(case)
-    made = np.flatnonzero(tensors & ~case.received & story.leaf[context.pair])
-    taken = np.flatnonzero(tensors & case.received)
+    return _makers(case.context, case.target.items.hash, case.story.leaf, case.received, case.context.pair)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """Per item pair the node pair of the last leaf call that put out the same tensor, -1 where nothing tells.
+
+    received: of what a call received, before it began (a module stands behind the calls inside it, but begins before them)
+    handed: of what a module put out, before it ended
+    """
+
+    received: Int64
+    handed: Int64
+
+
+def trace(unit: Unit) -> Trace:
+    """Data flow of a unit, without its numbers being judged."""
+    context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+    leaf = leaf_pairs(unit.target, unit.golden, unit.pairs, unit.tree)
+    received = np.isin(context.role, RECEIVED)
+    begins = _first_inside(unit.tree, len(unit.pairs))
+    until = np.where(received, begins[context.pair], context.pair)
+    maker = _makers(context, unit.target.items.hash, leaf, received | ~leaf[context.pair], until)
+    return Trace(received=np.where(received, maker, -1), handed=np.where(received, -1, maker))
+
+
+def _first_inside(tree: ResultTree, pairs: int) -> Int32:
+    """Per node pair the first node pair at or below its place in the tree."""
+    first = np.where(tree.pair < 0, pairs, tree.pair).tolist()
+    parents = tree.parent.tolist()
+    for entry in np.argsort(-tree.order.astype(np.int64), kind="stable").tolist():
+        parent = parents[entry]
+        if parent >= 0 and first[entry] < first[parent]:
+            first[parent] = first[entry]
+    found = np.arange(pairs, dtype=np.int32)
+    own = np.flatnonzero(tree.pair >= 0)
+    found[tree.pair[own]] = np.array(first, np.int32)[own]
+    return found
+
+
+def _makers(context: Context, hashes: Int32, leaf: Bool, wanted: Bool, until: Int32) -> Int64:
+    """Per item pair in `wanted` the last leaf call before node pair `until` that put out the same tensor, else -1."""
+    tensors = (context.kind == Kind.TENSOR) & (context.target >= 0) & ~_constant(context, hashes)
+    made = np.flatnonzero(tensors & ~np.isin(context.role, RECEIVED) & leaf[context.pair])
+    taken = np.flatnonzero(tensors & wanted)
     maker = np.full(len(context), -1, np.int64)
     if not len(made) or not len(taken):
         return maker
-    identity = _identity(case, np.concatenate([made, taken]))
+    identity = _identity(context, hashes, np.concatenate([made, taken]))
     _, code = np.unique(identity, return_inverse=True)
-    span = len(story) + 1
+    span = context.nodes + 1
     outputs = np.sort(code[: len(made)] * span + context.pair[made])
-    wanted = code[len(made) :] * span + context.pair[taken]
-    at = np.searchsorted(outputs, wanted) - 1
+    wanted_at = code[len(made) :] * span + until[taken]
+    at = np.searchsorted(outputs, wanted_at) - 1
     known = (at >= 0) & (outputs[at] // span == code[len(made) :])
     maker[taken[known]] = outputs[at[known]] % span
     return maker
 
 
-def _constant(case: Case) -> Bool:
+def _constant(context: Context, hashes: Int32) -> Bool:
     """Tensors that tell nothing: one number throughout, or neither statistics nor a hash."""
-    context, items = case.context, case.target.items
     top, bottom = context.t_stats[:, 0], context.t_stats[:, 1]
     finite = (context.t_state[:, 0] == State.FINITE) & (context.t_state[:, 1] == State.FINITE)
     absent = (context.t_state == State.ABSENT).all(axis=1)
     hashed = np.zeros(len(context), bool)
-    if len(items):
-        hashed = (context.target >= 0) & (items.hash[context.target] >= 0)
+    if len(hashes):
+        hashed = (context.target >= 0) & (hashes[context.target] >= 0)
     found: Bool = np.where(absent, ~hashed, finite & (top == bottom))
     return found
 
 
-def _identity(case: Case, rows: Int64) -> Words:
+def _identity(context: Context, hashes: Int32, rows: Int64) -> Words:
     """A number of 64 bits that is the same for the same statistics and size, or hash."""
-    context, items = case.context, case.target.items
     columns: list[NDArray[Any]] = [context.elements[rows]]
     for column in range(4):
         state = context.t_state[rows, column]
         columns += [np.where(state == State.FINITE, context.t_stats[rows, column] + 0.0, 0.0).view(np.uint64), state]
     absent = (context.t_state[rows] == State.ABSENT).all(axis=1)
-    columns.append(np.where(absent, items.hash[context.target[rows]], -1))
+    columns.append(np.where(absent, hashes[context.target[rows]], -1))
     mixed = np.zeros(len(rows), np.uint64)
     for values in columns:
         mixed = (

@@ -120,9 +120,7 @@ def tell(
     argument = np.zeros(len(pairs), bool)
     argument[context.pair[differing_arguments(context, facts)]] = True
     alone = (pairs.target < 0) | (pairs.golden < 0)
-    entry = np.full(len(pairs), -1, np.int64)
-    has = tree.pair >= 0
-    entry[tree.pair[has]] = np.flatnonzero(has)
+    entry = _entries(tree, len(pairs))
     saved = _SavedValues(pairs, kind, direction, labels, target, golden, tree, entry)
     differs = (facts.equal == 0).astype(np.float64)
     excuse = ((facts.equal == 0) & (opinions.score == 0)).astype(np.float64)
@@ -182,6 +180,21 @@ def _names(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[s
         kind[i] = nodes.kind[node]
         direction[i] = nodes.direction[node]
     return names, labels, kind, direction
+
+
+def leaf_pairs(target: RankDump, golden: RankDump, pairs: NodePairs, tree: ResultTree) -> Bool:
+    """`Story.leaf` alone, without the numbers of a story."""
+    _, _, kind, _ = _names(target, golden, pairs)
+    alone = (pairs.target < 0) | (pairs.golden < 0)
+    return _leaves(tree, _entries(tree, len(pairs)), alone | (kind == NodeKind.GRADIENT))
+
+
+def _entries(tree: ResultTree, pairs: int) -> Int64:
+    """Entry in the tree of every node pair."""
+    entry = np.full(pairs, -1, np.int64)
+    has = tree.pair >= 0
+    entry[tree.pair[has]] = np.flatnonzero(has)
+    return entry
 
 
 def _worst(context: Context, score: Float64, where: Bool) -> Float64:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -118,6 +119,27 @@ def unpack_histograms(data: bytes | None) -> tuple[tuple[int, ...], tuple[int, .
     counts[(packed >> np.uint64(56)).astype(np.int64)] = (packed & np.uint64(_COUNT_MASK)).astype(np.int64)
     both = counts.tolist()
     return tuple(both[:HISTOGRAM_BINS]), tuple(both[HISTOGRAM_BINS:])
+
+
+def pack_makers(pair: Int32, received: Int64, handed: Int64) -> bytes:
+    """A unit's data flow (see `analysis.makers.Trace`), compressed: some hundredths of a byte an item where layers repeat.
+
+    pair: node pair of each item pair. Kept are the items of each node pair, then each item's distance to its maker, negative
+    for `handed`, 0 where nothing tells.
+    """
+    counts = np.bincount(pair)
+    distance = np.where(received >= 0, pair - received, np.where(handed >= 0, handed - pair, 0))
+    return zlib.compress(np.concatenate([[len(counts)], counts, distance]).astype("<i4").tobytes())
+
+
+def unpack_makers(data: bytes) -> tuple[Int32, Int32, Int32]:
+    """Inverse of pack_makers: (pair, received, handed)."""
+    numbers = np.frombuffer(zlib.decompress(data), "<i4")
+    nodes = int(numbers[0])
+    pair = np.repeat(np.arange(nodes, dtype=np.int32), numbers[1 : nodes + 1])
+    distance = numbers[nodes + 1 :]
+    received = np.where(distance > 0, pair - distance, -1).astype(np.int32)
+    return pair, received, np.where(distance < 0, pair + distance, -1).astype(np.int32)
 
 
 def storable(texts: Sequence[str]) -> list[str]:

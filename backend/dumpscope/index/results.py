@@ -10,6 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 from sqlalchemy import update as update_rows
 
+from dumpscope.analysis.makers import trace
 from dumpscope.domain.facts import (
     CAUSES,
     CLASS_WORDS,
@@ -28,12 +29,13 @@ from dumpscope.index.codec import (
     number_columns,
     pack_flags,
     pack_histograms,
+    pack_makers,
     pack_states,
     severities,
     storable,
     to_json,
 )
-from dumpscope.index.database import Database, update
+from dumpscope.index.database import Database, insert, update
 from dumpscope.index.errors_behind import node_errors
 from dumpscope.index.ingest import parent_keys, take
 from dumpscope.index.owners import BATCH, UNITS, Draft, draft
@@ -77,14 +79,17 @@ def store_unit(database: Database, comparison_id: str, unit: Unit, sides: UnitSi
         _store_places(new, unit)
         _store_items(new, unit)
         _store_tensors(new, unit.facts)
+        new.append(tables.flow, [[tables.key(new.id)], [_flow(unit)]])
     return new.id
 
 
 def update_opinions(database: Database, unit_id: int, old: Unit, items: ItemOpinions, nodes: NodeOpinions) -> None:
     """Replace the opinions of a stored unit, batch by batch; `old` is the unit as loaded, only rows that differ are written.
 
-    Doing it again after an interruption, with the unit loaded anew, ends at the same opinions.
+    Doing it again after an interruption, with the unit loaded anew, ends at the same opinions. A unit stored before data flow
+    was kept gets it here.
     """
+    _add_flow(database, unit_id, old)
     base = tables.key(unit_id)
     before, severity = old.item_opinions, severities(items.score)
     old_items = [before.verdict, before.rule, severities(before.score)]
@@ -101,6 +106,21 @@ def update_opinions(database: Database, unit_id: int, old: Unit, items: ItemOpin
             .where(tables.unit.c.id == unit_id)
             .values(verdict=_worst(nodes.verdict), counts=unit_counts(nodes))
         )
+
+
+def _add_flow(database: Database, unit_id: int, unit: Unit) -> None:
+    base = tables.key(unit_id)
+    with database.read() as connection:
+        known = connection.execute(select(tables.flow.c.id).where(tables.flow.c.id == base)).scalar() is not None
+    if not known:
+        makers = _flow(unit)
+        with database.write() as connection:
+            insert(connection, tables.flow, [[base], [makers]])
+
+
+def _flow(unit: Unit) -> bytes:
+    found = trace(unit)
+    return pack_makers(unit.items.pair, found.received, found.handed)
 
 
 def comparison_serial(connection: Connection, comparison_id: str) -> int:

@@ -295,6 +295,13 @@ tensor_fact = Table(
     Column("histograms", LargeBinary),  # codec.pack_histograms
 )
 
+flow = Table(
+    "flow",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),  # the unit's first key
+    Column("makers", LargeBinary, nullable=False),  # codec.pack_makers of all its item pairs
+)
+
 item_error = Table(
     "item_error",
     metadata,
@@ -334,5 +341,5 @@ task = Table(
 RANK_ROWS: Final = (entry, item)
 """Tables whose keys begin with a rank_dump's id."""
 
-UNIT_ROWS: Final = (node_pair, place, item_pair, tensor_fact, item_error)
+UNIT_ROWS: Final = (node_pair, place, item_pair, tensor_fact, item_error, flow)
 """Tables whose keys begin with a unit's id."""
