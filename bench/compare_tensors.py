@@ -5,7 +5,7 @@
 Cases: `noise` --mib MiB a side of float32 in 64 tensors, apart by a relative 1e-3; `equal` the same without noise; `bfloat16`,
 `float16`; `mixed` float32 beside bfloat16; `one` a single tensor of float32; `files` and `tiny` --files tensors of 256 and 4 KiB.
 Rows: `dot` is one thread of numpy.dot over the same files, each mapped for it (as float32, whatever they hold): what the state of
-the page cache lets anybody have; `library` is dumpscope's readers and metrics in one process by that many threads, without start-up;
+the page cache lets anybody have; `library` is dumpscope's readers and metrics in one process by that many threads, started up;
 `command` is the whole `dumpscope compare`; `peer` is the whole `msprobe compare`. The last columns divide the peer's wall and
 processor time, less those of its start-up, by ours; on a shared machine the second is the steadier, and so is the throughput by
 processor time. Throughput counts the bytes of both sides. Peak memory is the largest resident set, mapped file pages included.
@@ -230,6 +230,9 @@ def main() -> None:
     if options.child_mapped:
         target, golden, size = options.child_mapped
         return measure_mapped(target, golden, int(size))
+    os.environ.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # both commands start from compiled modules, as an installed one does
     if unknown := set(options.case or ()) - set(known):
         parser.error(f"no such case: {', '.join(sorted(unknown))}")
     single, every = dot_rate(1), dot_rate(options.threads)

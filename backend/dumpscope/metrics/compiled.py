@@ -1,7 +1,7 @@
 """When the compiled kernel is used, and how: for contiguous pairs of float32, bfloat16 or float16, once there is much to do.
 
-Numba costs half a second to import, so a process loads it only after some data has gone through the numpy kernel. Without numba
-the numpy kernel does everything; both give the same numbers.
+Numba and the kernel take a third of a second to load, so a process does so only after some data has gone through the numpy
+kernel. Without numba the numpy kernel does everything; both give the same numbers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from dumpscope.metrics.partial import Partial
 from dumpscope.metrics.stretches import Parts
 from dumpscope.metrics.ulps import Raw
 
-LOAD_AT: Final = 32 << 20
-"""Bytes of suitable pairs (both sides) this process has to meet before the kernel is loaded."""
+LOAD_AT: Final = 128 << 20
+"""Bytes of suitable pairs (both sides) this process has to meet before the kernel is loaded: numpy takes a third of a second for
+them, as loading does."""
 
 SMALLEST: Final = 64
 """Elements below which the numpy kernel does it: bits of tensors should not count towards loading the compiled one."""

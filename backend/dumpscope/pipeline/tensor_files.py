@@ -30,8 +30,8 @@ TOGETHER: Final = 4 << 20
 """Bytes of a side that are read together: both sides should stay in a cache until they are measured."""
 CHUNK: Final = 64
 """Small tensor pairs per task, however many of them are read together."""
-PAIR: Final = 8 << 10
-"""What a pair costs besides its bytes, in bytes of a side: it counts when it is decided whether the compiled kernel pays."""
+PAIR: Final = 20 << 10
+"""What a pair costs one by one besides its bytes, some 100 us, in bytes of a side: whether the compiled kernel pays."""
 _ROOM: Final = 2 * (TOGETHER + CHUNK * bulk.LINE) + bulk.LINE
 
 
