@@ -132,6 +132,7 @@ def questions(client: httpx.Client, base: str) -> dict[str, Callable[[], tuple[s
         "pairs, worst first": lambda: (f"{base}/pairs", {**where, "sort": "-score"}),
         "strip": lambda: (f"{base}/strip", {**where, "buckets": chance.randint(600, 1500)}),
         "node": lambda: (f"{base}/nodes/{chance.choice(names)}", dict(where)),
+        "node, data flow": lambda: (f"{base}/nodes/{chance.choice(names)}/flow", dict(where)),
         "figure, error order": lambda: (
             f"{base}/figures/error-order",
             {**where, "node": chance.choice(names)},

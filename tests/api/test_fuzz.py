@@ -23,7 +23,7 @@ NAMES = st.sampled_from(
 )  # fmt: skip
 CALLS = (
     "", "/summary", "/origins", "/tree", "/strip", "/nodes", "/pairs", "/figures/histogram", "/figures/error-order",
-    "/figures/api-distribution", "/figures/error-histogram",
+    "/figures/api-distribution", "/figures/error-histogram", "/nodes/Functional.softmax.1.forward/flow",
 )  # fmt: skip
 
 

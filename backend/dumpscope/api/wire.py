@@ -17,6 +17,7 @@ from dumpscope.domain.result import Answer
 from dumpscope.errors import Problem
 from dumpscope.index.comparisons import ComparisonRow, StoredUnit
 from dumpscope.index.dumps import DumpRow
+from dumpscope.index.flow import NodeFlow, Passed, Received
 from dumpscope.index.item_pairs import ItemPairRow
 from dumpscope.index.leaves import Leaf
 from dumpscope.index.node_pairs import NodePairRow
@@ -243,6 +244,40 @@ def node_row(row: NodePairRow) -> schemas.NodeRow:
     return schemas.NodeRow(**node_fields(row))
 
 
+def flow(found: NodeFlow) -> schemas.Flow:
+    return schemas.Flow(
+        node=node_row(found.node),
+        inputs=[
+            schemas.FlowInput(
+                **_end(one),
+                producer=None if one.producer is None else node_row(one.producer),
+                made=one.made,
+                untold=one.untold,
+            )
+            for one in found.inputs
+        ],
+        input_count=found.input_count,
+        consumers=[
+            schemas.FlowConsumer(**_end(one), consumer=node_row(one.consumer), made=one.made) for one in found.consumers
+        ],
+        consumer_count=found.consumer_count,
+        source=None
+        if found.source is None
+        else schemas.FlowSource(node=node_row(found.source.node), way=found.source.way),
+    )
+
+
+def _end(found: Received | Passed) -> dict[str, Any]:
+    return {
+        "pair": found.pair,
+        "item": found.leaf.name,
+        "role": found.leaf.role,
+        "path": found.leaf.path,
+        "verdict": found.verdict,
+        "score": real(found.score),
+    }
+
+
 def phrases(said: Sequence[Phrase]) -> list[schemas.Phrase]:
     return [schemas.Phrase.model_validate(one) for one in said]
 
@@ -279,6 +314,7 @@ def pair_fields(row: ItemPairRow) -> dict[str, Any]:
         "target_leaf": leaf(row.target) if row.target else None,
         "golden_leaf": leaf(row.golden) if row.golden else None,
         "metrics": {name: real(value) for name, value in row.metrics.items()},
+        "producer": row.producer,
     }
 
 

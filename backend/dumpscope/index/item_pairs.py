@@ -17,8 +17,9 @@ from dumpscope.index import tables
 from dumpscope.index.codec import number, score
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
+from dumpscope.index.flow import producers
 from dumpscope.index.leaves import Leaf, leaves
-from dumpscope.index.node_pairs import NodeFilter, conditions, word_codes
+from dumpscope.index.node_pairs import NodeFilter, conditions, item_range, word_codes
 from dumpscope.index.page import Page, Seek
 from dumpscope.index.units import COUNTS, tensor_facts
 from dumpscope.index.wording import reasons
@@ -52,6 +53,7 @@ _FACT: Final = tables.tensor_fact.c
 class ItemPairRow:
     """One item pair. id: its key, unique in the database; metrics: every measured number by name (docs/metrics.md)
     score: error in units of its floor, None where nothing was compared; detail: only where tensors were read
+    producer: node whose call made the tensor (`flow`), None where nothing tells
     said: `message` as phrases"""
 
     id: int
@@ -67,6 +69,7 @@ class ItemPairRow:
     said: list[Phrase]
     metrics: dict[str, Number]
     detail: TensorFacts | None
+    producer: str | None
 
 
 def list_item_pairs(
@@ -89,7 +92,7 @@ def list_item_pairs(
         if verdicts:
             where.append(_ITEM.verdict.in_(verdicts))
         if node is not None:
-            where.append(_ITEM.id.between(*_items_of(connection, unit, node)))
+            where.append(_ITEM.id.between(*item_range(connection, unit, node)))
         statement: Select[Any] = select(_ITEM.id, _ITEM.severity)
         if by_node:
             start = first + _NODE.first_item
@@ -122,7 +125,7 @@ def get_item_pair(database: Database, unit: StoredUnit, key: int) -> ItemPairRow
 
 def items_of_node(connection: Connection, unit: StoredUnit, node: int, *, limit: int) -> list[ItemPairRow]:
     """The first `limit` item pairs of a node pair."""
-    first, last = _items_of(connection, unit, node)
+    first, last = item_range(connection, unit, node)
     return item_pair_rows(connection, unit, range(first, min(last + 1, first + limit)))
 
 
@@ -152,7 +155,8 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
     left = [None if row.target is None else targets[row.target] for row in rows]
     right = [None if row.golden is None else goldens[row.golden] for row in rows]
     said = reasons(rows, facts, left, right)
-    return [_row(*parts) for parts in zip(rows, facts, left, right, said, strict=True)]
+    made = producers(connection, unit, [row.id for row in rows])
+    return [_row(*parts, made.get(parts[0].id)) for parts in zip(rows, facts, left, right, said, strict=True)]
 
 
 def _facts(row: Any) -> TensorFacts | None:
@@ -163,7 +167,12 @@ def _facts(row: Any) -> TensorFacts | None:
 
 
 def _row(
-    row: Any, facts: TensorFacts | None, target: Leaf | None, golden: Leaf | None, said: list[Phrase]
+    row: Any,
+    facts: TensorFacts | None,
+    target: Leaf | None,
+    golden: Leaf | None,
+    said: list[Phrase],
+    producer: str | None,
 ) -> ItemPairRow:
     side = target or golden
     return ItemPairRow(
@@ -180,6 +189,7 @@ def _row(
         said=said,
         metrics=_metrics(row, facts),
         detail=facts if facts is not None and facts.abs_histogram else None,
+        producer=producer,
     )
 
 
@@ -200,17 +210,6 @@ def _metrics(row: Any, facts: TensorFacts | None) -> dict[str, Number]:
     if row.elements is not None:
         found["elements"] = row.elements
     return found
-
-
-def _items_of(connection: Connection, unit: StoredUnit, node: int) -> tuple[int, int]:
-    """First and last key of a node pair's items (last below first where it has none)."""
-    base = tables.key(unit.id)
-    row = connection.execute(
-        select(_NODE.first_item, _NODE.item_count).where(_NODE.id == tables.key(unit.id, node))
-    ).one_or_none()
-    if row is None:
-        raise NotFoundError(f"no node pair {node} in this step and rank")
-    return base + row.first_item, base + row.first_item + row.item_count - 1
 
 
 def _beyond(unit: StoredUnit, seek: Seek, sort: Sort, *, joined: bool) -> ColumnElement[bool]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
-from dumpscope.errors import UsageError
+from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index import tables
 from dumpscope.index.codec import number, score
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import contains
 from dumpscope.index.page import END, Page, Seek
-from dumpscope.index.texts import texts_by_id
+from dumpscope.index.texts import CHUNK, texts_by_id
 from dumpscope.index.trees import direction_word, find_pair, kind_word
 
 Sort = Literal["order", "-out_score", "name"]
@@ -110,6 +111,29 @@ def one_node_pair(connection: Connection, unit: StoredUnit, name: str) -> NodePa
     """The pair of the node `name` (of either side); raises NotFoundError."""
     row = find_pair(connection, unit, name)
     return _row(row, texts_by_id(connection, [row.label]), _beside(connection, [row]))
+
+
+def node_pair_rows(connection: Connection, unit: StoredUnit, numbers: Iterable[int]) -> dict[int, NodePairRow]:
+    """Rows of these node pairs by number; unknown numbers are left out."""
+    keys = [tables.key(unit.id, pair) for pair in sorted(set(numbers))]
+    rows = [
+        row
+        for start in range(0, len(keys), CHUNK)
+        for row in connection.execute(_select().where(_PAIR.id.in_(keys[start : start + CHUNK])))
+    ]
+    page = _page(connection, rows, "order", more=False, before=False, total=len(rows))
+    return {row.pair: row for row in page.rows}
+
+
+def item_range(connection: Connection, unit: StoredUnit, node: int) -> tuple[int, int]:
+    """First and last key of a node pair's items (last below first where it has none)."""
+    base = tables.key(unit.id)
+    row = connection.execute(
+        select(_PAIR.first_item, _PAIR.item_count).where(_PAIR.id == tables.key(unit.id, node))
+    ).one_or_none()
+    if row is None:
+        raise NotFoundError(f"no node pair {node} in this step and rank")
+    return base + row.first_item, base + row.first_item + row.item_count - 1
 
 
 def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) -> list[ColumnElement[bool]]:

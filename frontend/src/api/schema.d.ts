@@ -328,6 +328,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/nodes/{name}/flow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Flow
+         * @description One hop of data flow: which dumped call made each tensor that this one received, and which received what it made.
+         */
+        get: operations["flow_api_comparisons__comparison_id__nodes__name__flow_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/nodes/{name}": {
         parameters: {
             query?: never;
@@ -725,6 +745,92 @@ export interface components {
             reason: string;
             /** Stack */
             stack: string[];
+        };
+        /**
+         * Flow
+         * @description `inputs` holds the worst 100 of `input_count` tensors; `consumers` 50 of `consumer_count`, those that differ first;
+         *     `source` is null where the difference begins, and where nothing differs.
+         */
+        Flow: {
+            node: components["schemas"]["NodeRow"];
+            /** Inputs */
+            inputs: components["schemas"]["FlowInput"][];
+            /** Input Count */
+            input_count: number;
+            /** Consumers */
+            consumers: components["schemas"]["FlowConsumer"][];
+            /** Consumer Count */
+            consumer_count: number;
+            source: components["schemas"]["FlowSource"] | null;
+        };
+        /**
+         * FlowConsumer
+         * @description `item`: the record's name as the consumer's input; `made`: its name as the node's output, null where not told apart.
+         */
+        FlowConsumer: {
+            /** Pair */
+            pair: number;
+            /** Item */
+            item: string;
+            /** Role */
+            role: string;
+            /** Path */
+            path: string;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "yes" | "n/a" | "warning" | "no";
+            /**
+             * Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            score: number | string | null;
+            consumer: components["schemas"]["NodeRow"];
+            /** Made */
+            made: string | null;
+        };
+        /**
+         * FlowInput
+         * @description `item`: the record's name; `producer`: what made the tensor, `made`: its name there; `untold`: why nothing did.
+         */
+        FlowInput: {
+            /** Pair */
+            pair: number;
+            /** Item */
+            item: string;
+            /** Role */
+            role: string;
+            /** Path */
+            path: string;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "yes" | "n/a" | "warning" | "no";
+            /**
+             * Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            score: number | string | null;
+            producer: components["schemas"]["NodeRow"] | null;
+            /** Made */
+            made: string | null;
+            /** Untold */
+            untold: ("not_dumped" | "constant" | "unstored" | "golden_only") | null;
+        };
+        /**
+         * FlowSource
+         * @description A step back along what differs: `received` from the call that made it, `inside` the module, `saved` by the forward call, or
+         *     taken to come from the last differing call `before`, where nothing tells.
+         */
+        FlowSource: {
+            node: components["schemas"]["NodeRow"];
+            /**
+             * Way
+             * @enum {string}
+             */
+            way: "received" | "inside" | "saved" | "before";
         };
         /** Health */
         Health: {
@@ -1138,6 +1244,8 @@ export interface components {
             metrics: {
                 [key: string]: number | string | null;
             };
+            /** Producer */
+            producer: string | null;
         };
         /**
          * PairDetail
@@ -1197,6 +1305,8 @@ export interface components {
             metrics: {
                 [key: string]: number | string | null;
             };
+            /** Producer */
+            producer: string | null;
             detail: components["schemas"]["PairDetail"] | null;
             /** Message Said */
             message_said: components["schemas"]["Phrase"][];
@@ -2123,6 +2233,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_NodeRow_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    flow_api_comparisons__comparison_id__nodes__name__flow_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Flow"];
                 };
             };
             /** @description What went wrong. */

@@ -29,6 +29,7 @@ from dumpscope.errors import NotFoundError
 from dumpscope.index import tables
 from dumpscope.index.columns import node_columns
 from dumpscope.index.comparisons import find_unit, stored_units
+from dumpscope.index.flow import node_flow
 from dumpscope.index.item_pairs import get_item_pair, items_of_node, list_item_pairs
 from dumpscope.index.node_details import node_context
 from dumpscope.index.node_pairs import NodeFilter, around, list_node_pairs, one_node_pair
@@ -108,6 +109,13 @@ def nodes(
             seek = END
         page = list_node_pairs(state.database, unit, filters=filters, sort=sort, seek=seek, total=total, limit=limit)
     return page_reply(page, wire.node_row, walkable=True)
+
+
+@router.get("/nodes/{name:anything}/flow", response_model=schemas.Flow)
+def flow(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """One hop of data flow: which dumped call made each tensor that this one received, and which received what it made."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    return reply(wire.flow(node_flow(state.database, unit, name)))
 
 
 @router.get("/nodes/{name:anything}", response_model=schemas.NodeDetail)
