@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -103,6 +104,25 @@ def test_a_call_in_place_of_another_is_laid_to_the_side_that_made_it(
         "1 call exists only in the target: Functional.silu.0.forward. "
         f"1 call exists only in the golden: Functional.gelu.1.forward.{agree}"
     )
+
+
+def test_inputs_known_by_their_extremes_alone_are_said_to_be_so(dumps: Path, tmp_path: Path) -> None:
+    """Other token ids between the same largest and smallest one look like a wrong embedding."""
+    shutil.copytree(dumps / "stat_golden", tmp_path / "target")
+    (file,) = (tmp_path / "target").rglob("dump.json")
+    dump = json.loads(file.read_text())
+    for name in ("Functional.embedding.0.forward", "Module.tok.Embedding.forward.0"):
+        for output in dump["data"][name]["output"]:
+            output["Mean"] += 0.1
+            output["Norm"] *= 1.1
+    file.write_text(json.dumps(dump))
+    answer, _ = compare(tmp_path / "target", dumps / "stat_golden")
+    (origin,) = answer.origins
+    assert origin.node == "Functional.embedding.0.forward"
+    assert "Of input.0 the dump keeps the extremes only" in origin.evidence
+    assert origin.confidence < 0.6
+    whole, _ = compare(dumps / "stat_fault", dumps / "stat_golden")
+    assert "extremes" not in whole.origins[0].evidence
 
 
 def test_a_kernel_fault_leaves_its_own_backward_a_receiver(dumps: Path) -> None:

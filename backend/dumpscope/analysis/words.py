@@ -69,7 +69,7 @@ def _confidence(case: Case, finding: Finding, mode: str) -> float:
         confidence *= 0.6
     if finding.rule == "O-1":
         out = float(story.out_score[finding.pair])
-        if math.isnan(float(story.in_score[finding.pair])):
+        if math.isnan(float(story.in_score[finding.pair])) or len(_blind(case, finding.pair)):
             confidence *= 0.7
         if not story.quiet and out < 3:
             confidence *= 0.7
@@ -101,7 +101,9 @@ def _evidence(case: Case, finding: Finding) -> list[Phrase]:
     word = "origin.overflow" if finding.kind == "overflow" else "origin.computation"
     if story.direction[finding.pair] == Direction.BACKWARD:
         word += "_backward"
-    return [phrase(word, inputs=[_inputs(case, finding.pair)]), *shown]
+    blind = [_place(case, row) for row in _blind(case, finding.pair)]
+    hidden = [phrase("origin.blind", places=", ".join(blind[:5]))] if blind else []
+    return [phrase(word, inputs=[_inputs(case, finding.pair)]), *shown, *hidden]
 
 
 def _hidden(case: Case, pair: int) -> Phrase:
@@ -137,10 +139,26 @@ def _inputs(case: Case, pair: int) -> Phrase:
     return phrase("inputs.agree", count=compared, worst=f"{worst:.2g}")
 
 
+def _blind(case: Case, pair: int) -> list[int]:
+    """Inputs of which only Max and Min were there to compare, as msprobe keeps of integers, masks and float64."""
+    context = case.context
+    rows = case.inputs_of(pair)
+    stored = (context.t_state[rows] != State.ABSENT) & (context.g_state[rows] != State.ABSENT)
+    extremes = stored[:, :2].all(axis=1) & ~stored[:, 2:].any(axis=1) & (context.elements[rows] > 2)
+    otherwise = (case.facts.unequal[rows] >= 0) | (case.target.items.hash[context.target[rows]] >= 0)
+    found: list[int] = rows[extremes & ~otherwise].tolist()
+    return found
+
+
+def _place(case: Case, row: int) -> str:
+    """An item's name within its call, as "output.0"."""
+    name = item_name(case.target, int(case.context.target[row])) if case.context.target[row] >= 0 else "?"
+    return name[len(case.story.names[case.context.pair[row]]) + 1 :] or name
+
+
 def _difference(case: Case, row: int) -> Phrase:
     """One item's numbers in a sentence."""
-    name = item_name(case.target, int(case.context.target[row])) if case.context.target[row] >= 0 else "?"
-    place = name[len(case.story.names[case.context.pair[row]]) + 1 :] or name
+    place = _place(case, row)
     facts = case.facts
     if facts.nonfinite_disagree[row] > 0:
         return phrase("shown.nonfinite", place=place, count=int(facts.nonfinite_disagree[row]))

@@ -83,6 +83,7 @@ _ORIGIN: Final[dict[str, str]] = {
     "origin.input": "This input differs and no dumped operator before it produced it.",
     "origin.hidden": "First visible difference; its cause was not dumped.",
     "origin.hidden_after": "First visible difference; its cause was not dumped and lies in or after {before}.",
+    "origin.blind": "Of {places} the dump keeps the extremes only: other values between them would not show.",
     "origin.module": (
         "The inputs of this module agree and its output does not, and no dumped call inside it is at fault: "
         "the cause is in code of its own that was not dumped."
