@@ -125,6 +125,12 @@ def test_inputs_known_by_their_extremes_alone_are_said_to_be_so(dumps: Path, tmp
     assert "extremes" not in whole.origins[0].evidence
 
 
+def test_a_dump_without_values_allows_a_comparison_of_structure(dumps: Path) -> None:
+    for sides in (("cfg_structure", "stat_golden"), ("stat_golden", "cfg_structure")):
+        answer, _ = compare(*(dumps / side for side in sides))
+        assert (answer.mode, answer.origins) == ("structure", [])
+
+
 def test_a_kernel_fault_leaves_its_own_backward_a_receiver(dumps: Path) -> None:
     _, units = compare(dumps / "target_fault", dumps / "golden")
     names = units[0].target.nodes.names

@@ -25,7 +25,7 @@ _COUNTS: Final = attrgetter("elements", "unequal", "nonfinite_target", "nonfinit
 
 def mode_of(target: RankDump, golden: RankDump) -> str:
     """tensor, md5, statistics or structure: the strongest comparison that both sides allow."""
-    if not len(target.items) and not len(golden.items):
+    if not len(target.items) or not len(golden.items):
         return "structure"
     if all(dump.header.data_dir and len(dump.items.data_names) for dump in (target, golden)):
         return "tensor"
