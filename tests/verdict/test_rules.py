@@ -194,7 +194,7 @@ def test_differing_non_finite_positions_are_no_whatever_the_numbers() -> None:
     pair = with_tensor(*one(BASE, BASE), disagree=2, cosine=1.0, max_abs=0.0, euclidean=0.0, rel_l2=0.0)
     verdict, rule, text = say(*pair, mode="tensor")
     assert (verdict, rule) == ("no", "N-1")
-    assert "2 non-finite positions" in text
+    assert "disagrees at 2 of the positions" in text
 
 
 def test_hashes_decide_alone_where_nothing_else_is_stored() -> None:

@@ -38,7 +38,7 @@ _ITEM: Final[dict[str, str]] = {
     "item.measured": "{parts}.",
     "item.scored": "{parts} ({score} times the floor).",
     "item.one_not_finite": "{parts}: one side is not finite.",
-    "item.nonfinite": "{disagree} non-finite positions disagree (target has {target}, golden {golden}).",
+    "item.nonfinite": "NaN or infinity disagrees at {disagree} of the positions (target has {target}, golden {golden}).",
     "item.integers": "{unequal} of {elements} integers or booleans differ; they must be equal.",
     "item.unreadable": "{error}",
     "part.unequal": "{unequal} of {elements} elements differ",
@@ -55,7 +55,7 @@ _NODE: Final[dict[str, str]] = {
     "side.golden": "golden",
     "node.no_partner": "This call has no partner on the other side.",
     "node.nothing": "Nothing was stored for this call that could be compared.",
-    "node.agrees": "All {items} compared items agree; the largest error is in {role}:",
+    "node.agrees": "Everything compared agrees ({items}); the largest error is in {role}:",
     "node.worst": "{role} {path}:",
     "role.input": "input",
     "role.kwargs": "kwargs",
@@ -112,7 +112,7 @@ _ORIGIN: Final[dict[str, str]] = {
     "inputs.agree": "All {count} inputs agree (worst {worst} times the floor)",
     "argument.kwarg": "{name} is {target} in the target and {golden} in the golden",
     "argument.place": "argument {name} is {target} in the target and {golden} in the golden",
-    "shown.nonfinite": "{place}: {count} non-finite positions disagree.",
+    "shown.nonfinite": "{place}: NaN or infinity disagrees at {count} of the positions.",
     "shown.tensor": "{place}: {unequal} of {elements} elements differ, relative L2 {rel_l2}, largest {largest}.",
     "shown.tensor_at": (
         "{place}: {unequal} of {elements} elements differ, relative L2 {rel_l2}, largest {largest} at {index}."
