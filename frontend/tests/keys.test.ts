@@ -22,6 +22,8 @@ describe("keys", () => {
     expect(keyAction(stroke("J"), false)).toBe("nextBad");
     expect(keyAction(stroke("n"), false)).toBe("nextOrigin");
     expect(keyAction(stroke("N"), false)).toBe("previousOrigin");
+    expect(keyAction(stroke("p"), false)).toBe("producer");
+    expect(keyAction(stroke("P"), false)).toBe("consumer");
   });
 
   test.each(["j", "J", "n", "/", "u", "[", "{", "1", "c", "?", "Escape"])("%s does nothing while typing", (key) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { bundle, type PickedFile } from "../src/base/drop";
 import { differing } from "../src/base/leaves";
-import { apiOf, cutMiddle, splitName } from "../src/base/names";
+import { apiOf, callLabel, cutMiddle, splitName } from "../src/base/names";
 import { bucketAt, bucketLeft, bucketOf } from "../src/base/strip";
 import { asClass, CLASSES, GLYPHS } from "../src/base/verdicts";
 
@@ -89,4 +89,11 @@ test("every class has a glyph, and bad ones have their own", () => {
   const bad = CLASSES.filter((cls) => cls !== "benign" && cls !== "exact").map((cls) => GLYPHS[cls]);
   expect(new Set(bad).size).toBe(bad.length);
   expect(asClass("nonsense")).toBe("unknown");
+});
+
+test("a call's label leaves out what its place says anyway", () => {
+  expect(callLabel("Functional.dropout.1.forward")).toBe("Functional.dropout.1");
+  expect(callLabel("Module.layers.1.attn.Attn.backward.0")).toBe("layers.1.attn.Attn");
+  expect(callLabel("Module.block.Block.forward.2")).toBe("block.Block #2");
+  expect(callLabel("Module.head.Linear.parameters_grad.0")).toBe("Module.head.Linear.parameters_grad.0");
 });

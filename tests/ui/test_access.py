@@ -91,6 +91,7 @@ def test_axe_finds_nothing_serious(
         else:
             page.goto(address)
             expect(page.locator(".main-svg").first).to_be_visible(timeout=30_000)
+            expect(page.get_by_test_id("flow")).to_be_visible(timeout=30_000)
         if screen == "dump":
             page.get_by_role("heading", level=1).get_by_role("link").first.click()
             expect(page).to_have_url(re.compile("/dumps/"))

@@ -10,7 +10,17 @@ import {
 } from "@tanstack/react-query";
 import type { Filter, Sort } from "../base/address";
 import { ApiError, api, apiUrl, take } from "./client";
-import type { CompareRequest, Comparison, ComparisonOptions, Dump, ListOrder, NodeRow, Page, TreeRow } from "./types";
+import type {
+  CompareRequest,
+  Comparison,
+  ComparisonOptions,
+  Dump,
+  Flow,
+  ListOrder,
+  NodeRow,
+  Page,
+  TreeRow,
+} from "./types";
 
 export const PAGE_ROWS = 200;
 /** Pages kept in memory: far ones are dropped and fetched again on the way back. */
@@ -203,6 +213,29 @@ export function useNode(id: string, unit: Unit | null, name: string | null) {
     enabled: unit !== null && name !== null,
     placeholderData: keepPreviousData,
   });
+}
+
+function flowOptions(id: string, unit: Unit | null, name: string) {
+  return {
+    queryKey: ["comparisons", "data", id, "flow", unit, name],
+    queryFn: ({ signal }: { signal: AbortSignal }) =>
+      take(
+        api().GET("/api/comparisons/{comparison_id}/nodes/{name}/flow", {
+          params: { path: { ...of(id), name }, query: { ...unit } },
+          signal,
+        }),
+      ),
+  };
+}
+
+/** One hop of data flow around a node. */
+export function useFlow(id: string, unit: Unit | null, name: string) {
+  return useQuery({ ...flowOptions(id, unit, name), enabled: unit !== null });
+}
+
+/** The same for who cannot wait for the next drawing, from the cache where it is there. */
+export function fetchFlow(client: QueryClient, id: string, unit: Unit, name: string): Promise<Flow> {
+  return client.fetchQuery({ ...flowOptions(id, unit, name), staleTime: Number.POSITIVE_INFINITY });
 }
 
 export function usePair(id: string, pair: number) {

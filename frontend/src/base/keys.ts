@@ -6,6 +6,8 @@ export type Action =
   | "nextOrigin"
   | "previousOrigin"
   | "search"
+  | "producer"
+  | "consumer"
   | "parent"
   | "previousRank"
   | "nextRank"
@@ -17,6 +19,7 @@ export type Action =
   | "plot4"
   | "inputs"
   | "stack"
+  | "flow"
   | "copyLink"
   | "help"
   | "escape";
@@ -29,6 +32,8 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   n: "nextOrigin",
   N: "previousOrigin",
   "/": "search",
+  p: "producer",
+  P: "consumer",
   u: "parent",
   "[": "previousRank",
   "]": "nextRank",
@@ -40,6 +45,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "4": "plot4",
   i: "inputs",
   s: "stack",
+  d: "flow",
   c: "copyLink",
   "?": "help",
   Escape: "escape",
@@ -50,6 +56,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["j k", "keys.node"],
   ["J K", "keys.bad"],
   ["n N", "keys.origin"],
+  ["p P", "keys.flow"],
   ["u", "keys.parent"],
   ["[ ]", "keys.rank"],
   ["{ }", "keys.step"],
@@ -57,6 +64,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["1 2 3 4", "keys.plots"],
   ["i", "keys.inputs"],
   ["s", "keys.stack"],
+  ["d", "keys.flowSection"],
   ["c", "keys.copy"],
   ["?", "keys.help"],
   ["Esc", "keys.escape"],

@@ -17,3 +17,10 @@ export function cutMiddle(name: string, length: number): string {
 export function apiOf(name: string): string {
   return name.replace(/\.\d+\.(forward|backward)$/, "");
 }
+
+/** A call in few letters, its direction left out: `Functional.dropout.1`, `layers.1.attn.Attn`, `layers.1.attn.Attn #2`. */
+export function callLabel(name: string): string {
+  const module = /^Module\.(.+)\.(?:forward|backward)\.(\d+)$/.exec(name);
+  if (module) return module[2] === "0" ? (module[1] ?? name) : `${module[1]} #${module[2]}`;
+  return name.replace(/\.(forward|backward)$/, "");
+}

@@ -6,12 +6,19 @@ import { Icon } from "./Icon";
 import classes from "./Problems.module.css";
 import { Original } from "./States";
 
+interface NotesProps {
+  label: string;
+  warn?: boolean;
+  testId?: string;
+  children: ReactNode;
+}
+
 /** A count that opens to the list it counts. */
-export function Notes({ label, warn = true, children }: { label: string; warn?: boolean; children: ReactNode }) {
+export function Notes({ label, warn = true, testId, children }: NotesProps) {
   return (
     <Popover position="bottom-start" shadow="md" width="max-content" withinPortal trapFocus={false}>
       <Popover.Target>
-        <button type="button" className={`plain ${classes.button}`} data-warn={warn || undefined}>
+        <button type="button" className={`plain ${classes.button}`} data-warn={warn || undefined} data-testid={testId}>
           {warn && <Icon name="warning" size={12} />}
           {label}
         </button>

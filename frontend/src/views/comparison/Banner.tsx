@@ -89,11 +89,7 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
         <span className="dim" title={String(origin.confidence)}>
           {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${confidence}`)}</strong>
         </span>
-        {origin.explains > 0 && (
-          <span className="dim num" title={origin.path.join(" → ")} data-testid="origin-explains">
-            {t("comparison.explains", { count: origin.explains })}
-          </span>
-        )}
+        {origin.explains > 0 && <Explains origin={origin} triage={triage} />}
         {summary.units.length > 1 && (
           <span className="dim num">
             {t("unit.step")} {origin.step} · {t("unit.rank")} {origin.rank}
@@ -128,6 +124,38 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
         )}
       </p>
     </>
+  );
+}
+
+/** How much follows from an origin, and the way to the first No on demand. */
+function Explains({ origin, triage }: { origin: Origin; triage: Triage }) {
+  const { t } = useTranslation();
+  const text = t("comparison.explains", { count: origin.explains });
+  if (origin.path.length < 2) {
+    return (
+      <span className="dim num" data-testid="origin-explains">
+        {text}
+      </span>
+    );
+  }
+  return (
+    <Notes label={text} warn={false} testId="origin-explains">
+      <p className={classes.pathTitle}>{t("comparison.explainsPath")}</p>
+      <ol className={classes.path} data-testid="origin-path">
+        {origin.path.map((name) => (
+          <li key={name}>
+            <button
+              type="button"
+              className={`plain mono ${classes.pathNode}`}
+              aria-current={name === triage.selected || undefined}
+              onClick={() => triage.update({ step: origin.step, rank: origin.rank, node: name })}
+            >
+              {name}
+            </button>
+          </li>
+        ))}
+      </ol>
+    </Notes>
   );
 }
 

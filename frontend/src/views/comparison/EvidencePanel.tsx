@@ -12,6 +12,7 @@ import { MiddleName } from "../../widgets/MiddleName";
 import { Stack } from "../../widgets/Stack";
 import { Boundary, Empty, Failure, Loading } from "../../widgets/States";
 import classes from "./EvidencePanel.module.css";
+import { FlowPanel } from "./FlowPanel";
 import { PlotPanel } from "./PlotPanel";
 import type { Triage } from "./useTriage";
 
@@ -39,6 +40,11 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
           <Loading />
         )}
         {node && <Stacks node={node} />}
+        {node && (
+          <Boundary title={t("app.crashed")} resetKey={selected}>
+            <FlowPanel key={node.name} comparison={comparison} triage={triage} node={node} />
+          </Boundary>
+        )}
         {node && (
           <section id="section-io" className={classes.section} tabIndex={-1} aria-label={t("evidence.io")}>
             <h3 className={classes.title}>

@@ -1,12 +1,15 @@
 /** The one selection model of the triage screen: every panel reads it, every key and click goes through it. */
+import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { fetchEdge, fetchNodes, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
-import type { NodeDetail, NodeRow, Origin, Summary } from "../../api/types";
+import { fetchEdge, fetchFlow, fetchNodes, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
+import type { Flow, NodeDetail, NodeRow, Origin, Summary } from "../../api/types";
 import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, type PlotTab } from "../../base/address";
 import { copyText } from "../../base/clipboard";
+import { stepBack, stepOn } from "../../base/flow";
 import { BAD_CLASSES, isBad } from "../../base/verdicts";
 import { type UpdateAddress, useAddress } from "../../widgets/place";
+import { describeProblem } from "../../widgets/States";
 import { type CallRows, useCallRows } from "../../widgets/useCallRows";
 import { useKeys } from "../../widgets/useKeys";
 
@@ -40,6 +43,7 @@ export interface Triage {
 
 export function useTriage(id: string): Triage {
   const { t } = useTranslation();
+  const client = useQueryClient();
   const [address, update] = useAddress();
   const { data: summary, error: summaryProblem } = useSummary(id, true);
   const { data: originReply } = useOrigins(id, true);
@@ -155,6 +159,21 @@ export function useTriage(id: string): Triage {
     setNotice(done ? t("app.copied") : t("app.copyFailed"));
   };
 
+  const followFlow = async (step: typeof stepBack, nowhere: (flow: Flow) => string) => {
+    if (!unit || !selected) return;
+    try {
+      const flow = await fetchFlow(client, id, unit, selected);
+      const next = step(flow, isBad);
+      if (next) select(next);
+      else setNotice(nowhere(flow));
+    } catch (problem) {
+      setNotice(describeProblem(problem).detail);
+    }
+  };
+  const back = () =>
+    followFlow(stepBack, ({ node }) => t(isBad(node.cls) ? "evidence.flow.begins" : "evidence.flow.notMade"));
+  const on = () => followFlow(stepOn, () => t("evidence.flow.notPassed"));
+
   const clearFilter = useCallback(() => update({ filter: NO_FILTER, query: "" }), [update]);
   const plot = (index: number) => () => update({ tab: PLOTS[index] as PlotTab });
 
@@ -166,6 +185,8 @@ export function useTriage(id: string): Triage {
     nextOrigin: () => moveOrigin(1),
     previousOrigin: () => moveOrigin(-1),
     search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
+    producer: () => void back(),
+    consumer: () => void on(),
     parent: () => {
       const parent = fresh?.path.at(-1);
       if (parent) select(parent);
@@ -180,6 +201,7 @@ export function useTriage(id: string): Triage {
     plot4: plot(3),
     inputs: () => showSection("section-io"),
     stack: () => showSection("section-stack"),
+    flow: () => showSection("section-flow"),
     copyLink: () => void copyLink(),
     escape: () => isFiltered(address) && clearFilter(),
   });
