@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pipeline.comparing import NOWHERE
 
 from dumpscope.domain.facts import LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS, Class, Outcome
 from dumpscope.domain.options import Options
@@ -20,7 +21,6 @@ from dumpscope.match.fusion_rules import load_rules, run_ends
 from dumpscope.pipeline.compare import compare_rank
 from dumpscope.pipeline.conclusion import conclude
 from match.small import Step, flow, step
-from pipeline.comparing import NOWHERE
 
 BEFORE = step("Functional.linear", "x a", "h")
 AFTER = step("Functional.linear", "y b", "z")
@@ -84,9 +84,7 @@ def test_a_fused_norm_is_compared_with_the_ends_of_its_decomposed_run(tmp_path: 
 
 @pytest.mark.parametrize("turned", [False, True], ids=["fused target", "fused golden"])
 @pytest.mark.parametrize("backward", [False, True], ids=["forward", "backward too"])
-def test_what_lies_inside_a_fused_call_is_never_no_nor_structural(
-    tmp_path: Path, turned: bool, backward: bool
-) -> None:
+def test_what_lies_inside_a_fused_call_is_never_no_nor_structural(tmp_path: Path, turned: bool, backward: bool) -> None:
     one, other = [BEFORE, FUSED, AFTER], [BEFORE, *RUN, AFTER]
     target, golden = sides(tmp_path, *((other, one) if turned else (one, other)), backward=backward)
     unit = compared(target, golden)
@@ -151,7 +149,9 @@ LOSS = (
 
 
 @pytest.mark.parametrize(
-    "pair", [ATTENTION, GELU, SWIGLU, LINEAR, ADDMM, LOSS], ids=["attention", "gelu", "swiglu", "linear", "addmm", "loss"]
+    "pair",
+    [ATTENTION, GELU, SWIGLU, LINEAR, ADDMM, LOSS],
+    ids=["attention", "gelu", "swiglu", "linear", "addmm", "loss"],
 )
 def test_the_built_in_rules_know_the_usual_fusions(tmp_path: Path, pair: tuple[list[Step], list[Step]]) -> None:
     fused, run = pair
@@ -270,5 +270,8 @@ def test_every_item_stands_in_the_result_once_and_roles_can_be_exchanged(
 def table(matched: Matched) -> list[tuple[int, int, int, float, int]]:
     pairs = matched.pairs
     return list(
-        zip(*(x.tolist() for x in (pairs.target, pairs.golden, pairs.method, pairs.confidence, pairs.leftover)), strict=True)
+        zip(
+            *(x.tolist() for x in (pairs.target, pairs.golden, pairs.method, pairs.confidence, pairs.leftover)),
+            strict=True,
+        )
     )

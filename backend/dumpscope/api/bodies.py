@@ -36,10 +36,24 @@ class ComparisonOptions(BaseModel):
     data_mapping: str | None = None
     cell_mapping: str | None = None
     layer_mapping: str | None = None
+    rename: Annotated[list[Annotated[str, Field(max_length=2000)]], Field(max_length=100)] = []
     fusion: str | None = None
     steps: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
     ranks: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
     tensors: bool = True
+
+
+class MatchingOptions(BaseModel):
+    """The options of a comparison that change what is matched; what is left out is as the comparison has it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fuzzy: bool | None = None
+    data_mapping: str | None = None
+    cell_mapping: str | None = None
+    layer_mapping: str | None = None
+    rename: Annotated[list[Annotated[str, Field(max_length=2000)]], Field(max_length=100)] | None = None
+    fusion: str | None = None
 
 
 class NewComparison(BaseModel):

@@ -86,6 +86,10 @@ def compare(
     layer_mapping: Annotated[
         Path | None, typer.Option("--layer-mapping", help="yaml: renamed layers by class.")
     ] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option("--rename", metavar="PATTERN=REPLACEMENT", help="Regex over the target's labels; repeatable."),
+    ] = None,
     fusion: Annotated[
         Path | None, typer.Option("--fusion", help="yaml: fused calls and the runs that do the same.")
     ] = None,
@@ -94,6 +98,9 @@ def compare(
     jobs: Annotated[int, typer.Option("--jobs", min=0, help="Processes to use; 0 means one per core.")] = 0,
     json: Json = False,
     pairs: Annotated[bool, typer.Option("--pairs", help="Add every item pair to the JSON.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be matched, rule by rule, and what would be left.")
+    ] = False,
     fail_on: Annotated[
         str, typer.Option("--fail-on", help="Verdict from which the exit status is 1: no, warning or never.")
     ] = "no",
@@ -116,6 +123,7 @@ def compare(
             data_mapping=data_mapping,
             cell_mapping=cell_mapping,
             layer_mapping=layer_mapping,
+            rename=tuple(rename or ()),
             fusion=fusion,
             steps=tuple(step or ()),
             ranks=tuple(rank or ()),
@@ -123,6 +131,7 @@ def compare(
             as_json=json,
             pairs=pairs,
             fail_on=fail_on,
+            dry_run=dry_run,
         )
     )
 

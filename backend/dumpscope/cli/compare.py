@@ -35,6 +35,8 @@ class Request:
     cell_mapping: Path | None = None
     layer_mapping: Path | None = None
     fusion: Path | None = None
+    rename: tuple[str, ...] = ()
+    dry_run: bool = False
     steps: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
     jobs: int = 0
@@ -47,6 +49,10 @@ def run(request: Request) -> int:
     """Compare, print the answer, write the files. Returns the exit status."""
     options = _options(request)
     formats = _formats(request)
+    if request.dry_run:
+        from dumpscope.cli.preview import run as preview  # noqa: PLC0415
+
+        return preview(request.target, request.golden, options, as_json=request.as_json)
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(quiet=request.as_json and not sys.stderr.isatty()))
         target, golden = (stack.enter_context(opened(path)) for path in (request.target, request.golden))
@@ -90,6 +96,8 @@ def _options(request: Request) -> Options:
         raise UsageError(f"--fail-on {request.fail_on!r} is not one of {', '.join(FAIL_ON)}")
     if request.pairs and not request.as_json and "json" not in request.formats:
         raise UsageError("--pairs adds to the JSON document", hint="give --json too, or -o DIR --format json")
+    if request.dry_run and request.output is not None:
+        raise UsageError("--dry-run writes no files", hint="leave out -o DIR")
     if request.formats and request.output is None:
         raise UsageError("--format needs a folder to write to", hint="add -o DIR")
     return Options(
@@ -99,6 +107,7 @@ def _options(request: Request) -> Options:
         cell_mapping=_text(request.cell_mapping),
         layer_mapping=_text(request.layer_mapping),
         fusion=_text(request.fusion),
+        rename=request.rename,
         steps=request.steps,
         ranks=request.ranks,
     )

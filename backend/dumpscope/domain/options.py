@@ -13,6 +13,7 @@ class Options:
     """policy: "default", "ptdbg", "msprobe" or the text of a policy file (yaml)
     fuzzy: match calls whatever their call index
     data_mapping, cell_mapping, layer_mapping: text of msprobe's yaml files, or None
+    rename: `PATTERN=REPLACEMENT` over the target's labels, the first that fits counts
     fusion: text of a file of fusion rules, or None
     steps, ranks: restrict to these; empty means all that both sides have
     tensors: read tensor files where both sides have them (False: statistics only)
@@ -23,6 +24,7 @@ class Options:
     data_mapping: str | None = None
     cell_mapping: str | None = None
     layer_mapping: str | None = None
+    rename: tuple[str, ...] = ()
     fusion: str | None = None
     steps: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
@@ -42,4 +44,5 @@ class Options:
         for key in ("steps", "ranks"):
             if key in clean:
                 clean[key] = tuple(int(number) for number in clean[key] or ())
+        clean["rename"] = tuple(map(str, clean.get("rename") or ()))
         return cls(**clean)

@@ -28,13 +28,26 @@ class Matched:
 
 
 def match(target: RankDump, golden: RankDump, options: Options) -> Matched:
-    """Match two ranks. Raises UsageError where a mapping or fusion file is wrong; entries that name nothing are problems."""
+    """Match two ranks. Raises UsageError where a rule or file is wrong; entries that name nothing are problems."""
+    matching, pairs, mapped, problems = match_nodes(target, golden, options)
+    items = pair_items(target, golden, pairs.target, pairs.golden, _assigned(matching, pairs, mapped))
+    return Matched(pairs=pairs, items=items, tree=result_tree(matching, pairs), problems=problems)
+
+
+def check_options(options: Options) -> None:
+    """Raise UsageError where a rule or file is wrong."""
+    parse_mapping(options)
+    load_rules(options.fusion)
+
+
+def match_nodes(
+    target: RankDump, golden: RankDump, options: Options
+) -> tuple[Matching, NodePairs, dict[int, int], list[Problem]]:
+    """As `match`, without pairing the items; the third are the items that the user pairs."""
     mapping = parse_mapping(options)
     matching = match_calls(target, golden, mapping, load_rules(options.fusion), fuzzy=options.fuzzy)
     mapped, problems = _map_items(matching, mapping)
-    pairs = node_pairs(matching)
-    items = pair_items(target, golden, pairs.target, pairs.golden, _assigned(matching, pairs, mapped))
-    return Matched(pairs=pairs, items=items, tree=result_tree(matching, pairs), problems=problems)
+    return matching, node_pairs(matching), mapped, problems
 
 
 def _map_items(matching: Matching, mapping: Mapping) -> tuple[dict[int, int], list[Problem]]:

@@ -16,6 +16,7 @@ from dumpscope.match.fusion import find_fusions
 from dumpscope.match.fusion_rules import Rule
 from dumpscope.match.mapping import Mapping, rename_labels
 from dumpscope.match.matching import Matching
+from dumpscope.match.renaming import rename
 from dumpscope.match.sides import Side, is_call, module_path, prepare, relative_label, similarity
 
 Key = tuple[int, str]
@@ -43,10 +44,7 @@ def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequen
     flat = target.tree.inferred or golden.tree.inferred
     matching = Matching(target=prepare(target, flat=flat), golden=prepare(golden, flat=flat))
     if mapping.renames:
-        matching.renamed = rename_labels(
-            (x for x, kind in zip(matching.target.label, matching.target.kind, strict=True) if kind == NodeKind.MODULE),
-            mapping,
-        )
+        _rename(matching, mapping)
     elif _identical(target, golden):
         for entry in range(len(target.tree)):
             matching.pair(entry, entry, Method.EXACT)
@@ -60,6 +58,17 @@ def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequen
     if fuzzy:
         _match_fuzzy(matching)
     return matching
+
+
+def _rename(matching: Matching, mapping: Mapping) -> None:
+    """What the user's files say of modules, then the rename rules of everything else's label, and of theirs."""
+    side = matching.target
+    modules = {x for x, kind in zip(side.label, side.kind, strict=True) if kind == NodeKind.MODULE}
+    matching.renamed = rename_labels(modules, mapping)
+    labels = [label for label in dict.fromkeys(side.label) if label not in matching.renamed]
+    for label, (fresh, rule) in rename(labels, mapping.rules).items():
+        matching.renamed[label] = fresh
+        matching.ruled[label] = rule
 
 
 def _identical(target: RankDump, golden: RankDump) -> bool:
@@ -87,7 +96,7 @@ def _match_below(matching: Matching, queue: deque[tuple[int, int]]) -> None:
 def _key(side: Side, entry: int, parent: int, renamed: dict[str, str]) -> Key:
     kind, label = side.kind[entry], side.label[entry]
     if kind != NodeKind.MODULE:
-        return kind, label if kind == NodeKind.API else side.name(entry)
+        return kind, renamed.get(label, label) if kind == NodeKind.API else side.name(entry)
     if label in renamed:
         parent_label = renamed.get(side.label[parent], side.label[parent]) if parent >= 0 else None
         return kind, relative_label(renamed[label], parent_label)
@@ -167,8 +176,8 @@ def _match_backward(matching: Matching) -> None:
             partner = forward.get(call)
             if partner is None and target.kind[t] == NodeKind.MODULE:
                 partner = (matching.labels.get(label, matching.renamed.get(label, label)), call[1])
-            elif partner is None and call not in g_forward:
-                partner = call
+            elif partner is None and (matching.renamed.get(label, label), call[1]) not in g_forward:
+                partner = (matching.renamed.get(label, label), call[1])
             found = by_call.get(partner) if partner else None
             if found is not None:
                 matching.pair(t, found)
@@ -197,7 +206,7 @@ def _match_backward_leftovers(matching: Matching) -> None:
         if not ts or not gs:
             continue
         ts = [t for t in ts if (target.label[t], target.index[t]) not in known]
-        t_keys = [(target.direction[t], target.label[t]) for t in ts]
+        t_keys = [(target.direction[t], matching.renamed.get(target.label[t], target.label[t])) for t in ts]
         g_keys = [(golden.direction[g], golden.label[g]) for g in gs]
         for i, j in align(t_keys, g_keys, lambda i, j, ts=ts, gs=gs: similarity(target, golden, ts[i], gs[j])):  # type: ignore[misc]
             matching.pair(ts[i], gs[j])
@@ -227,6 +236,7 @@ def _match_fuzzy(matching: Matching) -> None:
         if matching.free_golden(g):
             free.setdefault((golden.direction[g], golden.label[g]), deque()).append(g)
     for t in range(target.dumped):
-        rivals = free.get((target.direction[t], target.label[t]))
+        label = target.label[t]
+        rivals = free.get((target.direction[t], matching.renamed.get(label, label)))
         if matching.free_target(t) and rivals:
             matching.pair(t, rivals.popleft(), Method.FUZZY)

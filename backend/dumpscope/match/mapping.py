@@ -11,6 +11,7 @@ import yaml
 
 from dumpscope.domain.options import Options
 from dumpscope.errors import UsageError
+from dumpscope.match.renaming import Rename, parse_renames
 
 HINT: Final = "write one `target: golden` pair a line"
 
@@ -18,15 +19,16 @@ HINT: Final = "write one `target: golden` pair a line"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mapping:
     """cells: target "path.Class" -> golden; layers: {class or TopLayer: {target sub path: golden sub path}};
-    data: target item name -> golden item name."""
+    data: target item name -> golden item name; rules: the user's rename rules."""
 
     cells: dict[str, str] = field(default_factory=dict)
     layers: dict[str, dict[str, str]] = field(default_factory=dict)
     data: dict[str, str] = field(default_factory=dict)
+    rules: tuple[Rename, ...] = ()
 
     @property
     def renames(self) -> bool:
-        return bool(self.cells or self.layers)
+        return bool(self.cells or self.layers or self.rules)
 
 
 def parse_mapping(options: Options) -> Mapping:
@@ -43,7 +45,7 @@ def parse_mapping(options: Options) -> Mapping:
                 hint="write `target.path: golden.path` lines below it",
             )
         layers[str(name)] = {str(key): _word(value, "layer_mapping", key) for key, value in body.items()}
-    return Mapping(cells=cells, layers=layers, data=data)
+    return Mapping(cells=cells, layers=layers, data=data, rules=parse_renames(options.rename))
 
 
 def rename_labels(labels: Iterable[str], mapping: Mapping) -> dict[str, str]:

@@ -39,7 +39,10 @@ class Fusion:
 
 @dataclass(slots=True, kw_only=True)
 class Matching:
-    """partner: target entry -> golden entry; method per target entry. Entries are tree entries of both sides."""
+    """partner: target entry -> golden entry; method per target entry. Entries are tree entries of both sides.
+
+    renamed: target label -> the golden label that the user says it has; ruled: such label -> number of the rename rule
+    """
 
     target: Side
     golden: Side
@@ -48,6 +51,7 @@ class Matching:
     taken: set[int] = field(default_factory=set)
     labels: dict[str, str] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
+    ruled: dict[str, int] = field(default_factory=dict)
     fusions: list[Fusion] = field(default_factory=list)
     inside_target: dict[int, Fusion] = field(default_factory=dict)
     inside_golden: dict[int, Fusion] = field(default_factory=dict)

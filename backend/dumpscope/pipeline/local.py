@@ -17,6 +17,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import Header, Layout, RankDump, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
+from dumpscope.match.preview import Preview, preview
 from dumpscope.pipeline.compare import compare_rank
 from dumpscope.pipeline.conclusion import conclude
 from dumpscope.pipeline.pairing import RankPair, pair_ranks
@@ -82,6 +83,16 @@ def compare_layouts(
         problems=problems,
     )
     return Outcome(answer=answer, units=units)
+
+
+def preview_layouts(target: Layout, golden: Layout, options: Options) -> list[Preview]:
+    """What matching every common rank would give; measures nothing. Raises UnreadableError for a rank that cannot be read."""
+    found = []
+    for pair in pair_ranks(target.ranks, golden.ranks, options)[0]:
+        sides = read_rank(pair.target), read_rank(pair.golden)
+        _require_nodes(*sides)
+        found.append(preview(*sides, options, step=pair.step, rank=pair.rank))
+    return found
 
 
 def side(path: str, layout: Layout, headers: Sequence[Header]) -> Side:

@@ -408,6 +408,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/matching/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try Matching
+         * @description What these options would match in one step and rank: pairs by method and by rename rule, and what would be left.
+         */
+        post: operations["try_matching_api_comparisons__comparison_id__matching_preview_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/figures/{name}": {
         parameters: {
             query?: never;
@@ -585,6 +605,11 @@ export interface components {
             cell_mapping?: string | null;
             /** Layer Mapping */
             layer_mapping?: string | null;
+            /**
+             * Rename
+             * @default []
+             */
+            rename: string[];
             /** Fusion */
             fusion?: string | null;
             /**
@@ -925,6 +950,62 @@ export interface components {
             /** Data Name */
             data_name: string | null;
         };
+        /** LeftCall */
+        LeftCall: {
+            /** Name */
+            name: string;
+            /**
+             * Side
+             * @enum {string}
+             */
+            side: "target" | "golden";
+            /** Leftover */
+            leftover: string;
+            /** Beside */
+            beside: string | null;
+        };
+        /**
+         * MatchingOptions
+         * @description The options of a comparison that change what is matched; what is left out is as the comparison has it.
+         */
+        MatchingOptions: {
+            /** Fuzzy */
+            fuzzy?: boolean | null;
+            /** Data Mapping */
+            data_mapping?: string | null;
+            /** Cell Mapping */
+            cell_mapping?: string | null;
+            /** Layer Mapping */
+            layer_mapping?: string | null;
+            /** Rename */
+            rename?: string[] | null;
+            /** Fusion */
+            fusion?: string | null;
+        };
+        /**
+         * MatchingPreview
+         * @description `left` holds at most 500 of `left_count` calls without a partner; those `inside` fused calls are not among them.
+         */
+        MatchingPreview: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            /** Pairs */
+            pairs: number;
+            /** Methods */
+            methods: {
+                [key: string]: number;
+            };
+            /** Inside */
+            inside: number;
+            /** Rules */
+            rules: components["schemas"]["RenameRule"][];
+            /** Left */
+            left: components["schemas"]["LeftCall"][];
+            /** Left Count */
+            left_count: number;
+        };
         /** NewComparison */
         NewComparison: {
             /** Target */
@@ -937,6 +1018,7 @@ export interface components {
              * @default {
              *       "policy": "default",
              *       "fuzzy": false,
+             *       "rename": [],
              *       "steps": [],
              *       "ranks": [],
              *       "tensors": true
@@ -1331,6 +1413,18 @@ export interface components {
             kind: string;
             /** Message */
             message: string;
+        };
+        /**
+         * RenameRule
+         * @description `labels`: labels of the target that it renames; `pairs`: calls whose partner has the new label.
+         */
+        RenameRule: {
+            /** Rule */
+            rule: string;
+            /** Labels */
+            labels: number;
+            /** Pairs */
+            pairs: number;
         };
         /** Side */
         Side: {
@@ -2390,6 +2484,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PairWithDetail"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    try_matching_api_comparisons__comparison_id__matching_preview_post: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MatchingOptions"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MatchingPreview"];
                 };
             };
             /** @description What went wrong. */

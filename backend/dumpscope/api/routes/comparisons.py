@@ -24,6 +24,7 @@ from dumpscope.index.comparisons import (
 )
 from dumpscope.index.dumps import get_dump
 from dumpscope.index.listing import Order
+from dumpscope.match import check_options
 from dumpscope.pipeline.pairing import require_chosen
 from dumpscope.verdict.policy import load_policy
 
@@ -35,6 +36,7 @@ def start(body: bodies.NewComparison, state: Shared) -> Response:
     """Compare two dumps; it may be asked for while they are still read."""
     options = Options.from_json(body.options.model_dump())
     load_policy(options.policy)
+    check_options(options)
     target, golden = get_dump(state.database, body.target), get_dump(state.database, body.golden)
     for dump in (target, golden):
         if dump.status == "failed":

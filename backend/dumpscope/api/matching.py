@@ -1,0 +1,55 @@
+"""Wire models of a matching that is only tried."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from dumpscope.api.schemas import Wire
+from dumpscope.match.preview import Preview
+
+SENT = 500
+"""Calls without a partner sent at once."""
+
+
+class RenameRule(Wire):
+    """`labels`: labels of the target that it renames; `pairs`: calls whose partner has the new label."""
+
+    rule: str
+    labels: int
+    pairs: int
+
+
+class LeftCall(Wire):
+    name: str
+    side: Literal["target", "golden"]
+    leftover: str
+    beside: str | None
+
+
+class MatchingPreview(Wire):
+    """`left` holds at most 500 of `left_count` calls without a partner; those `inside` fused calls are not among them."""
+
+    step: int
+    rank: int
+    pairs: int
+    methods: dict[str, int]
+    inside: int
+    rules: list[RenameRule]
+    left: list[LeftCall]
+    left_count: int
+
+
+def matching_preview(found: Preview) -> MatchingPreview:
+    return MatchingPreview(
+        step=found.step,
+        rank=found.rank,
+        pairs=found.pairs,
+        methods=found.methods,
+        inside=found.inside,
+        rules=[RenameRule(rule=one.rule, labels=one.labels, pairs=one.pairs) for one in found.rules],
+        left=[
+            LeftCall(name=one.name, side=one.side, leftover=one.leftover, beside=one.beside)  # type: ignore[arg-type]
+            for one in found.left[:SENT]
+        ],
+        left_count=len(found.left),
+    )

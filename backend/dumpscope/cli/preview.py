@@ -1,0 +1,44 @@
+"""`dumpscope compare --dry-run`: what would be matched, rule by rule, and what would be left."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from dumpscope.cli.app import FINE
+from dumpscope.cli.opening import opened
+from dumpscope.cli.printing import line, plural, print_json
+from dumpscope.domain.leftovers import said
+from dumpscope.domain.options import Options
+from dumpscope.domain.phrases import english
+from dumpscope.match.preview import Preview
+from dumpscope.pipeline.local import preview_layouts
+
+SHOWN: Final = 20
+"""Calls without a partner that are printed of a rank; --json lists all."""
+
+
+def run(target: Path, golden: Path, options: Options, *, as_json: bool) -> int:
+    with opened(target) as one, opened(golden) as other:
+        found = preview_layouts(one, other, options)
+    if as_json:
+        print_json({"schema": 1, "matching": [asdict(unit) for unit in found]})
+    else:
+        for unit in found:
+            _print(unit)
+    return FINE
+
+
+def _print(unit: Preview) -> None:
+    methods = ", ".join(f"{count} {word}" for word, count in unit.methods.items())
+    line(
+        f"step {unit.step} rank {unit.rank}: {plural(unit.pairs, 'pair')} ({methods}), {unit.inside} inside fused calls"
+    )
+    for rule in unit.rules:
+        line(f"  --rename {rule.rule}: {plural(rule.labels, 'label')}, {plural(rule.pairs, 'pair')}")
+    line(f"  {plural(len(unit.left), 'call')} without a partner")
+    for left in unit.left[:SHOWN]:
+        line(f"    {left.side}: {left.name} - {english(said(left.leftover, left.beside))}")
+    if len(unit.left) > SHOWN:
+        line(f"    ... {len(unit.left) - SHOWN} more")

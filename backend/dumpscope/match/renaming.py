@@ -1,0 +1,87 @@
+"""Rename rules of a user's: regular expressions over the target's labels, run in linear time (RE2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import re2
+
+from dumpscope.errors import UsageError
+
+MOST: Final = 100
+"""Rules of one comparison."""
+LONGEST: Final = 2000
+"""Characters of a rule."""
+HINT: Final = "write PATTERN=REPLACEMENT, the pattern in RE2's syntax, groups as \\1 in the replacement"
+_PIECES: Final = re.compile(r"[^\\]+|\\[0-9]|\\.|\\$", re.DOTALL)
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rename:
+    """text: as the user wrote it; replacement: its texts, and the numbers of the groups between them"""
+
+    text: str
+    pattern: Any
+    replacement: tuple[str | int, ...]
+
+    def applied(self, label: str) -> str | None:
+        """The label with every place replaced that the pattern fits, None where it fits nowhere."""
+        pieces: list[str] = []
+        done = 0
+        try:
+            for found in self.pattern.finditer(label):
+                if found.end() > found.start():
+                    pieces.append(label[done : found.start()])
+                    pieces += [one if isinstance(one, str) else found.group(one) or "" for one in self.replacement]
+                    done = found.end()
+        except UnicodeEncodeError:  # a lone surrogate: no text
+            return None
+        return "".join([*pieces, label[done:]]) if done else None
+
+
+def parse_renames(rules: Sequence[str]) -> tuple[Rename, ...]:
+    """Raises UsageError that names the rule and what is wrong with it."""
+    if len(rules) > MOST:
+        raise UsageError(f"rename: {len(rules)} rules, at most {MOST} are taken", hint="join them by | in one pattern")
+    return tuple(map(_parse, rules))
+
+
+def _parse(text: str) -> Rename:
+    pattern, equals, replacement = text.rpartition("=")
+    if not equals or not pattern or len(text) > LONGEST:
+        raise UsageError(f"rename: {text[:200]!r} is not PATTERN=REPLACEMENT", hint=HINT)
+    try:
+        compiled = re2.compile(pattern, _OPTIONS)
+    except (re2.error, UnicodeEncodeError) as error:
+        why = error.args[0]
+        said = why.decode("utf-8", "replace") if isinstance(why, bytes) else error
+        raise UsageError(f"rename: {text[:200]!r} is no regular expression ({said})", hint=HINT) from error
+    pieces: list[str | int] = []
+    for piece in _PIECES.findall(replacement):
+        if not piece.startswith("\\"):
+            pieces.append(piece)
+        elif piece == "\\\\":
+            pieces.append("\\")
+        elif piece[1:].isdigit() and int(piece[1:]) <= compiled.groups:
+            pieces.append(int(piece[1:]))
+        else:
+            raise UsageError(f"rename: {text[:200]!r} holds {piece} and {compiled.groups} groups", hint=HINT)
+    return Rename(text=text, pattern=compiled, replacement=tuple(pieces))
+
+
+def rename(labels: Iterable[str], rules: Sequence[Rename]) -> dict[str, tuple[str, int]]:
+    """Label -> its new label and the number of the first rule that fits it; only labels that change."""
+    found: dict[str, tuple[str, int]] = {}
+    for label in dict.fromkeys(labels) if rules else ():
+        for number, rule in enumerate(rules):
+            fresh = rule.applied(label)
+            if fresh is not None:
+                if fresh != label:
+                    found[label] = fresh, number
+                break
+    return found

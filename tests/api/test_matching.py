@@ -1,0 +1,85 @@
+"""How calls were matched reaches every caller, and other rules can be tried before anything is compared again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from match.small import Step, flow, step
+
+from api.conftest import BASE, Client, Make, compare, register, settled
+from dumpscope.api.app import create_app
+
+RENAMED = r"layers\.(\d+)\.ffn=layers.\1.mlp"
+FUSED = [step("Functional.linear", "x w", "h"), step("NPU.npu_swiglu", "h", "y"), step("Torch.exp", "y", "z")]
+RUN = [
+    step("Functional.linear", "x w", "h"),
+    step("Functional.silu", "h", "s"),
+    step("Tensor.__mul__", "s u", "y"),
+    step("Torch.exp", "y", "z"),
+]
+
+
+def pair_of(client: Client, folder: Path, one: list[Step], other: list[Step]) -> str:
+    flow(folder / "t", one)
+    flow(folder / "g", other)
+    return compare(client, folder / "t", folder / "g")
+
+
+def test_a_fused_call_and_what_lies_inside_are_told_in_lists_and_details(make_settings: Make, tmp_path: Path) -> None:
+    with TestClient(create_app(make_settings(roots=[tmp_path])), base_url=BASE) as client:
+        found = pair_of(client, tmp_path, FUSED, RUN)
+        rows = {row["name"]: row for row in client.get(f"/api/comparisons/{found}/nodes").json()["items"]}
+        fused, inner = rows["NPU.npu_swiglu.0.forward"], rows["Functional.silu.0.forward"]
+        assert (fused["match"], fused["golden_name"], fused["confidence"]) == ("fused", "Tensor.__mul__.0.forward", 0.8)
+        assert (inner["match"], inner["leftover"], inner["beside"]) == ("fused", "inside", "NPU.npu_swiglu.0.forward")
+        assert inner["verdict"] == "n/a"
+        detail = client.get(f"/api/comparisons/{found}/nodes/Functional.silu.0.forward").json()
+        assert "NPU.npu_swiglu.0.forward" in detail["reason"]
+        assert client.get(f"/api/comparisons/{found}/summary").json()["counts"]["unmatched_golden"] == 0
+        client.patch(f"/api/comparisons/{found}", json={"policy": "ptdbg"})
+        settled(client, f"/api/comparisons/{found}")
+        again = client.get(f"/api/comparisons/{found}/nodes/Functional.silu.0.forward").json()
+        assert (again["leftover"], again["verdict"]) == ("inside", "n/a"), "judging again keeps it"
+
+
+def test_an_inserted_call_is_told_with_its_neighbour(client: Client, dumps: Path) -> None:
+    found = compare(client, dumps / "target_extra_op", dumps / "golden")
+    rows = client.get(f"/api/comparisons/{found}/nodes?class=structural").json()["items"]
+    assert rows
+    assert {row["leftover"] for row in rows} == {"inserted"}
+    assert all(row["beside"] for row in rows)
+
+
+def test_rules_can_be_tried_on_a_comparison_before_it_is_made_again(client: Client, dumps: Path) -> None:
+    found = compare(client, dumps / "target_renamed", dumps / "golden")
+    url = f"/api/comparisons/{found}/matching/preview"
+    plain = client.post(url, json={}).json()
+    tried = client.post(url, json={"rename": [RENAMED]}).json()
+    assert plain["rules"] == []
+    assert tried["rules"][0]["pairs"] == tried["methods"]["mapped"]
+    assert tried["left_count"] == len(tried["left"]) == 0
+    assert client.get(f"/api/comparisons/{found}").json()["options"]["rename"] == []
+
+
+def test_a_comparison_with_rules_remembers_them(client: Client, dumps: Path) -> None:
+    body = {
+        "target": register(client, dumps / "target_renamed"),
+        "golden": register(client, dumps / "golden"),
+        "options": {"rename": [RENAMED], "fusion": "a: {fused: [x], runs: [[y]]}"},
+    }
+    found = client.post("/api/comparisons", json=body).json()["id"]
+    options = client.get(f"/api/comparisons/{found}").json()["options"]
+    assert options["rename"] == [RENAMED]
+    assert options["fusion"].startswith("a:")
+
+
+@pytest.mark.parametrize(
+    "options", [{"rename": ["("]}, {"rename": ["(=x"]}, {"fusion": "- a"}, {"cell_mapping": "a: ["}]
+)
+def test_a_rule_that_cannot_be_used_is_refused_at_once(client: Client, dumps: Path, options: dict[str, object]) -> None:
+    sides = {side: register(client, dumps / "golden") for side in ("target", "golden")}
+    refused = client.post("/api/comparisons", json={**sides, "options": options})
+    assert refused.status_code == 400, refused.text
+    assert next(iter(options)) in refused.json()["detail"]
