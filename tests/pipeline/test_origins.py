@@ -158,6 +158,13 @@ def test_the_first_no_of_the_fault_is_its_output(dumps: Path) -> None:
     assert "times the floor" in answer.first_no.reason
 
 
+@pytest.mark.parametrize("summary", ["stat", "md5", "tensor"])
+def test_the_first_no_is_that_of_the_rank_that_showed_it_earliest(dumps: Path, summary: str) -> None:
+    answer, _ = compare(dumps / f"dist2_{summary}_fault", dumps / f"dist2_{summary}_golden")
+    assert answer.first_no is not None
+    assert (answer.first_no.rank, answer.first_no.node) == (1, "Functional.layer_norm.0.forward")
+
+
 def test_at_module_level_only_the_enclosing_module_is_named(dumps: Path) -> None:
     answer, _ = compare(dumps / "stat_fault", dumps / "cfg_L0_stat")
     assert [origin.node for origin in answer.origins] == ["Module.layers.1.attn.Attn.forward.0"]

@@ -73,7 +73,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstNo:
-    """First item with verdict No in the target's execution order."""
+    """First item with verdict No in the target's execution order; of several ranks that of the earliest call."""
 
     step: int
     rank: int

@@ -51,7 +51,7 @@ class Conclusion:
         self._wrong: set[int] = set()  # steps with a finding of their own
         self._mode: str | None = None
         self._counts = Counts()
-        self._first_no: FirstNo | None = None
+        self._first_no: tuple[tuple[int, float], FirstNo] | None = None
         self._settings: dict[str, Phrase] = {}
         self._problems: dict[Problem, None] = {}
 
@@ -71,7 +71,8 @@ class Conclusion:
         )
         self._mode = self._mode or unit.mode
         self._counts = Counts(**_sum(self._counts, _counts(unit)))
-        self._first_no = self._first_no or _first_no(unit, context)
+        heard = [no for no in (self._first_no, _first_no(unit, context)) if no is not None]
+        self._first_no = min(heard, key=lambda no: no[0], default=None)  # of two ranks at one place the first heard
         for said in describe(unit.target.header, unit.golden.header, context, unit.facts):
             self._settings[english([said])] = said
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
@@ -92,7 +93,7 @@ class Conclusion:
             target=target,
             golden=golden,
             counts=self._counts,
-            first_no=self._first_no,
+            first_no=self._first_no[1] if self._first_no else None,
             origins=[told.origin for told in causal_order(found)],
             settings=list(self._settings),
             settings_said=list(self._settings.values()),
@@ -195,7 +196,8 @@ def _sum(one: Counts, other: Counts) -> dict[str, int]:
     }
 
 
-def _first_no(unit: Unit, context: Context) -> FirstNo | None:
+def _first_no(unit: Unit, context: Context) -> tuple[tuple[int, float], FirstNo] | None:
+    """The unit's first item with verdict No, behind its step and the share of the run that had passed, which order ranks too."""
     rows = np.flatnonzero(unit.item_opinions.verdict == Verdict.NO)
     if not len(rows):
         return None
@@ -203,7 +205,7 @@ def _first_no(unit: Unit, context: Context) -> FirstNo | None:
     pair = int(unit.items.pair[row])
     t, g = int(unit.pairs.target[pair]), int(unit.pairs.golden[pair])
     item = int(unit.items.target[row])
-    return FirstNo(
+    return (unit.step, pair / len(unit.pairs)), FirstNo(
         step=unit.step,
         rank=unit.rank,
         node=unit.target.nodes.names[t] if t >= 0 else unit.golden.nodes.names[g],
