@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from api.conftest import Client, compare
+from api.conftest import Client, compare, settled
 from api.test_comparisons import ORIGIN, fits, get
 from dumpscope.api import schemas
 
@@ -124,6 +126,22 @@ def test_every_item_pair_names_its_producer(served: Client, statistics: str) -> 
     }
     (pair, *_) = get(served, f"/api/comparisons/{statistics}/pairs?node=Torch.matmul.3.forward")["items"]
     assert pair["producer"] == "Functional.dropout.1.forward"
+
+
+def test_a_result_of_an_older_version_gets_data_flow_when_it_is_judged_again(
+    client: Client, dumps: Path, tmp_path: Path
+) -> None:
+    comparison = compare(client, dumps / "stat_fault", dumps / "stat_golden")
+    with contextlib.closing(sqlite3.connect(tmp_path / "data" / "dumpscope.db")) as database, database:
+        database.execute("DELETE FROM flow")
+    address = f"/api/comparisons/{comparison}"
+    reply = client.get(f"{address}/nodes/{ORIGIN}/flow")
+    assert (reply.status_code, reply.json()["error"]) == (409, "conflict")
+    assert "judge it again" in reply.json()["hint"]
+    assert get(client, f"{address}/nodes/Functional.dropout.1.forward")["items"][0]["producer"] is None
+    client.patch(address, json={"policy": "default"})
+    settled(client, address)
+    assert producer_of(client, comparison, "Functional.dropout.1.forward") == {"input.0": ORIGIN}
 
 
 def test_an_unknown_node_and_rank_are_not_found(served: Client, statistics: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dumpscope.analysis.makers import trace
 from dumpscope.domain.facts import Verdict
 from dumpscope.domain.result import Answer, Unit
 from pipeline.comparing import compare
@@ -38,6 +39,32 @@ def test_the_path_leads_from_the_origin_to_the_first_no(dumps: Path) -> None:
     assert answer.first_no is not None
     assert path[-1] == answer.first_no.node
     assert len(path) == len(set(path)) > 2
+
+
+@pytest.mark.parametrize("pair", [("target_fault", "golden"), ("md5_fault", "md5_golden")])
+def test_what_a_module_received_was_made_before_it_began(dumps: Path, pair: tuple[str, str]) -> None:
+    _, units = compare(dumps / pair[0], dumps / pair[1])
+    unit = units[0]
+    found = trace(unit)
+    at = np.full(len(unit.pairs), -1)
+    real = np.flatnonzero(unit.tree.pair >= 0)
+    at[unit.tree.pair[real]] = real
+
+    def inside(node: int, module: int) -> bool:
+        entry = int(at[node])
+        while entry >= 0 and entry != at[module]:
+            entry = int(unit.tree.parent[entry])
+        return entry >= 0
+
+    received, handed = np.flatnonzero(found.received >= 0), np.flatnonzero(found.handed >= 0)
+    assert len(received)
+    assert len(handed)
+    assert not (set(received.tolist()) & set(handed.tolist()))
+    for row in received.tolist():
+        assert found.received[row] < unit.items.pair[row]
+        assert not inside(int(found.received[row]), int(unit.items.pair[row]))
+    assert (found.handed[handed] < unit.items.pair[handed]).all()
+    assert any(inside(int(found.handed[row]), int(unit.items.pair[row])) for row in handed.tolist())
 
 
 @pytest.mark.parametrize("pair", [("target_fault", "golden"), ("stat_fault_weight", "stat_golden")])

@@ -32,7 +32,7 @@ INPUTS: Final = 100
 """Inputs told of one node."""
 CONSUMERS: Final = 50
 """Consumers told of one node."""
-EXAMINED: Final = 2000
+EXAMINED: Final = 1000
 """Consumers among which those that differ are looked for."""
 OUTPUTS: Final = 300
 """Outputs of a producer among which the received tensor is looked for."""
