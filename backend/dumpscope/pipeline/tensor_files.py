@@ -58,8 +58,8 @@ def compare_files(roots: tuple[str, str], pairs: list[FilePair], threads: int) -
     roots: folders of target and golden that a file must not leave
     """
 
-    def one_by_one(chunk: list[FilePair]) -> list[Found]:
-        return [(pair.row, _compare(roots, pair, 1)) for pair in chunk]
+    def alone(pair: FilePair) -> list[Found]:
+        return [(pair.row, _compare(roots, pair, 1))]
 
     elements = np.array([pair.elements for pair in pairs], np.int64)
     with ExitStack() as stack:
@@ -71,16 +71,13 @@ def compare_files(roots: tuple[str, str], pairs: list[FilePair], threads: int) -
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=max(1, threads)))
         stack.callback(pool.shutdown, cancel_futures=True)  # when nobody wants the rest
         if together is None:
-            yield from map(one_by_one, _chunks(small))
+            yield from map(alone, small)
         else:
-            yield from pool.map(together.compare, _chunks(small))
-        yield from pool.map(one_by_one, _chunks(middle))
+            chunks = (small[start : start + CHUNK] for start in range(0, len(small), CHUNK))
+            yield from pool.map(together.compare, chunks)
+        yield from pool.map(alone, middle)
     for pair in large:
         yield [(pair.row, _compare(roots, pair, threads))]
-
-
-def _chunks(pairs: list[FilePair]) -> list[list[FilePair]]:
-    return [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
 
 
 def _compare(roots: tuple[str, str], pair: FilePair, threads: int) -> TensorFacts | str:
