@@ -165,10 +165,10 @@ def measure_case(case: Case, folder: Path, options: argparse.Namespace, start: R
     target, golden = (folder / side / "step0" / "rank0" / "dump.json" for side in ("target", "golden"))
     peer: Run | None = None
 
-    def row(label: str, wall: float, cpu: float, peak: float) -> None:
-        rate = case.size / wall / 1e9
+    def row(label: str, wall: float, cpu: float, peak: float, size: int = case.size) -> None:
+        rate = size / wall / 1e9
         line = f"{case.name:9} {label:10} {wall:8.3f} {cpu:7.3f} {rate:6.2f} {100 * rate / single:5.0f}%"
-        line += f" {case.size / cpu / 1e9:8.2f} {peak:9.0f} {wall / case.tensors * 1e6:9.0f}"
+        line += f" {size / cpu / 1e9:8.2f} {peak:9.0f} {wall / case.tensors * 1e6:9.0f}"
         if peer and start:
             line += f" {(peer.seconds - start.seconds) / wall:7.1f} {(peer.cpu - start.cpu) / cpu:7.1f}"
         print(line, flush=True)
@@ -193,7 +193,8 @@ def measure_case(case: Case, folder: Path, options: argparse.Namespace, start: R
     for label, arguments in children.items():
         child = run([sys.executable, __file__, *arguments], one)
         found = json.loads(child.output)
-        row(label, found["seconds"], found["cpu"], child.peak_mib)
+        size = 2 * smaller * case.tensors if label == "dot" else case.size
+        row(label, found["seconds"], found["cpu"], child.peak_mib, size)
     command = own_command()
     if command:
         whole = best([command, "compare", str(target), str(golden), "--json", "--fail-on", "never"], options.repeat)

@@ -20,7 +20,7 @@ from dumpscope.readers import bulk, tensorfile, twins
 from dumpscope.readers.bulk import Files
 from dumpscope.readers.twins import Layout
 
-LARGE: Final = 8 << 20
+LARGE: Final = 16 << 20
 """Elements from which one tensor pair is split over all threads; smaller ones are spread one per thread."""
 ALONE: Final = 128 << 10
 """Elements below which pairs that are not read in bulk are compared by one thread: others would wait for the interpreter."""
