@@ -43,6 +43,7 @@ export function FlowPanel({ comparison, triage, node }: FlowPanelProps) {
 
 function Hop({ flow, comparison, triage }: { flow: Flow; comparison: Comparison; triage: Triage }) {
   const { t } = useTranslation();
+  const made = flow.inputs.filter((input) => input.producer !== null).length;
   const link = (node: NodeRow) => (
     <NodeLink node={node} from={flow.node.direction} comparison={comparison} triage={triage} />
   );
@@ -50,7 +51,7 @@ function Hop({ flow, comparison, triage }: { flow: Flow; comparison: Comparison;
     <>
       <Origin flow={flow} link={link} />
       <div className={classes.hop} data-testid="flow">
-        <Column title={t("evidence.flow.producers")} count={flow.input_count} side="producers">
+        <Column title={t("evidence.flow.producers")} count={made} side="producers">
           {flow.inputs.length === 0 && <li className="dim">{t("evidence.flow.noInputs")}</li>}
           <Rows
             rows={flow.inputs.map((input) => (
