@@ -40,3 +40,11 @@ def test_the_selection_is_kept_from_step_to_step(page: Page, server: Server, dum
     page.locator("body").press("{")
     expect(page).to_have_url(re.compile(r"[?&]s=0\b"))
     expect(name).to_contain_text("Functional.softmax.1.forward")
+
+
+def test_an_address_with_a_rank_that_is_not_there_opens_one_that_is(page: Page, server: Server, dumps: Path) -> None:
+    address = finished(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden")
+    page.goto(f"{address}?s=7&r=9&n=Functional.gelu.0.forward")
+    expect(page).to_have_url(re.compile(r"[?&]s=0&r=0\b"), timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.gelu.0.forward")
+    expect(page.get_by_test_id("calls").get_by_text("Functional.gelu.0.forward", exact=True)).to_be_visible()

@@ -7,6 +7,7 @@ import type { Flow, NodeDetail, NodeRow, Origin, Summary } from "../../api/types
 import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, type PlotTab } from "../../base/address";
 import { copyText } from "../../base/clipboard";
 import { stepBack, stepOn } from "../../base/flow";
+import { nearestUnit } from "../../base/units";
 import { BAD_CLASSES, isBad } from "../../base/verdicts";
 import { type UpdateAddress, useAddress } from "../../widgets/place";
 import { describeProblem } from "../../widgets/States";
@@ -56,10 +57,14 @@ export function useTriage(id: string): Triage {
 
   // What to open with: the first origin, else the first No, else the first call of the first unit.
   const start = origins[0] ?? summary?.first_no ?? null;
-  const step = address.step ?? start?.step ?? steps[0] ?? null;
-  const rank = address.rank ?? start?.rank ?? ranks[0] ?? null;
   const ready = summary !== undefined && originReply !== undefined;
-  const unit = useMemo(() => (ready && step !== null && rank !== null ? { step, rank } : null), [ready, step, rank]);
+  const opened = nearestUnit(
+    (ready && units) || NO_UNITS,
+    address.step ?? start?.step ?? null,
+    address.rank ?? start?.rank ?? null,
+  );
+  const { step, rank } = opened ?? { step: null, rank: null };
+  const unit = useMemo(() => (step !== null && rank !== null ? { step, rank } : null), [step, rank]);
   const known = address.node ?? (unit ? (startIn(origins, summary, unit) ?? null) : null);
 
   const list = useMemo(
@@ -74,7 +79,7 @@ export function useTriage(id: string): Triage {
   // The address says all from the start, so that it can be pasted before the first click.
   useEffect(() => {
     if (!unit || !selected) return;
-    if (address.node === null || address.step === null || address.rank === null) {
+    if (address.node === null || address.step !== unit.step || address.rank !== unit.rank) {
       update({ step: unit.step, rank: unit.rank, node: selected }, true);
     }
   }, [unit, selected, address.node, address.step, address.rank, update]);
@@ -236,6 +241,7 @@ export function useTriage(id: string): Triage {
 }
 
 const NONE: Origin[] = [];
+const NO_UNITS: Unit[] = [];
 
 function distinct(numbers: readonly number[] | undefined): number[] {
   return [...new Set(numbers ?? [])].sort((a, b) => a - b);
