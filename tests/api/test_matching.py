@@ -83,3 +83,35 @@ def test_a_rule_that_cannot_be_used_is_refused_at_once(client: Client, dumps: Pa
     refused = client.post("/api/comparisons", json={**sides, "options": options})
     assert refused.status_code == 400, refused.text
     assert next(iter(options)) in refused.json()["detail"]
+
+
+def test_matches_made_by_hand_are_kept_exported_undone_and_applied(client: Client, dumps: Path) -> None:
+    found = compare(client, dumps / "target_fault", dumps / "golden")
+    url = f"/api/comparisons/{found}/matching"
+    node = "Functional.softmax.1.forward"
+    assert client.get(url).json() == {"edits": []}
+    client.post(f"{url}/unmatch", json={"side": "target", "node": node})
+    crossed = {"target": node, "golden": "Functional.softmax.0.forward"}
+    edits = client.post(f"{url}/match", json=crossed).json()["edits"]
+    assert [edit["kind"] for edit in edits] == ["unmatch", "match"]
+    assert len(client.post(f"{url}/undo").json()["edits"]) == 1
+    text = client.get(f"{url}/matches.yaml").text
+    assert client.get(f"/api/comparisons/{found}").json()["options"]["matches"] == text
+    again = client.post(f"{url}/apply")
+    assert again.status_code == 202, again.text
+    assert settled(client, f"/api/comparisons/{found}")["status"] == "done"
+    assert client.get(f"/api/comparisons/{found}/nodes/{node}").json()["match"] == "none"
+    other = compare(client, dumps / "target_fault", dumps / "golden", matches=text)
+    assert client.get(f"/api/comparisons/{other}/nodes/{node}").json()["match"] == "none"
+    client.post(f"{url}/undo")
+    assert client.post(f"{url}/undo").status_code == 409
+
+
+def test_a_match_by_hand_needs_nodes_that_are_there(client: Client, dumps: Path) -> None:
+    found = compare(client, dumps / "target_extra_op", dumps / "golden")
+    extra = client.get(f"/api/comparisons/{found}/nodes?class=structural").json()["items"][0]["name"]
+    url = f"/api/comparisons/{found}/matching"
+    assert client.post(f"{url}/unmatch", json={"side": "target", "node": extra}).status_code == 200
+    assert client.post(f"{url}/unmatch", json={"side": "golden", "node": "nowhere"}).status_code == 404
+    assert client.post(f"{url}/match", json={"target": "nowhere", "golden": extra}).status_code == 404
+    assert len(client.get(url).json()["edits"]) == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -27,7 +27,7 @@ class DumpChange(BaseModel):
 
 class ComparisonOptions(BaseModel):
     """policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files; fusion: text of a
-    file of fusion rules."""
+    file of fusion rules; matches: that of a file of matches made by hand."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,6 +38,7 @@ class ComparisonOptions(BaseModel):
     layer_mapping: str | None = None
     rename: Annotated[list[Annotated[str, Field(max_length=2000)]], Field(max_length=100)] = []
     fusion: str | None = None
+    matches: str | None = None
     steps: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
     ranks: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
     tensors: bool = True
@@ -54,6 +55,25 @@ class MatchingOptions(BaseModel):
     layer_mapping: str | None = None
     rename: Annotated[list[Annotated[str, Field(max_length=2000)]], Field(max_length=100)] | None = None
     fusion: str | None = None
+    matches: str | None = None
+
+
+class HandMatch(BaseModel):
+    """Two nodes that are one call."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    target: Annotated[str, Field(min_length=1, max_length=4000)]
+    golden: Annotated[str, Field(min_length=1, max_length=4000)]
+
+
+class HandUnmatch(BaseModel):
+    """A node of one side that has no partner."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    side: Literal["target", "golden"]
+    node: Annotated[str, Field(min_length=1, max_length=4000)]
 
 
 class NewComparison(BaseModel):

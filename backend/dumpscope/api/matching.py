@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from dumpscope.api.schemas import Wire
+from dumpscope.match.by_hand import Edit
 from dumpscope.match.preview import Preview
 
 SENT = 500
@@ -37,6 +39,28 @@ class MatchingPreview(Wire):
     rules: list[RenameRule]
     left: list[LeftCall]
     left_count: int
+
+
+class HandEdit(Wire):
+    """`match`: target and golden are one call; `unmatch`: the one that is named has no partner, the other is null."""
+
+    kind: Literal["match", "unmatch"]
+    target: str | None
+    golden: str | None
+
+
+class HandEdits(Wire):
+    """In the order in which they were made. They take effect when the comparison is compared again."""
+
+    edits: list[HandEdit]
+
+
+def hand_edits(edits: Sequence[Edit]) -> HandEdits:
+    return HandEdits(
+        edits=[
+            HandEdit(kind="match" if edit.join else "unmatch", target=edit.target, golden=edit.golden) for edit in edits
+        ]
+    )
 
 
 def matching_preview(found: Preview) -> MatchingPreview:

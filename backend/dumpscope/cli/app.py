@@ -93,6 +93,9 @@ def compare(
     fusion: Annotated[
         Path | None, typer.Option("--fusion", help="yaml: fused calls and the runs that do the same.")
     ] = None,
+    matches: Annotated[
+        Path | None, typer.Option("--matches", help="yaml: matches made by hand, as the server exports them.")
+    ] = None,
     step: Annotated[list[int] | None, typer.Option("--step", help="Only these steps.")] = None,
     rank: Annotated[list[int] | None, typer.Option("--rank", help="Only these ranks.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=0, help="Processes to use; 0 means one per core.")] = 0,
@@ -125,6 +128,7 @@ def compare(
             layer_mapping=layer_mapping,
             rename=tuple(rename or ()),
             fusion=fusion,
+            matches=matches,
             steps=tuple(step or ()),
             ranks=tuple(rank or ()),
             jobs=jobs,

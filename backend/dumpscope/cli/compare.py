@@ -35,6 +35,7 @@ class Request:
     cell_mapping: Path | None = None
     layer_mapping: Path | None = None
     fusion: Path | None = None
+    matches: Path | None = None
     rename: tuple[str, ...] = ()
     dry_run: bool = False
     steps: tuple[int, ...] = ()
@@ -107,6 +108,7 @@ def _options(request: Request) -> Options:
         cell_mapping=_text(request.cell_mapping),
         layer_mapping=_text(request.layer_mapping),
         fusion=_text(request.fusion),
+        matches=_text(request.matches),
         rename=request.rename,
         steps=request.steps,
         ranks=request.ranks,

@@ -14,6 +14,7 @@ class Options:
     fuzzy: match calls whatever their call index
     data_mapping, cell_mapping, layer_mapping: text of msprobe's yaml files, or None
     rename: `PATTERN=REPLACEMENT` over the target's labels, the first that fits counts
+    matches: text of a file of matches made by hand, or None
     fusion: text of a file of fusion rules, or None
     steps, ranks: restrict to these; empty means all that both sides have
     tensors: read tensor files where both sides have them (False: statistics only)
@@ -26,6 +27,7 @@ class Options:
     layer_mapping: str | None = None
     rename: tuple[str, ...] = ()
     fusion: str | None = None
+    matches: str | None = None
     steps: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
     tensors: bool = True

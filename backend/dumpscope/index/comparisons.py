@@ -6,7 +6,7 @@ import json
 import math
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -97,6 +97,19 @@ def change_comparison(database: Database, comparison_id: str, **values: Any) -> 
     with database.write() as connection:
         table = tables.comparison
         connection.execute(update(table).where(table.c.id == comparison_id).values(**plain(values)))
+
+
+def edit_options(database: Database, comparison_id: str, change: Callable[[Options], Options]) -> Options:
+    """Replace a comparison's options by what `change` makes of them, with nothing in between. Raises NotFoundError."""
+    table = tables.comparison
+    with database.write() as connection:
+        found = select(table.c.options).where(table.c.id == comparison_id).with_for_update()
+        stored = connection.execute(found).scalar()
+        if stored is None:
+            raise NotFoundError(f"no comparison {comparison_id!r}", hint="GET /api/comparisons lists them")
+        options = change(Options.from_json(json.loads(stored)))
+        connection.execute(update(table).where(table.c.id == comparison_id).values(options=to_json(options.to_json())))
+    return options
 
 
 def get_comparison(database: Database, comparison_id: str) -> ComparisonRow:

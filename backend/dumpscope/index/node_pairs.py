@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, selec
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
 from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index import tables
-from dumpscope.index.codec import number, score
+from dumpscope.index.codec import number, score, storable
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import contains
@@ -134,6 +134,19 @@ def item_range(connection: Connection, unit: StoredUnit, node: int) -> tuple[int
     if row is None:
         raise NotFoundError(f"no node pair {node} in this step and rank")
     return base + row.first_item, base + row.first_item + row.item_count - 1
+
+
+def holds_node(connection: Connection, unit: StoredUnit, name: str, *, golden: bool) -> bool:
+    """Whether this side of the unit has a node of this name."""
+    first, last = tables.key_range(unit.id)
+    named = storable([name])[0]
+    if golden:
+        same = or_(_PAIR.golden_name == named, and_(_PAIR.golden_name.is_(None), _PAIR.name == named))
+        side: ColumnElement[bool] = and_(_PAIR.golden.is_not(None), same)
+    else:
+        side = and_(_PAIR.target.is_not(None), _PAIR.name == named)
+    found = select(_PAIR.id).where(_PAIR.id.between(first, last), side).limit(1)
+    return connection.execute(found).scalar() is not None
 
 
 def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) -> list[ColumnElement[bool]]:

@@ -11,6 +11,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump
 from dumpscope.domain.result import ResultTree
 from dumpscope.errors import Problem
+from dumpscope.match.by_hand import apply_edits, parse_edits
 from dumpscope.match.calls import match_calls
 from dumpscope.match.fusion_rules import load_rules
 from dumpscope.match.items import Assigned, find_items, pair_items
@@ -38,6 +39,7 @@ def check_options(options: Options) -> None:
     """Raise UsageError where a rule or file is wrong."""
     parse_mapping(options)
     load_rules(options.fusion)
+    parse_edits(options.matches)
 
 
 def match_nodes(
@@ -46,8 +48,9 @@ def match_nodes(
     """As `match`, without pairing the items; the third are the items that the user pairs."""
     mapping = parse_mapping(options)
     matching = match_calls(target, golden, mapping, load_rules(options.fusion), fuzzy=options.fuzzy)
+    by_hand = apply_edits(matching, parse_edits(options.matches))
     mapped, problems = _map_items(matching, mapping)
-    return matching, node_pairs(matching), mapped, problems
+    return matching, node_pairs(matching), mapped, [*by_hand, *problems]
 
 
 def _map_items(matching: Matching, mapping: Mapping) -> tuple[dict[int, int], list[Problem]]:

@@ -80,6 +80,32 @@ class Matching:
         self.inside_target.update(_inside([fusion], on_target=True))
         self.inside_golden.update(_inside([fusion], on_target=False))
 
+    def part(self, t: int | None, g: int | None) -> None:
+        """Take the partner from a target entry and from a golden one; a fused call that either belongs to is undone whole."""
+        undone = {
+            fusion
+            for fusion in self.fusions
+            if (t is not None and self.inside_target.get(t) is fusion)
+            or (g is not None and self.inside_golden.get(g) is fusion)
+            or fusion.target == t
+            or fusion.golden == g
+        }
+        for fusion in undone:
+            self._split(fusion.target)
+        if undone:
+            self.fusions = [fusion for fusion in self.fusions if fusion not in undone]
+            self.inside_target = _inside(self.fusions, on_target=True)
+            self.inside_golden = _inside(self.fusions, on_target=False)
+        if t is not None:
+            self._split(t)
+        if g is not None and g in self.taken:
+            self._split(next(entry for entry, partner in self.partner.items() if partner == g))
+
+    def _split(self, t: int) -> None:
+        if t in self.partner:
+            self.taken.discard(self.partner.pop(t))
+            del self.method[t]
+
     def _judge(self, t: int, g: int) -> Method:
         t_label, g_label = self.target.label[t], self.golden.label[g]
         if self.target.name(t) == self.golden.name(g):

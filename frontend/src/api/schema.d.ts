@@ -428,6 +428,126 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/matching": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Edits
+         * @description Matches made by hand, oldest first.
+         */
+        get: operations["edits_api_comparisons__comparison_id__matching_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/matching/matches.yaml": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export
+         * @description Matches made by hand as the file that `--matches` and the option `matches` read.
+         */
+        get: operations["export_api_comparisons__comparison_id__matching_matches_yaml_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/matching/match": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Join
+         * @description Say that two nodes are one call; the step and rank must hold both.
+         */
+        post: operations["join_api_comparisons__comparison_id__matching_match_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/matching/unmatch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Part
+         * @description Say that a node has no partner; the step and rank must hold it.
+         */
+        post: operations["part_api_comparisons__comparison_id__matching_unmatch_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/matching/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo
+         * @description Forget the last match made by hand.
+         */
+        post: operations["undo_api_comparisons__comparison_id__matching_undo_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/matching/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Apply
+         * @description Compare again with the matches made by hand.
+         */
+        post: operations["apply_api_comparisons__comparison_id__matching_apply_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/figures/{name}": {
         parameters: {
             query?: never;
@@ -586,7 +706,7 @@ export interface components {
         /**
          * ComparisonOptions
          * @description policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files; fusion: text of a
-         *     file of fusion rules.
+         *     file of fusion rules; matches: that of a file of matches made by hand.
          */
         ComparisonOptions: {
             /**
@@ -612,6 +732,8 @@ export interface components {
             rename: string[];
             /** Fusion */
             fusion?: string | null;
+            /** Matches */
+            matches?: string | null;
             /**
              * Steps
              * @default []
@@ -857,6 +979,52 @@ export interface components {
              */
             way: "received" | "inside" | "saved" | "before";
         };
+        /**
+         * HandEdit
+         * @description `match`: target and golden are one call; `unmatch`: the one that is named has no partner, the other is null.
+         */
+        HandEdit: {
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "match" | "unmatch";
+            /** Target */
+            target: string | null;
+            /** Golden */
+            golden: string | null;
+        };
+        /**
+         * HandEdits
+         * @description In the order in which they were made. They take effect when the comparison is compared again.
+         */
+        HandEdits: {
+            /** Edits */
+            edits: components["schemas"]["HandEdit"][];
+        };
+        /**
+         * HandMatch
+         * @description Two nodes that are one call.
+         */
+        HandMatch: {
+            /** Target */
+            target: string;
+            /** Golden */
+            golden: string;
+        };
+        /**
+         * HandUnmatch
+         * @description A node of one side that has no partner.
+         */
+        HandUnmatch: {
+            /**
+             * Side
+             * @enum {string}
+             */
+            side: "target" | "golden";
+            /** Node */
+            node: string;
+        };
         /** Health */
         Health: {
             /** Version */
@@ -981,6 +1149,8 @@ export interface components {
             rename?: string[] | null;
             /** Fusion */
             fusion?: string | null;
+            /** Matches */
+            matches?: string | null;
         };
         /**
          * MatchingPreview
@@ -2524,6 +2694,210 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MatchingPreview"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    edits_api_comparisons__comparison_id__matching_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HandEdits"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    export_api_comparisons__comparison_id__matching_matches_yaml_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/yaml": unknown;
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    join_api_comparisons__comparison_id__matching_match_post: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HandMatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HandEdits"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    part_api_comparisons__comparison_id__matching_unmatch_post: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HandUnmatch"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HandEdits"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    undo_api_comparisons__comparison_id__matching_undo_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HandEdits"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    apply_api_comparisons__comparison_id__matching_apply_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
                 };
             };
             /** @description What went wrong. */

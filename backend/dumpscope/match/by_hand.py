@@ -1,0 +1,92 @@
+"""Matches made by hand: pairs that a user joined or parted, applied to what the passes found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import yaml
+
+from dumpscope.domain.facts import Method
+from dumpscope.errors import Problem, UsageError
+from dumpscope.match.mapping import load_yaml
+from dumpscope.match.matching import Matching
+
+MOST: Final = 10_000
+"""Edits of one comparison."""
+HINT: Final = "write `matches: [{match: {target: NAME, golden: NAME}}, {unmatch: {target: NAME}}]` (docs/matching.md)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """join: the two are one call; else the one that is named has no partner, and the other is None"""
+
+    join: bool
+    target: str | None
+    golden: str | None
+
+
+def parse_edits(text: str | None) -> tuple[Edit, ...]:
+    """Raises UsageError that says which edit is wrong."""
+    data = load_yaml(text, "matches", HINT)
+    listed = data.get("matches", [])
+    if set(data) - {"matches"} or not isinstance(listed, list) or len(listed) > MOST:
+        raise UsageError(f"matches must hold one list `matches` of at most {MOST} edits", hint=HINT)
+    return tuple(_edit(number, one) for number, one in enumerate(listed, start=1))
+
+
+def _edit(number: int, one: object) -> Edit:
+    if isinstance(one, dict) and len(one) == 1:
+        ((verb, names),) = one.items()
+        known = isinstance(names, dict) and all(isinstance(name, str) for name in names.values())
+        if known and verb == "match" and set(names) == {"target", "golden"}:
+            return Edit(join=True, target=names["target"], golden=names["golden"])
+        if known and verb == "unmatch" and set(names) in ({"target"}, {"golden"}):
+            return Edit(join=False, target=names.get("target"), golden=names.get("golden"))
+    raise UsageError(f"matches: edit {number} is neither a match of two names nor an unmatch of one", hint=HINT)
+
+
+def write_edits(edits: Sequence[Edit]) -> str:
+    """The yaml that `parse_edits` reads."""
+    listed = [
+        {"match" if edit.join else "unmatch": {side: name for side, name in _names(edit) if name is not None}}
+        for edit in edits
+    ]
+    return yaml.safe_dump({"matches": listed}, allow_unicode=True, sort_keys=False, width=1000)
+
+
+def _names(edit: Edit) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
+    return ("target", edit.target), ("golden", edit.golden)
+
+
+def apply_edits(matching: Matching, edits: Sequence[Edit]) -> list[Problem]:
+    """Join and part calls in order, forward calls with their backward; names that this rank does not hold are problems."""
+    if not edits:
+        return []
+    sides = matching.target, matching.golden
+    entries = [{side.name(entry): entry for entry in range(side.dumped)} for side in sides]
+    problems = []
+    for edit in edits:
+        found = [
+            None if name is None else known.get(name, -1)
+            for known, (_, name) in zip(entries, _names(edit), strict=True)
+        ]
+        for entry, (word, name) in zip(found, _names(edit), strict=True):
+            if entry == -1:
+                message = f"{name} is not a node of the {word}; this match made by hand was left out."
+                problems.append(Problem(loc="matches", kind="mapping", message=message))
+        if -1 in found:
+            continue
+        _apply(matching, found[0], found[1])
+        backward = [None if entry is None else side.backward(entry) for side, entry in zip(sides, found, strict=True)]
+        if any(entry is not None for entry in backward) and (not edit.join or None not in backward):
+            _apply(matching, backward[0], backward[1])
+    return problems
+
+
+def _apply(matching: Matching, t: int | None, g: int | None) -> None:
+    """Part both from what they are paired with; join them where both are given."""
+    matching.part(t, g)
+    if t is not None and g is not None:
+        matching.pair(t, g, Method.MAPPED)
