@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from dumpscope.api import schemas
+from dumpscope.api import flows, schemas
 from dumpscope.api.replies import moment, real
 from dumpscope.domain import job as domain_job
 from dumpscope.domain.facts import CAUSES, CLASS_WORDS, ERROR_BINS, TensorFacts
@@ -244,11 +244,11 @@ def node_row(row: NodePairRow) -> schemas.NodeRow:
     return schemas.NodeRow(**node_fields(row))
 
 
-def flow(found: NodeFlow) -> schemas.Flow:
-    return schemas.Flow(
+def flow(found: NodeFlow) -> flows.Flow:
+    return flows.Flow(
         node=node_row(found.node),
         inputs=[
-            schemas.FlowInput(
+            flows.FlowInput(
                 **_end(one),
                 producer=None if one.producer is None else node_row(one.producer),
                 made=one.made,
@@ -258,12 +258,12 @@ def flow(found: NodeFlow) -> schemas.Flow:
         ],
         input_count=found.input_count,
         consumers=[
-            schemas.FlowConsumer(**_end(one), consumer=node_row(one.consumer), made=one.made) for one in found.consumers
+            flows.FlowConsumer(**_end(one), consumer=node_row(one.consumer), made=one.made) for one in found.consumers
         ],
         consumer_count=found.consumer_count,
         source=None
         if found.source is None
-        else schemas.FlowSource(node=node_row(found.source.node), way=found.source.way),
+        else flows.FlowSource(node=node_row(found.source.node), way=found.source.way),
     )
 
 

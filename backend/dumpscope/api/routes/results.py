@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Query, Response
 
 from dumpscope.api import schemas, wire
+from dumpscope.api.flows import Flow
 from dumpscope.api.parameters import (
     Cursor,
     Id,
@@ -111,7 +112,7 @@ def nodes(
     return page_reply(page, wire.node_row, walkable=True)
 
 
-@router.get("/nodes/{name:anything}/flow", response_model=schemas.Flow)
+@router.get("/nodes/{name:anything}/flow", response_model=Flow)
 def flow(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
     """One hop of data flow: which dumped call made each tensor that this one received, and which received what it made."""
     unit = find_unit(state.database, comparison_id, step, rank)
