@@ -175,6 +175,7 @@ async function toWire(options: Options): Promise<ComparisonOptions> {
     tensors: !options.statisticsOnly,
     steps: parseNumbers(options.steps) ?? [],
     ranks: parseNumbers(options.ranks) ?? [],
+    rename: [],
   };
   for (const key of MAPPINGS) {
     const file = options.mappings[key];
