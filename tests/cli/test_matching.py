@@ -64,6 +64,18 @@ def test_the_table_says_why_a_call_has_no_partner(sides: list[str], tmp_path: Pa
     assert rows["Functional.linear.0.forward"] == ""
 
 
+def test_the_report_lists_what_is_left_with_causes_and_nothing_inside(sides: list[str], tmp_path: Path) -> None:
+    status(["compare", *sides, "-o", str(tmp_path / "plain"), "--format", "html"])
+    text = (tmp_path / "plain" / "report.html").read_text("utf-8")
+    assert "2 only in golden" in text
+    assert "Torch.sin.0.forward: One of several calls where the other side makes one" in text
+    (tmp_path / "rules.yaml").write_text(RULE)
+    status(
+        ["compare", *sides, "-o", str(tmp_path / "ruled"), "--format", "html", "--fusion", str(tmp_path / "rules.yaml")]
+    )
+    assert "only in golden</summary>" not in (tmp_path / "ruled" / "report.html").read_text("utf-8")
+
+
 def test_a_dry_run_counts_pairs_by_rule_and_lists_what_is_left(dumps: Path, capsys: pytest.CaptureFixture[str]) -> None:
     paths = str(dumps / "target_renamed"), str(dumps / "golden")
     found = answer(capsys, *paths, "--dry-run", "--rename", RENAMED, "--rename", "nothing=x")["matching"]

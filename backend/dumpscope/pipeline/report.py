@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 
 from dumpscope import __version__
-from dumpscope.domain.facts import CLASS_WORDS, Class, Outcome, Verdict
+from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, Class, Method, Outcome, Verdict
+from dumpscope.domain.leftovers import said
 from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer, Unit
@@ -50,9 +51,15 @@ def pair_name(unit: Unit, pair: int) -> str:
 
 
 def unmatched(unit: Unit, *, golden: bool) -> list[str]:
-    """Names of the calls that only one side made, in the run's order."""
-    missing = unit.pairs.target < 0 if golden else unit.pairs.golden < 0
-    return [pair_name(unit, pair) for pair in np.flatnonzero(missing).tolist()]
+    """The calls that only one side made, in the run's order, each with the likely cause; none of those inside a fused call."""
+    pairs = unit.pairs
+    missing = (pairs.target < 0 if golden else pairs.golden < 0) & (pairs.method != Method.FUSED)
+    return [f"{pair_name(unit, pair)}: {_cause(unit, pair)}" for pair in np.flatnonzero(missing).tolist()]
+
+
+def _cause(unit: Unit, pair: int) -> str:
+    word, beside = LEFTOVER_WORDS[unit.pairs.leftover[pair]], int(unit.pairs.beside[pair])
+    return english(said(word, pair_name(unit, beside) if beside >= 0 else None)) if word is not None else ""
 
 
 def order_of(unit: Unit, selected: int | None = None, origins: Sequence[int] = ()) -> ErrorOrder:
