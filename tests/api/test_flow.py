@@ -11,7 +11,7 @@ import pytest
 
 from api.conftest import Client, compare, settled
 from api.test_comparisons import ORIGIN, fits, get
-from dumpscope.api import schemas
+from dumpscope.api.flows import Flow
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def statistics(served: Client, dumps: Path) -> str:
 
 def flow(client: Client, comparison: str, node: str) -> Any:
     body = get(client, f"/api/comparisons/{comparison}/nodes/{node}/flow")
-    fits(schemas.Flow, body)
+    fits(Flow, body)
     return body
 
 
