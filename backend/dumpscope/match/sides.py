@@ -61,7 +61,7 @@ class Side:
     def parent(self, entry: int) -> int | None:
         """The module around an entry, None at the top and where the tree is ignored."""
         parent = int(self.dump.tree.parent[entry])
-        return parent if parent in self.children else None
+        return parent if parent >= 0 and parent in self.children else None
 
     def relatives(self, module: int) -> Iterator[int]:
         """A module's call, the backward of this call, and the module's parameter gradients."""
