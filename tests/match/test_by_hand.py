@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dumpscope.domain.options import Options
@@ -97,6 +97,7 @@ edits = st.one_of(
 )
 
 
+@example([join("\x85", "a\u2028b: {\x00")])
 @given(st.lists(edits, max_size=5))
 def test_any_edits_come_back_from_their_yaml(listed: list[Edit]) -> None:
     assert parse_edits(write_edits(listed)) == tuple(listed)

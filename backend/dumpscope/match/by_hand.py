@@ -53,7 +53,7 @@ def write_edits(edits: Sequence[Edit]) -> str:
         {"match" if edit.join else "unmatch": {side: name for side, name in _names(edit) if name is not None}}
         for edit in edits
     ]
-    return yaml.safe_dump({"matches": listed}, allow_unicode=True, sort_keys=False, width=1000)
+    return yaml.safe_dump({"matches": listed}, sort_keys=False, width=1000)  # ASCII: line separators survive
 
 
 def _names(edit: Edit) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
