@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select
 
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
 from dumpscope.errors import NotFoundError, UsageError
@@ -178,10 +178,10 @@ def word_codes(words: tuple[str, ...], known: tuple[str, ...], what: str) -> lis
 def api_labels(connection: Connection, unit: StoredUnit, api: str) -> list[int]:
     """Text ids of the unit's labels that are `api` or end with it."""
     first, last = tables.key_range(unit.id)
-    ids = connection.execute(select(_PAIR.label).where(_PAIR.id.between(first, last)).distinct()).scalars()
-    texts = texts_by_id(connection, ids)
-    wanted = api.lower()
-    return [number for number, text in texts.items() if f".{text.lower()}".endswith(f".{wanted}")]
+    text = func.lower(tables.text.c.text)
+    named = or_(text == api.lower(), text.endswith(f".{api.lower()}", autoescape=True))
+    used = exists().where(_PAIR.label == tables.text.c.id, _PAIR.id.between(first, last))
+    return list(connection.execute(select(tables.text.c.id).where(named, used)).scalars())
 
 
 def _select() -> Select[Any]:
