@@ -119,3 +119,10 @@ def test_judging_again_that_broke_off_half_way_says_so_and_can_be_repeated(
     rejudge(work, comparison, "default", **QUIET)
     assert replace(get_comparison(work.database, comparison), answer=None) == replace(before, answer=None)
     work.database.close()
+
+
+def test_a_gradient_of_which_nothing_was_compared_shows_no_error(dumps: Path) -> None:
+    _, units = compare(dumps / "cfg_structure", dumps / "stat_golden")
+    for unit in units:
+        assert np.isnan(unit.node_opinions.in_score).all()
+        assert np.isnan(unit.node_opinions.out_score).all()

@@ -31,7 +31,7 @@ def classify(story: Story, verdict: Int8, exact: Int8) -> NodeOpinions:
         cls[out_dirty & ~in_dirty & story.leaf] = Class.PROPAGATED
     cls[story.alone] = Class.UNKNOWN
     cls[story.extra] = Class.STRUCTURAL
-    return NodeOpinions(verdict=verdict, cls=cls, in_score=story.in_score, out_score=story.out_score)
+    return NodeOpinions(verdict=verdict, cls=cls, in_score=story.seen_in, out_score=story.out_score)
 
 
 def mark(cls: Int8, findings: Sequence[Finding]) -> None:

@@ -57,7 +57,8 @@ LOUD: Final = 8.0
 class Story:
     """One row per node pair.
 
-    in_score: worst score of tensor inputs and parameters; for a backward node also of its forward call (saved values)
+    in_score: worst score of tensor inputs and parameters; for a backward node also of its forward call (saved values);
+        inf for a parameter gradient of which nothing is known that went into it. seen_in: the same, nan there
     out_score: worst score of outputs (or parameter gradients); nan where nothing was compared
     inexact: 1 where a bit of what in_score covers differs, whatever its score; excused: 1 where such a difference is so
         small that its score is 0. Neither proves that an input is clean
@@ -70,6 +71,7 @@ class Story:
     kind: Int8
     direction: Int8
     in_score: Float64
+    seen_in: Float64
     out_score: Float64
     own_in: Float64
     inexact: Float64
@@ -131,6 +133,7 @@ def tell(
         kind=kind,
         direction=direction,
         in_score=saved.added(own_in, out_score, unknown=np.inf),
+        seen_in=saved.added(own_in, out_score, unknown=np.nan),
         out_score=out_score,
         own_in=own_in,
         inexact=saved.added(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0),
