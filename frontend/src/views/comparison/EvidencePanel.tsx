@@ -41,11 +41,6 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
         )}
         {node && <Stacks node={node} />}
         {node && (
-          <Boundary title={t("app.crashed")} resetKey={selected}>
-            <FlowPanel key={node.name} comparison={comparison} triage={triage} node={node} />
-          </Boundary>
-        )}
-        {node && (
           <section id="section-io" className={classes.section} tabIndex={-1} aria-label={t("evidence.io")}>
             <h3 className={classes.title}>
               {t("evidence.io")} <span className="dim">{node.item_count}</span>
@@ -59,6 +54,11 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
               <p className="dim">{t("evidence.truncated", { shown: node.items.length, total: node.item_count })}</p>
             )}
           </section>
+        )}
+        {node && (
+          <Boundary title={t("app.crashed")} resetKey={selected}>
+            <FlowPanel key={node.name} comparison={comparison} triage={triage} node={node} />
+          </Boundary>
         )}
       </div>
       {node && (
