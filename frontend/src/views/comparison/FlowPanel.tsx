@@ -183,7 +183,7 @@ function NodeLink({ node, from, comparison, triage }: NodeLinkProps) {
   return (
     <Link to={`comparisons/${comparison.id}`} search={search} className={classes.link} data-node={node.name}>
       <ClassMark cls={node.cls} />
-      <MiddleName name={callLabel(node.name)} title={node.name} tail={18} />
+      <MiddleName name={callLabel(node.name)} title={node.name} />
       {turned && <span className="dim">{t(`comparison.${node.direction as "forward"}`)}</span>}
       <span className="num" title={error}>
         {formatError(node.out_error, node.out_score)}
