@@ -80,6 +80,8 @@ FILTERS = [
     NodeFilter(classes=("origin",)),
     NodeFilter(classes=("origin", "propagated")),
     NodeFilter(api="softmax"),
+    NodeFilter(api="so_tmax"),
+    NodeFilter(api="soft\0max"),
     NodeFilter(api="Functional.softmax", verdicts=("no",)),
     NodeFilter(q="SoftMax.1"),
     NodeFilter(q="100%_"),

@@ -179,7 +179,8 @@ def api_labels(connection: Connection, unit: StoredUnit, api: str) -> list[int]:
     """Text ids of the unit's labels that are `api` or end with it."""
     first, last = tables.key_range(unit.id)
     text = func.lower(tables.text.c.text)
-    named = or_(text == api.lower(), text.endswith(f".{api.lower()}", autoescape=True))
+    wanted = storable([api.lower()])[0]
+    named = or_(text == wanted, text.endswith(f".{wanted}", autoescape=True))
     used = exists().where(_PAIR.label == tables.text.c.id, _PAIR.id.between(first, last))
     return list(connection.execute(select(tables.text.c.id).where(named, used)).scalars())
 
