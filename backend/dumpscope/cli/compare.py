@@ -118,10 +118,9 @@ def _options(request: Request) -> Options:
 def _formats(request: Request) -> tuple[str, ...]:
     if request.output is None:
         return ()
-    from dumpscope.export.files import check_formats  # noqa: PLC0415
+    from dumpscope.export.files import check_formats, require_writable  # noqa: PLC0415
 
-    if request.output.exists() and not request.output.is_dir():
-        raise UsageError("is a file, results need a folder", where=str(request.output))
+    require_writable(request.output)
     return check_formats(request.formats or ("csv",))
 
 

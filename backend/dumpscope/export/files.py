@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,19 @@ def check_formats(formats: Iterable[str]) -> tuple[str, ...]:
         if name not in FORMATS:
             raise UsageError(f"unknown format {name!r}", hint=f"known: {', '.join(FORMATS)}")
     return wanted
+
+
+def require_writable(folder: Path) -> None:
+    """Raise UsageError where result files could not be made in `folder`, which need not exist; leaves nothing behind."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError("is a file, results need a folder", where=str(folder))
+    place = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    try:
+        tempfile.TemporaryFile(dir=place).close()
+    except OSError as error:
+        raise UsageError(
+            f"no results can be written here: {error.strerror}", where=str(place), hint="name another folder with -o"
+        ) from error
 
 
 def write_files(
