@@ -117,6 +117,7 @@ def questions(client: httpx.Client, base: str) -> dict[str, Callable[[], tuple[s
         ]
         parents += [row["entry"] for row in below if row["children"]][:40]
     words = sorted({part for name in names for part in re.split(r"[.\d]+", name) if len(part) > 2})
+    apis = sorted({name.split(".")[1] for name in names if not name.startswith("Module.")})
     chance = random.Random(7)
     return {
         "summary": lambda: (f"{base}/summary", {}),
@@ -129,7 +130,9 @@ def questions(client: httpx.Client, base: str) -> dict[str, Callable[[], tuple[s
         "list, around a node": lambda: (f"{base}/nodes", {**where, "around": chance.choice(names)}),
         "search": lambda: (f"{base}/nodes", {**where, "q": chance.choice(words)}),
         "search, nothing found": lambda: (f"{base}/nodes", {**where, "q": f"absent{chance.random()}"}),
+        "list, of one api": lambda: (f"{base}/nodes", {**where, "api": chance.choice(apis)}),
         "pairs, worst first": lambda: (f"{base}/pairs", {**where, "sort": "-score"}),
+        "pairs, of one api": lambda: (f"{base}/pairs", {**where, "api": chance.choice(apis), "sort": "-score"}),
         "strip": lambda: (f"{base}/strip", {**where, "buckets": chance.randint(600, 1500)}),
         "node": lambda: (f"{base}/nodes/{chance.choice(names)}", dict(where)),
         "node, data flow": lambda: (f"{base}/nodes/{chance.choice(names)}/flow", dict(where)),
