@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
 from dumpscope.errors import NotFoundError, UsageError
@@ -160,7 +160,7 @@ def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) ->
     if filters.classes:
         where.append(_PAIR.cls.in_(word_codes(filters.classes, CLASS_WORDS, "class")))
     if filters.api:
-        where.append(_PAIR.label.in_(api_labels(connection, unit, filters.api)))
+        where.append(_PAIR.label.in_(_labels(filters.api)))
     if filters.q:
         where.append(
             or_(contains(connection, _PAIR.name, filters.q), contains(connection, _PAIR.golden_name, filters.q))
@@ -175,14 +175,11 @@ def word_codes(words: tuple[str, ...], known: tuple[str, ...], what: str) -> lis
     return [known.index(word) for word in words]
 
 
-def api_labels(connection: Connection, unit: StoredUnit, api: str) -> list[int]:
-    """Text ids of the unit's labels that are `api` or end with it."""
-    first, last = tables.key_range(unit.id)
+def _labels(api: str) -> Select[Any]:
+    """Text ids of what is `api` or ends with it: a large model has one label per module, too many to list in a statement."""
     text = func.lower(tables.text.c.text)
     wanted = storable([api.lower()])[0]
-    named = or_(text == wanted, text.endswith(f".{wanted}", autoescape=True))
-    used = exists().where(_PAIR.label == tables.text.c.id, _PAIR.id.between(first, last))
-    return list(connection.execute(select(tables.text.c.id).where(named, used)).scalars())
+    return select(tables.text.c.id).where(or_(text == wanted, text.endswith(f".{wanted}", autoescape=True)))
 
 
 def _select() -> Select[Any]:
