@@ -13,8 +13,19 @@ import { theme } from "./widgets/theme";
 startLocation();
 startTexts();
 
+// "always": a browser that believes itself offline (a cable pulled, a laptop without any network) still reaches a server on
+// this machine or behind a tunnel; by default every request would wait, unsent, until it believes otherwise.
 const client = new QueryClient({
-  defaultOptions: { queries: { staleTime: 30_000, gcTime: 120_000, retry: retryQuery, refetchOnWindowFocus: false } },
+  defaultOptions: {
+    queries: {
+      staleTime: 30_000,
+      gcTime: 120_000,
+      retry: retryQuery,
+      refetchOnWindowFocus: false,
+      networkMode: "always",
+    },
+    mutations: { networkMode: "always" },
+  },
 });
 
 const root = document.getElementById("root");

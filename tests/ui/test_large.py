@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from ui.conftest import Server
-from ui.driving import ask, finished, start
+from ui.driving import ask, finished, register, start
 
 NODES = 20_000
 MOST_ROWS = 2_000
@@ -93,3 +93,21 @@ def test_a_running_comparison_shows_progress_and_can_be_cancelled(
     page.goto(server.url)
     row = page.get_by_test_id("comparisons").get_by_role("row").filter(has_text="cancelled").first
     expect(row).to_be_visible(timeout=30_000)
+
+
+def test_many_comparisons_at_work_take_no_connection_from_the_rest(
+    page: Page, server: Server, dumps: Path, pair: tuple[Path, Path, str]
+) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.resource_type))
+    target, golden, _ = pair
+    queue = [start(server, target, golden) for _ in range(7)]  # a browser keeps six connections to a server
+    page.goto(server.url)
+    expect(page.get_by_role("progressbar").nth(6)).to_be_attached(timeout=15_000)
+    register(page, dumps / "stat_nan")
+    for comparison in queue:
+        ask(server, "POST", f"/comparisons/{comparison}/cancel")
+    page.goto(f"{server.url}/comparisons/{queue[-1]}")
+    expect(page.get_by_test_id("cancelled")).to_be_visible(timeout=30_000)
+    assert "fetch" in asked
+    assert "eventsource" not in asked  # one that stays open, for every job and in every tab

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from ui.conftest import Server
-from ui.driving import ask, finished, start
+from ui.driving import ask, finished, register, start
 
 
 def test_a_failed_comparison_says_what_where_and_what_to_do_and_starts_again(
@@ -61,6 +61,16 @@ def test_a_cancelled_comparison_starts_again_with_the_same_options(page: Page, s
     new = ask(server, "GET", f"/comparisons/{re.search('comparisons/([^?]+)', page.url)[1]}")  # type: ignore[index]
     assert new["id"] != old["id"]
     assert (new["target"], new["golden"], new["options"]) == (old["target"], old["golden"], old["options"])
+
+
+def test_a_browser_that_believes_itself_offline_still_reaches_the_server(
+    page: Page, server: Server, dumps: Path
+) -> None:
+    page.goto(server.url)
+    page.evaluate("() => window.dispatchEvent(new Event('offline'))")  # what a pulled cable or a changed network fires
+    register(page, dumps / "target_renamed")
+    page.get_by_role("link", name="target_renamed", exact=True).first.click()
+    expect(page.get_by_test_id("facts")).to_be_visible(timeout=15_000)
 
 
 def test_an_overflow_leaves_a_trail_in_the_tree(page: Page, server: Server, dumps: Path) -> None:

@@ -330,10 +330,13 @@ export function useDumpNode(id: string, unit: Unit, name: string | null) {
   });
 }
 
-/** A change to one noun; lists and records of it are read again afterwards. */
+/** A change to one noun; lists and records of it are read again afterwards, which the change does not wait for. */
 function useChange<In, Out>(noun: Noun, change: (input: In) => Promise<Out>) {
   const client = useQueryClient();
-  return useMutation({ mutationFn: change, onSuccess: () => client.invalidateQueries({ queryKey: [noun] }) });
+  return useMutation({
+    mutationFn: change,
+    onSuccess: () => void client.invalidateQueries({ queryKey: [noun] }),
+  });
 }
 
 export function useRegisterDump() {

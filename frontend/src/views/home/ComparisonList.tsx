@@ -97,7 +97,8 @@ function FirstOrigin({ row }: { row: Comparison }) {
 function Status({ row }: { row: Comparison }) {
   const { t } = useTranslation();
   const busy = row.status === "pending" || row.status === "running";
-  const job = useJob(busy ? row.job : null, () => undefined);
+  // One that waits has no progress to ask for, so that a long queue costs no more requests than jobs run at once.
+  const job = useJob(row.status === "running" ? row.job : null, () => undefined);
   if (busy) {
     const share = Math.round((job?.progress ?? 0) * 100);
     return (
