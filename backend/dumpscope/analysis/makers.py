@@ -29,10 +29,12 @@ _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
     """What one finding explains. nodes: pairs that differ and received, directly or through others, what its node made, the
-    modules around them among them; path: from its node to the first No that it reaches, both included; [] if it reaches none"""
+    modules around them among them; path: from its node to the first No that it reaches, both included; [] if it reaches none
+    pairs: those reached but for the modules around them, its own among them"""
 
     nodes: int
     path: list[int]
+    pairs: frozenset[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,7 @@ class Flow:
         while goal >= 0:
             path.append(goal)
             goal = came_from[goal]
-        return Reach(nodes=len(explained) - len(own), path=path[::-1])
+        return Reach(nodes=len(explained) - len(own), path=path[::-1], pairs=frozenset(came_from))
 
     def _around(self, pairs: Iterable[int]) -> set[int]:
         """The node pairs around these in the module tree that differ too."""

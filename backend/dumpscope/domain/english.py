@@ -98,6 +98,9 @@ _ORIGIN: Final[dict[str, str]] = {
         "The error grows over {calls} calls from {low} floors at {first} to {high} at {last}, and at no call does it jump: "
         "here it passes the floor."
     ),
+    "origin.collective": "The inputs of all {count} ranks agree; the result differs on rank {ranks}.",
+    "origin.message": "What was sent agrees, what arrived on rank {ranks} does not.",
+    "origin.absent_ranks": "What rank {ranks} sent is not known: it is not in the comparison.",
     "origin.more": "The same is seen in {count} more places.",
     "origin.structure_one": "1 call exists only in the {side}: {names}.",
     "origin.structure": "{count} calls exist only in the {side}: {names}.",

@@ -225,11 +225,19 @@ class NodeOpinions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """A rank that received what an origin on another rank spoiled. node: the call through which"""
+
+    rank: int
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
     """One independent cause. kind: computation, weight, input, overflow, communication, structure, accumulated, configuration.
 
     explains: further node pairs of its unit that differ because of it, as far as data flow tells; path: names of the nodes from
-    it to the first No that it reaches, both included, [] if it reaches none
+    it to the first No that it reaches, both included, [] if it reaches none; spread: other ranks that it reaches, in order
     """
 
     step: int
@@ -242,6 +250,7 @@ class Origin:
     stack: list[str]
     explains: int = 0
     path: list[str] = field(default_factory=list)
+    spread: list[Reached] = field(default_factory=list)
     pair: int = -1  # node pair number inside its step and rank
     evidence_said: list[Phrase] = field(default_factory=list)  # the same as phrases
     advice_said: list[Phrase] = field(default_factory=list)

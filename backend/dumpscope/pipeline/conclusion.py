@@ -11,16 +11,10 @@ from dumpscope.analysis.case import Case
 from dumpscope.analysis.classes import classify, exactness, mark
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.makers import Flow, find_makers
+from dumpscope.analysis.messages import messages
 from dumpscope.analysis.origin import find_origins
-from dumpscope.analysis.ranks import (
-    RankFindings,
-    Told,
-    causal_order,
-    causal_place,
-    drop_echoes,
-    drop_received,
-    fed_calls,
-)
+from dumpscope.analysis.ranks import RankFindings, Told, causal_order, drop_echoes, place, settle, traffic_of
+from dumpscope.analysis.ranks import tell as tell_finding
 from dumpscope.analysis.settings import describe
 from dumpscope.analysis.story import frames, tell
 from dumpscope.analysis.words import describe_finding
@@ -51,7 +45,7 @@ class Conclusion:
         self._wrong: set[int] = set()  # steps with a finding of their own
         self._mode: str | None = None
         self._counts = Counts()
-        self._first_no: tuple[tuple[int, float], FirstNo] | None = None
+        self._first_no: list[tuple[RankFindings, int, float, FirstNo]] = []  # by unit, with pair and share of the run
         self._settings: dict[str, Phrase] = {}
         self._problems: dict[Problem, None] = {}
 
@@ -60,41 +54,39 @@ class Conclusion:
         context = gather(unit.target, unit.golden, unit.pairs, unit.items)
         case = _case(unit, context, common_floor(context, self._policy))
         findings = self._findings(unit, case)
-        place = unit.step, unit.rank
-        self._found.append(
-            RankFindings(
-                step=unit.step,
-                rank=unit.rank,
-                findings=_told(unit, case, findings),
-                fed=fed_calls(case),
-            )
+        found = RankFindings(
+            step=unit.step, rank=unit.rank, findings=_told(unit, case, findings), messages=messages(case, unit.rank)
         )
+        self._found.append(found)
         self._mode = self._mode or unit.mode
         self._counts = Counts(**_sum(self._counts, _counts(unit)))
-        heard = [no for no in (self._first_no, _first_no(unit, context)) if no is not None]
-        self._first_no = min(heard, key=lambda no: no[0], default=None)  # of two ranks at one place the first heard
+        first = _first_no(unit, context)
+        if first is not None:
+            self._first_no.append((found, first[0], first[0] / len(unit.pairs), first[1]))
         for said in describe(unit.target.header, unit.golden.header, context, unit.facts):
             self._settings[english([said])] = said
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
         exact = exactness(unit.items, unit.facts.equal, len(unit.pairs))
         opinions = classify(case.story, unit.node_opinions.verdict, exact)
-        self._unmarked[place] = {finding.pair: int(opinions.cls[finding.pair]) for finding in findings}
+        self._unmarked[unit.step, unit.rank] = {finding.pair: int(opinions.cls[finding.pair]) for finding in findings}
         mark(opinions.cls, findings)
         return replace(unit, node_opinions=opinions)
 
     def answer(self, *, target: Side, golden: Side, problems: Sequence[Problem] = ()) -> Answer:
         """The answer over all units taken in. problems: found before and beside them"""
-        found = drop_echoes(drop_received(self._found))
+        traffic = traffic_of(self._found)
+        found = drop_echoes(settle(self._found, traffic))
         self._kept = {(entry.step, entry.rank): [told.finding for told in entry.findings] for entry in found}
+        first = min(self._first_no, key=lambda no: place(traffic[no[0].step], no[0], no[1], no[2]), default=None)
         return Answer(
             mode=self._mode or "structure",
             policy=self._policy.name,
             target=target,
             golden=golden,
             counts=self._counts,
-            first_no=self._first_no[1] if self._first_no else None,
-            origins=[told.origin for told in causal_order(found)],
+            first_no=first[3] if first else None,
+            origins=[told.origin for told in causal_order(found, traffic)],
             settings=list(self._settings),
             settings_said=list(self._settings.values()),
             problems=list(dict.fromkeys([*problems, *self._problems])),
@@ -160,16 +152,12 @@ def _told(unit: Unit, case: Case, findings: list[Finding]) -> list[Told]:
     if not findings:
         return []
     flow = Flow(case=case, maker=find_makers(case))
-    where = {"step": unit.step, "rank": unit.rank}
-    return [
-        Told(
-            finding=finding,
-            name=case.story.names[finding.pair],
-            origin=describe_finding(case, finding, flow.reach([finding.pair, *finding.group]), mode=unit.mode, **where),
-            place=causal_place(case, finding, **where),
-        )
-        for finding in findings
-    ]
+    told = []
+    for finding in findings:
+        reach = flow.reach([finding.pair, *finding.group])
+        origin = describe_finding(case, finding, reach, step=unit.step, rank=unit.rank, mode=unit.mode)
+        told.append(tell_finding(case, finding, origin, reach.pairs))
+    return told
 
 
 def _counts(unit: Unit) -> Counts:
@@ -196,8 +184,8 @@ def _sum(one: Counts, other: Counts) -> dict[str, int]:
     }
 
 
-def _first_no(unit: Unit, context: Context) -> tuple[tuple[int, float], FirstNo] | None:
-    """The unit's first item with verdict No, behind its step and the share of the run that had passed, which order ranks too."""
+def _first_no(unit: Unit, context: Context) -> tuple[int, FirstNo] | None:
+    """The unit's first item with verdict No, behind its node pair."""
     rows = np.flatnonzero(unit.item_opinions.verdict == Verdict.NO)
     if not len(rows):
         return None
@@ -205,7 +193,7 @@ def _first_no(unit: Unit, context: Context) -> tuple[tuple[int, float], FirstNo]
     pair = int(unit.items.pair[row])
     t, g = int(unit.pairs.target[pair]), int(unit.pairs.golden[pair])
     item = int(unit.items.target[row])
-    return (unit.step, pair / len(unit.pairs)), FirstNo(
+    return pair, FirstNo(
         step=unit.step,
         rank=unit.rank,
         node=unit.target.nodes.names[t] if t >= 0 else unit.golden.nodes.names[g],

@@ -1,0 +1,194 @@
+"""What one rank gave to the others and took from them: its communication calls, read from their arguments."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dumpscope.analysis.case import Case
+from dumpscope.domain.facts import Verdict
+from dumpscope.domain.records import Direction, Int64, Kind, Role
+
+PREFIX: Final = "Distributed."
+SEND: Final = "send"
+RECEIVE: Final = "receive"
+
+_SENDING: Final = frozenset({"send", "isend", "send_object_list"})
+_RECEIVING: Final = frozenset({"recv", "irecv", "recv_object_list"})
+_FROM_ROOT: Final = {"broadcast": ("1", "src"), "scatter": ("2", "src"), "broadcast_object_list": ("1", "src")}
+_TO_ROOT: Final = {"reduce": ("1", "dst"), "gather": ("2", "dst"), "gather_object": ("2", "dst")}
+_PEER: Final = {SEND: ("1", "dst"), RECEIVE: ("1", "src")}
+_GROUP_TYPE: Final = "torch.ProcessGroup"
+_OPERATION_TYPE: Final = "torch.distributed.P2POp"
+
+Group = tuple[int, ...] | str | None
+"""Global ranks of a group, its id where only that was stored, None for the group of all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Half:
+    """What went one way in a message. verdict: worst of its tensors, NA where none was judged; score: worst, nan likewise
+    bad: it differs by more than this pair of runs excuses"""
+
+    verdict: int
+    score: float
+    bad: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One rank's part in one communication; a batched call has one per operation.
+
+    api: "all_reduce"; "send" or "receive" between two ranks, whatever the call is named
+    peer: the other rank, or the one that a directed collective starts or ends at; None where there is none or nothing tells.
+        in_group: it counts inside the group
+    given, taken: None where what lies in the buffer means nothing (a broadcast reads its source alone)
+    """
+
+    pair: int
+    name: str
+    api: str
+    group: Group
+    peer: int | None
+    in_group: bool
+    tag: int
+    given: Half | None
+    taken: Half | None
+
+
+def messages(case: Case, rank: int) -> list[Message]:
+    """Communication calls of this rank in order, as the target made them."""
+    story = case.story
+    found: list[Message] = []
+    for pair in np.flatnonzero(case.pairs.target >= 0).tolist():
+        if story.labels[pair].startswith(PREFIX) and story.direction[pair] == Direction.FORWARD:
+            found += _Reader(case, pair, rank).read()
+    return found
+
+
+class _Reader:
+    """One call."""
+
+    def __init__(self, case: Case, pair: int, rank: int) -> None:
+        self.case, self.pair, self.rank = case, pair, rank
+        self.rows = case.items_of(pair)
+        self.rows = self.rows[case.context.target[self.rows] >= 0]
+        items = case.target.items
+        self.paths = [items.paths[items.path[item]] for item in case.context.target[self.rows].tolist()]
+        self.output = case.context.role[self.rows] == Role.OUTPUT
+        self.tensor = case.context.kind[self.rows] == Kind.TENSOR
+
+    def read(self) -> list[Message]:
+        api = self.case.story.labels[self.pair].rpartition(".")[2]
+        operations = self._operations()
+        if operations:
+            return [self._operation(path, told) for path, told in operations]
+        group = self._group()
+        if api in _SENDING or api in _RECEIVING:
+            way = SEND if api in _SENDING else RECEIVE
+            peer, in_group = self._rank_of(_PEER[way])
+            tag = self._value("3", "tag")
+            return [self._message(way, group, peer, in_group, tag if isinstance(tag, int) else 0)]
+        root, in_group = self._rank_of(_FROM_ROOT.get(api) or _TO_ROOT.get(api) or ("", ""))
+        if root is None and api in ("gather", "scatter", "gather_object"):
+            root = 0  # the default of these
+        return [self._message(api, group, root, in_group, 0)]
+
+    def _message(self, api: str, group: Group, peer: int | None, in_group: bool, tag: int) -> Message:
+        at_root = self._is(peer, group, in_group)
+        gives = api == SEND or (api not in _FROM_ROOT and api != RECEIVE) or (api in _FROM_ROOT and at_root)
+        takes = api == RECEIVE or (api not in _TO_ROOT and api not in _FROM_ROOT and api != SEND)
+        takes |= (api in _FROM_ROOT and not at_root) or (api in _TO_ROOT and at_root)
+        return self._made(
+            api, group, peer, in_group, tag,
+            given=self._half(self.rows[~self.output & self.tensor]) if gives else None,
+            taken=self._half(self.rows[self.output & self.tensor]) if takes else None,
+        )  # fmt: skip
+
+    def _operation(self, path: str, told: dict[str, Any]) -> Message:
+        """One of a batch: its tensor stands below its own path."""
+        mine = np.array([one.startswith(f"{path}.") for one in self.paths], bool) & self.tensor
+        way = SEND if told.get("op") in _SENDING else RECEIVE
+        peer, tag, group = told.get("peer"), told.get("tag"), told.get("group_id")
+        return self._made(
+            way,
+            group if isinstance(group, str) else None,
+            peer if isinstance(peer, int) else None,
+            False,
+            tag if isinstance(tag, int) else 0,
+            given=self._half(self.rows[mine & ~self.output]) if way == SEND else None,
+            taken=self._half(self.rows[mine & self.output]) if way == RECEIVE else None,
+        )
+
+    def _made(
+        self, api: str, group: Group, peer: int | None, in_group: bool, tag: int, given: Half | None, taken: Half | None
+    ) -> Message:
+        return Message(
+            pair=self.pair, name=self.case.story.names[self.pair], api=api, group=group, peer=peer, in_group=in_group,
+            tag=tag, given=given, taken=taken,
+        )  # fmt: skip
+
+    def _is(self, peer: int | None, group: Group, in_group: bool) -> bool:
+        if not in_group or peer is None:
+            return peer == self.rank
+        members = group if isinstance(group, tuple) else ()
+        return (members[peer] if 0 <= peer < len(members) else peer) == self.rank
+
+    def _half(self, rows: Int64) -> Half:
+        verdicts, scores = self.case.opinions.verdict[rows], self.case.opinions.score[rows]
+        judged = [int(verdict) for verdict in verdicts.tolist() if verdict != Verdict.NA]
+        known = scores[~np.isnan(scores)]
+        worst = float(known.max()) if len(known) else float("nan")
+        return Half(
+            verdict=max(judged, default=int(Verdict.NA)), score=worst, bad=bool(worst > self.case.story.threshold)
+        )
+
+    # -- arguments -----------------------------------------------------------------------------------------------------
+
+    def _operations(self) -> list[tuple[str, dict[str, Any]]]:
+        return [
+            (path, told)
+            for row, path in self._given()
+            if self._type(row) == _OPERATION_TYPE and isinstance(told := self._told(row), dict)
+        ]
+
+    def _group(self) -> Group:
+        for row, _ in self._given():
+            told = self._told(row) if self._type(row) == _GROUP_TYPE else None
+            if isinstance(told, dict):
+                ranks = told.get("group_ranks")
+                if isinstance(ranks, list) and all(isinstance(rank, int) for rank in ranks):
+                    return tuple(ranks)
+                return told["group_id"] if isinstance(told.get("group_id"), str) else None
+        return None
+
+    def _rank_of(self, place: tuple[str, str]) -> tuple[int | None, bool]:
+        """A rank given by position or keyword, and whether it counts inside the group (`group_src`)."""
+        position, word = place
+        value = self._value(position, word)
+        if isinstance(value, int):
+            return value, False
+        value = self._value("", f"group_{word}")
+        return (value, True) if isinstance(value, int) else (None, False)
+
+    def _value(self, position: str, word: str) -> Any:
+        for row, path in self._given():
+            if path == (word if self.case.context.role[row] == Role.KWARG else position):
+                return self._told(row)
+        return None
+
+    def _given(self) -> list[tuple[int, str]]:
+        rows = self.rows.tolist()
+        return [(row, path) for row, path, out in zip(rows, self.paths, self.output.tolist(), strict=True) if not out]
+
+    def _type(self, row: int) -> str:
+        items = self.case.target.items
+        return items.types[int(items.type[self.case.context.target[row]])]
+
+    def _told(self, row: int) -> Any:
+        items = self.case.target.items
+        code = int(items.value[self.case.context.target[row]])
+        return json.loads(items.values[code]) if code >= 0 else None
