@@ -42,6 +42,7 @@ from dumpscope.export.xlsx import letters, write_xlsx
 from dumpscope.pipeline.local import Outcome as Result
 from dumpscope.pipeline.local import compare_layouts
 from dumpscope.pipeline.report import report
+from dumpscope.pipeline.shelf import Shelf
 from dumpscope.readers import discover
 from dumpscope.verdict.sentences import sentence
 from export.peers import PEERS, peer_tables
@@ -177,7 +178,7 @@ def test_a_value_no_float_holds_and_a_name_no_text_holds_are_written_in_every_fo
     target, golden = (discover(tmp_path / word) for word in ("target", "golden"))
     answer = compare_layouts(target, golden, Options(), paths=("a", "b"), jobs=1).answer
     files = write_files(
-        tmp_path / "out", FORMATS, answer, [lambda: Table(unit)], lambda: report(answer, [unit]), pairs=True
+        tmp_path / "out", FORMATS, answer, [lambda: Table(unit)], lambda: report(answer, Shelf([unit])), pairs=True
     )
     table, book, document_file, _, _ = files
     rows = list(csv.DictReader(table.open(newline="")))
@@ -431,14 +432,16 @@ def test_a_clean_comparison_says_so_in_the_report(dumps: Path) -> None:
 def test_files_are_named_by_step_and_rank_only_where_there_are_several(fault: Result, tmp_path: Path) -> None:
     unit = fault.units[0]
     makers = [lambda: Table(unit), lambda: Table(replace(unit, step=1, rank=3))]
-    alone = write_files(tmp_path / "one", ["csv"], fault.answer, makers[:1], lambda: report(fault.answer, [unit]))
+    alone = write_files(
+        tmp_path / "one", ["csv"], fault.answer, makers[:1], lambda: report(fault.answer, Shelf([unit]))
+    )
     assert [path.name for path in alone] == ["compare_result.csv"]
     both = write_files(
         tmp_path / "two",
         ["csv", "json", "html", "ptdbg-csv"],
         fault.answer,
         makers,
-        lambda: report(fault.answer, [unit]),
+        lambda: report(fault.answer, Shelf([unit])),
     )
     assert [path.name for path in both] == [
         "compare_result_step0_rank0.csv", "compare_result_step1_rank3.csv", "export.json", "report.html",

@@ -20,6 +20,7 @@ from dumpscope.match import Matched, match
 from dumpscope.match.fusion_rules import load_rules, run_ends
 from dumpscope.pipeline.compare import compare_rank
 from dumpscope.pipeline.conclusion import conclude
+from dumpscope.pipeline.shelf import Shelf
 from match.small import Step, flow, step
 
 BEFORE = step("Functional.linear", "x a", "h")
@@ -63,8 +64,9 @@ def boundary(matched: Matched, target: RankDump, golden: RankDump) -> set[tuple[
 
 def compared(target: RankDump, golden: RankDump) -> Unit:
     unit = compare_rank(target, golden, step=0, rank=0, options=Options())
-    _, (concluded,) = conclude([unit], policy="default", target=NOWHERE, golden=NOWHERE)
-    return concluded
+    shelf = Shelf([unit])
+    conclude(shelf, policy="default", target=NOWHERE, golden=NOWHERE)
+    return shelf[0]
 
 
 def test_a_fused_norm_is_compared_with_the_ends_of_its_decomposed_run(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from dumpscope.cli.printing import line, listed, number, plural, styled
-from dumpscope.domain.result import Answer, Side, Unit
+from dumpscope.domain.result import Answer, Side
 from dumpscope.export.frames import user_frame
 from dumpscope.export.report import headline
 
@@ -15,8 +15,8 @@ _PROBLEMS: Final = 10
 _METRICS: Final = ("cosine", "max_abs", "max_rel", "rel_l2", "max_ulp", "norm_rel", "mean_rel", "nonfinite_disagree")
 
 
-def print_answer(answer: Answer, units: Sequence[Unit]) -> None:
-    """Print everything a person needs to go on without opening a file."""
+def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
+    """Print everything a person needs to go on without opening a file. places: step and rank of all that was compared"""
     hollow = answer.counts.strangers or any(problem.kind == "nothing_compared" for problem in answer.problems)
     bad = bool(answer.origins or answer.first_no or hollow)
     line(styled(headline(answer), "red" if bad else "green"))
@@ -44,7 +44,7 @@ def print_answer(answer: Answer, units: Sequence[Unit]) -> None:
         f" {counts.yes} yes, {counts.not_comparable} not comparable, {counts.unmatched_target} only in target,"
         f" {counts.unmatched_golden} only in golden, {counts.unreadable} unreadable"
     )
-    line(f"mode {answer.mode}, policy {answer.policy}{_units(units)}")
+    line(f"mode {answer.mode}, policy {answer.policy}{_units(places)}")
     for word, side in (("target", answer.target), ("golden", answer.golden)):
         line(f"{word}: {_side(side)}")
     for sentence in answer.settings:
@@ -66,10 +66,10 @@ def _print_first(answer: Answer) -> None:
         line(f"   {', '.join(shown)}")
 
 
-def _units(units: Sequence[Unit]) -> str:
-    if len(units) < 2:
+def _units(places: Sequence[tuple[int, int]]) -> str:
+    if len(places) < 2:
         return ""
-    steps, ranks = ({getattr(unit, word) for unit in units} for word in ("step", "rank"))
+    steps, ranks = (set(numbers) for numbers in zip(*places, strict=True))
     return f", {plural(len(steps), 'step')} and {plural(len(ranks), 'rank')}"
 
 

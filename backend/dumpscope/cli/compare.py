@@ -69,7 +69,7 @@ def run(request: Request) -> int:
         if request.as_json:
             _print_json(outcome, pairs=request.pairs)
         else:
-            print_answer(outcome.answer, outcome.units)
+            print_answer(outcome.answer, outcome.units.places)
         sys.stdout.flush()
         if request.output is not None:
             progress.say(1.0, "writing results")
@@ -164,7 +164,10 @@ def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Op
     from dumpscope.pipeline.keep import keep_file  # noqa: PLC0415
     from dumpscope.pipeline.report import report  # noqa: PLC0415
 
-    tables = [partial(Table, unit) for unit in outcome.units]
+    def table(place: int) -> Table:
+        return Table(outcome.units[place])
+
+    tables = [partial(table, place) for place in range(len(outcome.units))]
     written = write_files(
         folder, formats, outcome.answer, tables, lambda: report(outcome.answer, outcome.units), pairs=pairs
     )

@@ -25,7 +25,7 @@ def run(*, host: str | None, port: int | None, data_dir: Path | None, serve: boo
     target, golden = unpack(chosen.data_dir / "demo")
     options = Options()
     outcome = compare_layouts(discover(target), discover(golden), options, paths=(str(target), str(golden)))
-    print_answer(outcome.answer, outcome.units)
+    print_answer(outcome.answer, outcome.units.places)
     line()
     sys.stdout.flush()
     if serve:

@@ -24,6 +24,7 @@ from dumpscope.domain.phrases import Phrase, english
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.errors import Problem
+from dumpscope.pipeline.shelf import Shelf
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.score import common_floor
 from dumpscope.verdict.sentences import item_metrics, sentence
@@ -122,14 +123,22 @@ class Conclusion:
 
 
 def conclude(
-    units: Sequence[Unit], *, policy: str, target: Side, golden: Side, problems: Sequence[Problem] = ()
-) -> tuple[Answer, list[Unit]]:
-    """The answer over units that are all in memory, and the units with their final classes."""
+    units: Shelf,
+    *,
+    policy: str,
+    target: Side,
+    golden: Side,
+    problems: Sequence[Problem] = (),
+) -> Answer:
+    """The answer over all units, which get their final classes. Looks at one unit at a time."""
     conclusion = Conclusion(policy)
-    in_order = sorted(units, key=lambda unit: (unit.step, unit.rank))
-    heard = {(unit.step, unit.rank): conclusion.add(unit) for unit in in_order}
+    for place, unit in enumerate(units):
+        units.judge(place, conclusion.add(unit).node_opinions)
     answer = conclusion.answer(target=target, golden=golden, problems=problems)
-    return answer, [conclusion.final(heard[unit.step, unit.rank]) for unit in units]
+    for place, where in enumerate(units.places):
+        if conclusion.changes(*where):
+            units.judge(place, conclusion.final(units[place]).node_opinions)
+    return answer
 
 
 def _case(unit: Unit, context: Context, floor: float) -> Case:

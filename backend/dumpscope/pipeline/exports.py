@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy import select
 
-from dumpscope.domain.result import Answer
+from dumpscope.domain.result import Answer, Unit
 from dumpscope.errors import ConflictError, NotFoundError
 from dumpscope.export.document import json_text
 from dumpscope.export.report import report_html
@@ -72,12 +72,29 @@ def xlsx_file(database: Database, units: Sequence[StoredUnit], file: Path) -> No
 
 def html_page(database: Database, answer: Answer, units: Sequence[StoredUnit]) -> str:
     """The self-contained report."""
-    return report_html(report(answer, [load_unit(database, unit.id) for unit in units]))
+    return report_html(report(answer, _Stored(database, units)))
+
+
+class _Stored:
+    """Units that are loaded when they are looked at."""
+
+    def __init__(self, database: Database, units: Sequence[StoredUnit]) -> None:
+        self._database = database
+        self._units = units
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        return [(unit.step, unit.rank) for unit in self._units]
+
+    def __getitem__(self, place: int) -> Unit:
+        return load_unit(self._database, self._units[place].id)
+
+    def __iter__(self) -> Iterator[Unit]:
+        return (self[place] for place in range(len(self._units)))
 
 
 def _tables(database: Database, units: Sequence[StoredUnit]) -> Iterator[Table]:
-    for unit in units:
-        yield Table(load_unit(database, unit.id))
+    yield from map(Table, _Stored(database, units))
 
 
 def _has_stacks(database: Database, rank: int) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import RankDump
+from dumpscope.domain.records import Header, RankDump
+from dumpscope.errors import Problem
 from dumpscope.index.comparisons import create_comparison, store_answer
 from dumpscope.index.database import Database, sqlite_url
 from dumpscope.index.dumps import change_dump, create_dump
@@ -19,43 +19,62 @@ from dumpscope.pipeline.local import Outcome
 def keep(database: Database, outcome: Outcome, options: Options, *, name: str) -> str:
     """Store both dumps and the finished comparison; returns the comparison's id."""
     answer = outcome.answer
-    ids = []
-    ranks: list[list[int]] = []
-    for side, dumps in (
-        (answer.target, [unit.target for unit in outcome.units]),
-        (answer.golden, [unit.golden for unit in outcome.units]),
-    ):
-        dump_id = create_dump(database, name=Path(side.path).name or side.path, path=os.path.abspath(side.path))
-        ids.append(dump_id)
-        ranks.append(_store_side(database, dump_id, dumps))
-    comparison = create_comparison(database, name=name, target=ids[0], golden=ids[1], options=options)
-    units = [
-        store_unit(database, comparison, unit, UnitSides(target=target, golden=golden))
-        for unit, target, golden in zip(outcome.units, *ranks, strict=True)
-    ]
+    sides = [_Side(database, side.path) for side in (answer.target, answer.golden)]
+    comparison = create_comparison(
+        database,
+        name=name,
+        target=sides[0].id,
+        golden=sides[1].id,
+        options=options,
+    )
+    units = []
+    for unit in outcome.units:
+        stored = UnitSides(target=sides[0].store(unit.target), golden=sides[1].store(unit.golden))
+        units.append(store_unit(database, comparison, unit, stored))
+    for side in sides:
+        side.close()
     store_answer(database, comparison, answer, units=units)
     return comparison
 
 
-def _store_side(database: Database, dump_id: str, dumps: Sequence[RankDump]) -> list[int]:
-    stored = [store_dump_rank(database, dump_id, dump) for dump in dumps]
-    heads = [dump.header for dump in dumps]
-    change_dump(
-        database,
-        dump_id,
-        status="ready",
-        framework=", ".join(sorted({head.framework for head in heads})),
-        task=", ".join(sorted({head.task for head in heads})),
-        level=", ".join(sorted({head.level for head in heads})),
-        summary=", ".join(sorted({head.summary for head in heads})),
-        steps=sorted({dump.ref.step for dump in dumps}),
-        ranks=sorted({dump.ref.rank or 0 for dump in dumps}),
-        nodes=sum(len(dump.nodes) for dump in dumps),
-        items=sum(len(dump.items) for dump in dumps),
-        bytes=sum(_size(dump.ref.dump_json) for dump in dumps),
-        problems=[problem for dump in dumps for problem in dump.problems],
-    )
-    return stored
+class _Side:
+    """One dump of a comparison, stored rank by rank."""
+
+    def __init__(self, database: Database, path: str) -> None:
+        self._database = database
+        self._heads: list[Header] = []
+        self._places: list[tuple[int, int]] = []
+        self._problems: list[Problem] = []
+        self._nodes = self._items = self._bytes = 0
+        self.id = create_dump(database, name=Path(path).name or path, path=os.path.abspath(path))
+
+    def store(self, dump: RankDump) -> int:
+        self._heads.append(dump.header)
+        self._places.append((dump.ref.step, dump.ref.rank or 0))
+        self._problems += dump.problems
+        self._nodes += len(dump.nodes)
+        self._items += len(dump.items)
+        self._bytes += _size(dump.ref.dump_json)
+        return store_dump_rank(self._database, self.id, dump)
+
+    def close(self) -> None:
+        """Say that the dump is whole."""
+        words = {
+            name: ", ".join(sorted({getattr(head, name) for head in self._heads}))
+            for name in ("framework", "task", "level", "summary")
+        }
+        change_dump(
+            self._database,
+            self.id,
+            status="ready",
+            **words,
+            steps=sorted({step for step, _ in self._places}),
+            ranks=sorted({rank for _, rank in self._places}),
+            nodes=self._nodes,
+            items=self._items,
+            bytes=self._bytes,
+            problems=self._problems,
+        )
 
 
 def _size(path: str) -> int:

@@ -8,9 +8,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from dumpscope.domain.options import Options
@@ -21,12 +22,13 @@ from dumpscope.match.preview import Preview, preview
 from dumpscope.pipeline.compare import compare_rank
 from dumpscope.pipeline.conclusion import conclude
 from dumpscope.pipeline.pairing import RankPair, pair_ranks
+from dumpscope.pipeline.shelf import Shelf, Shelved, shelve
 from dumpscope.readers import read_rank
 
 Progress = Callable[[float, str], None]
 
 WORTH: Final = 4 << 20
-"""Bytes of JSON from which a second process is worth its start."""
+"""Bytes of JSON from which a second process is worth its start, and ranks are not all kept in memory."""
 LOST: Final = frozenset(
     {
         "truncated", "unreadable", "nesting", "limit", "empty", "refused", "tensor_unreadable", "tensor", "no_data",
@@ -39,7 +41,7 @@ LOST: Final = frozenset(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     answer: Answer
-    units: list[Unit]
+    units: Shelf
 
     @property
     def incomplete(self) -> bool:
@@ -64,22 +66,21 @@ def compare_layouts(
     jobs = jobs or os.cpu_count() or 1
     pairs, problems = pair_ranks(target.ranks, golden.ranks, options)
     problems = [*target.problems, *golden.problems, *problems]
-    units: list[Unit] = []
-    for done, result in enumerate(_units(pairs, options, jobs, progress), start=1):
+    units = Shelf()
+    for done, result in enumerate(_units(pairs, options, jobs, units, progress), start=1):
         if isinstance(result, Problem):
             problems.append(result)
         else:
-            units.append(result)
+            units.put(result)
         progress(done / len(pairs), f"{done} of {len(pairs)} ranks compared")
     if not units:
         why = next((one.message for one in reversed(problems)), "no rank could be compared")
         raise UnreadableError(f"nothing can be compared: {why}", where=paths[0])
-    units.sort(key=lambda unit: (unit.step, unit.rank))
-    answer, units = conclude(
+    answer = conclude(
         units,
         policy=options.policy,
-        target=side(paths[0], target, [unit.target.header for unit in units]),
-        golden=side(paths[1], golden, [unit.golden.header for unit in units]),
+        target=side(paths[0], target, units.headers(golden=False)),
+        golden=side(paths[1], golden, units.headers(golden=True)),
         problems=problems,
     )
     return Outcome(answer=answer, units=units)
@@ -108,15 +109,23 @@ def side(path: str, layout: Layout, headers: Sequence[Header]) -> Side:
     )
 
 
-def _units(pairs: list[RankPair], options: Options, jobs: int, progress: Progress) -> Iterator[Unit | Problem]:
+def _units(
+    pairs: list[RankPair], options: Options, jobs: int, shelf: Shelf, progress: Progress
+) -> Iterator[Unit | Shelved | Problem]:
+    """Every pair's unit, in any order; those of a large comparison wait in a folder of the shelf."""
     if len(pairs) == 1:
         yield _alone(pairs[0], options, jobs, progress)
-    elif jobs == 1 or sum(map(_weight, pairs)) < WORTH:
+    elif sum(map(_weight, pairs)) < WORTH:
         for pair in pairs:
             yield _compare(pair, options, jobs)
+    elif jobs == 1:
+        folder = shelf.folder()
+        for pair in pairs:
+            yield _compare_away(pair, options, folder)
     else:
+        folder = shelf.folder()
         with _pool(min(jobs, len(pairs))) as pool:
-            futures: list[Future[Unit | Problem]] = [pool.submit(_compare, pair, options, 1) for pair in pairs]
+            futures = [pool.submit(_compare_away, pair, options, folder) for pair in pairs]
             for future in as_completed(futures):
                 yield future.result()
 
@@ -153,6 +162,11 @@ def _compare(pair: RankPair, options: Options, threads: int) -> Unit | Problem:
         return compare_rank(target, golden, step=pair.step, rank=pair.rank, options=options, threads=threads)
     except UnreadableError as error:
         return lost_rank(pair, error)
+
+
+def _compare_away(pair: RankPair, options: Options, folder: Path) -> Shelved | Problem:
+    result = _compare(pair, options, 1)
+    return result if isinstance(result, Problem) else shelve(result, folder)
 
 
 def _require_nodes(*dumps: RankDump) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -24,20 +24,32 @@ DRAWN: Final = 4
 """Units that get figures: those with origins first."""
 
 
-def report(answer: Answer, units: Sequence[Unit]) -> Report:
-    """Everything `report_html` shows of a comparison whose units are in memory."""
+class Units(Protocol):
+    """All units of a comparison, by step and rank; each access may load one."""
+
+    @property
+    def places(self) -> list[tuple[int, int]]: ...
+    def __getitem__(self, place: int, /) -> Unit: ...
+    def __iter__(self) -> Iterator[Unit]: ...
+
+
+def report(answer: Answer, units: Units) -> Report:
+    """Everything `report_html` shows. Looks at one unit at a time, some of them several times."""
     classes: Counter[str] = Counter()
+    alone: dict[bool, list[str]] = {False: [], True: []}
     for unit in units:
         for code, count in Counter(unit.node_opinions.cls.tolist()).items():
             classes[CLASS_WORDS[Class(code)]] += count
+        for golden, names in alone.items():
+            names.extend(unmatched(unit, golden=golden))
     return Report(
         title=f"{answer.target.path} against {answer.golden.path}",
         answer=answer,
         version=__version__,
         drawings=_drawings(answer, units),
         top=_top(units),
-        unmatched_target=[name for unit in units for name in unmatched(unit, golden=False)],
-        unmatched_golden=[name for unit in units for name in unmatched(unit, golden=True)],
+        unmatched_target=alone[False],
+        unmatched_golden=alone[True],
         classes=dict(classes),
     )
 
@@ -106,14 +118,15 @@ def _label(unit: Unit, pair: int) -> tuple[str, Direction]:
     return (nodes.labels[code] if code >= 0 else nodes.names[node]), Direction(int(nodes.direction[node]))
 
 
-def _drawings(answer: Answer, units: Sequence[Unit]) -> list[Drawing]:
+def _drawings(answer: Answer, units: Units) -> list[Drawing]:
     drawings: list[Drawing] = []
     causes: dict[tuple[int, int], list[int]] = {}
     for origin in answer.origins:
         if origin.pair >= 0:
             causes.setdefault((origin.step, origin.rank), []).append(origin.pair)
-    ranked = sorted(units, key=lambda unit: (unit.step, unit.rank) not in causes)
-    for unit in ranked[:DRAWN]:
+    places = units.places
+    for place in sorted(range(len(places)), key=lambda place: places[place] not in causes)[:DRAWN]:
+        unit = units[place]
         pairs = causes.get((unit.step, unit.rank), [])
         where = f"step {unit.step}, rank {unit.rank}"
         order = order_of(unit, pairs[0] if pairs else None, pairs)
@@ -134,12 +147,14 @@ def _drawings(answer: Answer, units: Sequence[Unit]) -> list[Drawing]:
     return drawings
 
 
-def _top(units: Sequence[Unit]) -> list[TopRow]:
+def _top(units: Units) -> list[TopRow]:
     """Rows with verdict No in the run's order."""
     found: list[TopRow] = []
     for unit in units:
-        if len(found) < TOP_ROWS and (unit.item_opinions.verdict == Verdict.NO).any():
+        if (unit.item_opinions.verdict == Verdict.NO).any():
             found += _top_of(Table(unit), TOP_ROWS - len(found))
+        if len(found) >= TOP_ROWS:
+            break
     return found
 
 

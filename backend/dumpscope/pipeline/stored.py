@@ -31,6 +31,7 @@ from dumpscope.pipeline.compare import Columns, compare_rank, judge_unit
 from dumpscope.pipeline.conclusion import Conclusion, conclude
 from dumpscope.pipeline.local import lost_rank, nothing_recorded, side
 from dumpscope.pipeline.pairing import pair_ranks
+from dumpscope.pipeline.shelf import Shelf
 from dumpscope.pipeline.spread import Cancelled, Progress, Work, spread
 from dumpscope.verdict.policy import load_policy
 
@@ -127,9 +128,10 @@ def compare_alone(
     progress(MEASURED, "looking for the cause")
     row = get_comparison(database, comparison_id)
     sides = _sides(database, row, [unit.target.header], [unit.golden.header])
-    answer, (finished,) = conclude([unit], policy=options.policy, target=sides[0], golden=sides[1], problems=problems)
+    units = Shelf([unit])
+    answer = conclude(units, policy=options.policy, target=sides[0], golden=sides[1], problems=problems)
     progress(CONCLUDED, "storing")
-    new = store_unit(database, comparison_id, finished, UnitSides(target=target, golden=golden))
+    new = store_unit(database, comparison_id, units[0], UnitSides(target=target, golden=golden))
     store_answer(database, comparison_id, answer, units=[new])
 
 
