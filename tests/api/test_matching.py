@@ -89,7 +89,7 @@ def test_matches_made_by_hand_are_kept_exported_undone_and_applied(client: Clien
     found = compare(client, dumps / "target_fault", dumps / "golden")
     url = f"/api/comparisons/{found}/matching"
     node = "Functional.softmax.1.forward"
-    assert client.get(url).json() == {"edits": []}
+    assert client.get(url).json() == {"edits": [], "count": 0, "waiting": 0}
     client.post(f"{url}/unmatch", json={"side": "target", "node": node})
     crossed = {"target": node, "golden": "Functional.softmax.0.forward"}
     edits = client.post(f"{url}/match", json=crossed).json()["edits"]
@@ -115,3 +115,81 @@ def test_a_match_by_hand_needs_nodes_that_are_there(client: Client, dumps: Path)
     assert client.post(f"{url}/unmatch", json={"side": "golden", "node": "nowhere"}).status_code == 404
     assert client.post(f"{url}/match", json={"target": "nowhere", "golden": extra}).status_code == 404
     assert len(client.get(url).json()["edits"]) == 1
+
+
+def states(reply: dict[str, object]) -> list[str]:
+    return [edit["state"] for edit in reply["edits"]]  # type: ignore[attr-defined]
+
+
+def test_a_match_by_hand_waits_until_it_is_applied_or_overruled(client: Client, dumps: Path) -> None:
+    found = compare(client, dumps / "target_extra_op", dumps / "golden")
+    url = f"/api/comparisons/{found}/matching"
+    extra = client.get(f"/api/comparisons/{found}/nodes?class=structural").json()["items"][0]["name"]
+    node = "Functional.softmax.1.forward"
+    client.post(f"{url}/match", json={"target": extra, "golden": node})
+    both = client.post(f"{url}/unmatch", json={"side": "target", "node": "Functional.softmax.0.forward"}).json()
+    assert states(both) == ["waiting", "waiting"]
+    client.post(f"{url}/apply")
+    settled(client, f"/api/comparisons/{found}")
+    applied = client.get(url).json()
+    assert states(applied) == ["applied", "applied"]
+    assert applied["waiting"] == 0
+    assert client.get(f"/api/comparisons/{found}/nodes/{extra}").json()["golden_name"] == node
+    last = client.post(f"{url}/unmatch", json={"side": "golden", "node": node}).json()
+    assert states(last) == ["overruled", "applied", "waiting"]
+
+
+def test_matches_of_a_file_are_added_behind_those_that_are_there(client: Client, dumps: Path) -> None:
+    found = compare(client, dumps / "target_fault", dumps / "golden")
+    url = f"/api/comparisons/{found}/matching"
+    client.post(f"{url}/unmatch", json={"side": "target", "node": "Functional.gelu.0.forward"})
+    joined = "{target: Functional.gelu.0.forward, golden: Functional.gelu.1.forward}"
+    text = f"matches:\n- match: {joined}\n- unmatch: {{golden: nowhere}}\n"
+    added = client.post(f"{url}/import", json={"matches": text}).json()
+    assert states(added) == ["overruled", "waiting", "absent"]
+    assert (added["count"], added["waiting"]) == (3, 1)
+    refused = client.post(f"{url}/import", json={"matches": "matches: [1]"})
+    assert refused.status_code == 400
+    assert "edit 1" in refused.json()["detail"]
+    assert client.get(url).json() == added
+
+
+def test_the_list_of_matches_stays_below_the_size_of_a_reply(client: Client, dumps: Path) -> None:
+    found = compare(client, dumps / "stat_fault", dumps / "stat_golden")
+    url = f"/api/comparisons/{found}/matching"
+    text = "matches:\n" + "".join(f"- unmatch: {{golden: {'x' * 100}.{number}}}\n" for number in range(3000))
+    reply = client.post(f"{url}/import", json={"matches": text})
+    assert len(reply.content) <= 200_000
+    assert reply.json()["count"] == 3000
+    assert reply.json()["edits"][-1]["golden"].endswith(".2999")
+
+
+def test_a_comparison_can_be_tried_before_it_is_made(client: Client, dumps: Path) -> None:
+    sides = {
+        side: register(client, dumps / name) for side, name in (("target", "target_renamed"), ("golden", "golden"))
+    }
+    for dump in sides.values():
+        settled(client, f"/api/dumps/{dump}")
+    url = "/api/comparisons/preview"
+    tried = client.post(url, json={**sides, "options": {"rename": [RENAMED, "nothing=else"]}}).json()
+    assert [rule["pairs"] > 0 for rule in tried["rules"]] == [True, False]
+    assert tried["left_count"] == 0
+    assert client.get("/api/comparisons").json()["total"] == 0
+    wrong = client.post(url, json={**sides, "options": {"rename": ["(=x"]}})
+    assert wrong.status_code == 400
+    assert client.post(url, json={**sides, "options": {"steps": [7]}}).status_code == 400
+
+
+def test_calls_without_a_partner_are_listed_by_their_cause_and_told_in_the_tree(
+    make_settings: Make, tmp_path: Path
+) -> None:
+    with TestClient(create_app(make_settings(roots=[tmp_path])), base_url=BASE) as client:
+        found = pair_of(client, tmp_path, FUSED, RUN)
+        nodes = f"/api/comparisons/{found}/nodes?leftover="
+        assert [row["name"] for row in client.get(f"{nodes}inside").json()["items"]] == ["Functional.silu.0.forward"]
+        assert client.get(f"{nodes}inserted,fused").json()["total"] == 0
+        assert client.get(f"{nodes}gone").status_code == 400
+        tree = {row["name"]: row for row in client.get(f"/api/comparisons/{found}/tree").json()["items"]}
+        fused, inner = tree["NPU.npu_swiglu.0.forward"], tree["Functional.silu.0.forward"]
+        assert (fused["match"], fused["confidence"], fused["leftover"]) == ("fused", 0.8, None)
+        assert inner["leftover"] == "inside"

@@ -76,6 +76,14 @@ class HandUnmatch(BaseModel):
     node: Annotated[str, Field(min_length=1, max_length=4000)]
 
 
+class HandMatches(BaseModel):
+    """matches: the text of a file of matches made by hand."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    matches: Annotated[str, Field(min_length=1)]
+
+
 class NewComparison(BaseModel):
     model_config = ConfigDict(extra="forbid")
 

@@ -1,11 +1,13 @@
-"""Wire models of a matching that is only tried."""
+"""Wire models of a matching that is tried, and of matches made by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
 
+from dumpscope.api.replies import REPLY_BYTES
 from dumpscope.api.schemas import Wire
+from dumpscope.index.hand_matches import EditState
 from dumpscope.match.by_hand import Edit
 from dumpscope.match.preview import Preview
 
@@ -42,25 +44,37 @@ class MatchingPreview(Wire):
 
 
 class HandEdit(Wire):
-    """`match`: target and golden are one call; `unmatch`: the one that is named has no partner, the other is null."""
+    """`match`: target and golden are one call; `unmatch`: the one that is named has no partner, the other is null.
+
+    `state`: `applied` where the result holds it, `waiting` until it is compared again, `overruled` by a later edit of the same
+    node, `absent` where this step and rank lacks a node that it names.
+    """
 
     kind: Literal["match", "unmatch"]
     target: str | None
     golden: str | None
+    state: EditState
 
 
 class HandEdits(Wire):
-    """In the order in which they were made. They take effect when the comparison is compared again."""
+    """The last of `count` edits that fit one reply, in the order in which they were made. They take effect when the comparison is
+    compared again; `waiting` of all do not show in its result yet."""
 
     edits: list[HandEdit]
+    count: int
+    waiting: int
 
 
-def hand_edits(edits: Sequence[Edit]) -> HandEdits:
-    return HandEdits(
-        edits=[
-            HandEdit(kind="match" if edit.join else "unmatch", target=edit.target, golden=edit.golden) for edit in edits
-        ]
-    )
+def hand_edits(edits: Sequence[Edit], states: Sequence[EditState]) -> HandEdits:
+    sent: list[HandEdit] = []
+    size = 0
+    for edit, state in zip(reversed(edits), reversed(states), strict=True):
+        one = HandEdit(kind="match" if edit.join else "unmatch", target=edit.target, golden=edit.golden, state=state)
+        size += len(one.model_dump_json().encode()) + 1
+        if sent and size > REPLY_BYTES:
+            break
+        sent.append(one)
+    return HandEdits(edits=sent[::-1], count=len(edits), waiting=sum(state == "waiting" for state in states))
 
 
 def matching_preview(found: Preview) -> MatchingPreview:

@@ -131,7 +131,8 @@ class TreeCounts(Wire):
 
 
 class TreeRow(Wire):
-    """`nodes`: dumped nodes (node pairs) of the subtree. A dump's tree has neither verdict nor counts."""
+    """`nodes`: dumped nodes (node pairs) of the subtree; `match`, `confidence`, `leftover`: as in `NodeRow`, null where nothing
+    was dumped. A dump's tree has neither verdict nor match nor counts."""
 
     entry: int
     name: str
@@ -144,6 +145,9 @@ class TreeRow(Wire):
     nodes: int
     verdict: VerdictWord | None
     cls: str | None
+    match: str | None
+    confidence: float | None
+    leftover: str | None
     counts: TreeCounts | None
 
 

@@ -109,6 +109,9 @@ def tree_row(row: TreeRow) -> schemas.TreeRow:
         nodes=row.nodes,
         verdict=row.verdict,  # type: ignore[arg-type]
         cls=row.cls,
+        match=row.match,
+        confidence=row.confidence,
+        leftover=row.leftover,
         counts=counts,
     )
 

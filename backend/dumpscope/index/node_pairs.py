@@ -29,11 +29,12 @@ _PAIR: Final = tables.node_pair.c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFilter:
-    """verdicts, classes: words, any of them; api: an API's or a module class' name ("softmax", "Functional.softmax")
+    """verdicts, classes, leftovers: words, any of them; api: an API's or a module class' name ("softmax", "Functional.softmax")
     q: part of either side's name (ASCII letters of either case); first, last: bounds of the order, inclusive"""
 
     verdicts: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
+    leftovers: tuple[str, ...] = ()
     api: str = ""
     q: str = ""
     first: int | None = None
@@ -41,7 +42,7 @@ class NodeFilter:
 
     def __bool__(self) -> bool:
         bounded = self.first is not None or self.last is not None
-        return bool(self.verdicts or self.classes or self.api or self.q or bounded)
+        return bool(self.verdicts or self.classes or self.leftovers or self.api or self.q or bounded)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +160,8 @@ def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) ->
         where.append(_PAIR.verdict.in_(word_codes(filters.verdicts, VERDICT_WORDS, "verdict")))
     if filters.classes:
         where.append(_PAIR.cls.in_(word_codes(filters.classes, CLASS_WORDS, "class")))
+    if filters.leftovers:
+        where.append(_PAIR.leftover.in_(word_codes(filters.leftovers, LEFTOVER_WORDS, "leftover")))
     if filters.api:
         where.append(_PAIR.label.in_(_labels(filters.api)))
     if filters.q:
@@ -168,10 +171,10 @@ def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) ->
     return where
 
 
-def word_codes(words: tuple[str, ...], known: tuple[str, ...], what: str) -> list[int]:
+def word_codes(words: tuple[str, ...], known: tuple[str | None, ...], what: str) -> list[int]:
     for word in words:
         if word not in known:
-            raise UsageError(f"unknown {what} {word!r}", hint=f"known: {', '.join(known)}")
+            raise UsageError(f"unknown {what} {word!r}", hint=f"known: {', '.join(filter(None, known))}")
     return [known.index(word) for word in words]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS
+from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
 from dumpscope.domain.records import Direction, NodeKind
 from dumpscope.errors import NotFoundError
 from dumpscope.index import tables
@@ -24,7 +24,10 @@ DIRECTION_WORDS = {Direction.FORWARD: "forward", Direction.BACKWARD: "backward",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeRow:
-    """One row of a module tree. Counts are node pairs of the whole subtree; a dump's tree counts its nodes in `nodes`."""
+    """One row of a module tree. Counts are node pairs of the whole subtree; a dump's tree counts its nodes in `nodes`.
+
+    match, confidence, leftover: see `NodePairRow`, None where the row is no node pair
+    """
 
     entry: int
     name: str
@@ -42,6 +45,9 @@ class TreeRow:
     yes: int = 0
     na: int = 0
     origin: int = 0
+    match: str | None = None
+    confidence: float | None = None
+    leftover: str | None = None
 
 
 def dump_tree(
@@ -86,7 +92,11 @@ def comparison_tree(
     place, pair = tables.place.c, tables.node_pair.c
     above = -unit.id if parent is None else tables.key(unit.id, parent)
     statement = (
-        select(tables.place, pair.name.label("own"), pair.kind, pair.direction, pair.verdict, pair.cls)
+        select(
+            tables.place,
+            pair.name.label("own"),
+            *(pair.kind, pair.direction, pair.verdict, pair.cls, pair.method, pair.confidence, pair.leftover),
+        )
         .outerjoin(tables.node_pair, pair.id == place.pair + tables.key(unit.id))
         .where(place.parent == above)
         .order_by(place.seq)
@@ -120,6 +130,9 @@ def _place_row(row: Any, parent: int | None, path: str) -> TreeRow:
         yes=row.yes,
         na=row.na,
         origin=row.origin,
+        match=METHOD_WORDS[row.method] if row.pair is not None else None,
+        confidence=row.confidence,
+        leftover=LEFTOVER_WORDS[row.leftover or 0],
     )
 
 

@@ -428,6 +428,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Try Dumps
+         * @description What comparing these dumps under these options would match in one step and rank, before anything is compared.
+         */
+        post: operations["try_dumps_api_comparisons_preview_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/matching": {
         parameters: {
             query?: never;
@@ -437,7 +457,7 @@ export interface paths {
         };
         /**
          * Edits
-         * @description Matches made by hand, oldest first.
+         * @description Matches made by hand, oldest first, and what became of each in one step and rank.
          */
         get: operations["edits_api_comparisons__comparison_id__matching_get"];
         put?: never;
@@ -502,6 +522,26 @@ export interface paths {
          * @description Say that a node has no partner; the step and rank must hold it.
          */
         post: operations["part_api_comparisons__comparison_id__matching_unmatch_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/matching/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take
+         * @description Add the matches of such a file behind those that are there; a later one is the last word on a node.
+         */
+        post: operations["take_api_comparisons__comparison_id__matching_import_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -982,6 +1022,9 @@ export interface components {
         /**
          * HandEdit
          * @description `match`: target and golden are one call; `unmatch`: the one that is named has no partner, the other is null.
+         *
+         *     `state`: `applied` where the result holds it, `waiting` until it is compared again, `overruled` by a later edit of the same
+         *     node, `absent` where this step and rank lacks a node that it names.
          */
         HandEdit: {
             /**
@@ -993,14 +1036,24 @@ export interface components {
             target: string | null;
             /** Golden */
             golden: string | null;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "applied" | "waiting" | "overruled" | "absent";
         };
         /**
          * HandEdits
-         * @description In the order in which they were made. They take effect when the comparison is compared again.
+         * @description The last of `count` edits that fit one reply, in the order in which they were made. They take effect when the comparison is
+         *     compared again; `waiting` of all do not show in its result yet.
          */
         HandEdits: {
             /** Edits */
             edits: components["schemas"]["HandEdit"][];
+            /** Count */
+            count: number;
+            /** Waiting */
+            waiting: number;
         };
         /**
          * HandMatch
@@ -1011,6 +1064,14 @@ export interface components {
             target: string;
             /** Golden */
             golden: string;
+        };
+        /**
+         * HandMatches
+         * @description matches: the text of a file of matches made by hand.
+         */
+        HandMatches: {
+            /** Matches */
+            matches: string;
         };
         /**
          * HandUnmatch
@@ -1696,7 +1757,8 @@ export interface components {
         };
         /**
          * TreeRow
-         * @description `nodes`: dumped nodes (node pairs) of the subtree. A dump's tree has neither verdict nor counts.
+         * @description `nodes`: dumped nodes (node pairs) of the subtree; `match`, `confidence`, `leftover`: as in `NodeRow`, null where nothing
+         *     was dumped. A dump's tree has neither verdict nor match nor counts.
          */
         TreeRow: {
             /** Entry */
@@ -1727,6 +1789,12 @@ export interface components {
             verdict: ("yes" | "n/a" | "warning" | "no") | null;
             /** Cls */
             cls: string | null;
+            /** Match */
+            match: string | null;
+            /** Confidence */
+            confidence: number | null;
+            /** Leftover */
+            leftover: string | null;
             counts: components["schemas"]["TreeCounts"] | null;
         };
         /**
@@ -2465,6 +2533,8 @@ export interface operations {
                 verdict?: string[];
                 /** @description Any of these classes; several times or with commas. */
                 class?: string[];
+                /** @description Calls without a partner, for any of these causes (docs/matching.md). */
+                leftover?: string[];
                 /** @description API or module class: softmax, Functional.softmax, Linear. */
                 api?: string;
                 /** @description Part of a name. */
@@ -2707,9 +2777,52 @@ export interface operations {
             };
         };
     };
+    try_dumps_api_comparisons_preview_post: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewComparison"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MatchingPreview"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     edits_api_comparisons__comparison_id__matching_get: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
             header?: never;
             path: {
                 comparison_id: string;
@@ -2849,9 +2962,54 @@ export interface operations {
             };
         };
     };
+    take_api_comparisons__comparison_id__matching_import_post: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HandMatches"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HandEdits"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     undo_api_comparisons__comparison_id__matching_undo_post: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
             header?: never;
             path: {
                 comparison_id: string;

@@ -45,6 +45,9 @@ DETAIL_PAIRS: Final = 100
 
 Verdicts = Annotated[list[str], Query(description="Any of these verdicts; several times or with commas.")]
 Classes = Annotated[list[str], Query(alias="class", description="Any of these classes; several times or with commas.")]
+Leftovers = Annotated[
+    list[str], Query(description="Calls without a partner, for any of these causes (docs/matching.md).")
+]
 Api = Annotated[str, Query(max_length=300, description="API or module class: softmax, Functional.softmax, Linear.")]
 
 
@@ -89,6 +92,7 @@ def nodes(
     rank: Rank = None,
     verdict: Verdicts = [],  # noqa: B006  (FastAPI copies defaults)
     classes: Classes = [],  # noqa: B006
+    leftover: Leftovers = [],  # noqa: B006
     api: Api = "",
     q: Search = "",
     first: Annotated[Order, Query(alias="from", description="Lowest order.")] = None,
@@ -101,7 +105,15 @@ def nodes(
 ) -> Response:
     """Node pairs in execution order or by error; `around` centres the page on a node, `end` asks for the last ones."""
     unit = find_unit(state.database, comparison_id, step, rank)
-    filters = NodeFilter(verdicts=words(verdict), classes=words(classes), api=api, q=q, first=first, last=last)
+    filters = NodeFilter(
+        verdicts=words(verdict),
+        classes=words(classes),
+        leftovers=words(leftover),
+        api=api,
+        q=q,
+        first=first,
+        last=last,
+    )
     if around_name is not None and cursor is None:
         page = around(state.database, unit, around_name, filters=filters, sort=sort, limit=limit)
     else:
