@@ -55,7 +55,8 @@ class Planted(TorchDispatchMode):
         self._calls[name] = number + 1
         for wanted, at, spoil in self._faults:
             if wanted == name and at == number:
-                out = spoil(out)
+                with torch._C.DisableTorchFunction():  # a capture does not see it
+                    out = spoil(out)
         return out
 
 

@@ -18,6 +18,7 @@ from dumpscope.analysis.computation import find_computations
 from dumpscope.analysis.drift import find_drift
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.sources import find_first_visible, find_sources, find_structure, in_forward
+from dumpscope.analysis.steps import StepEnd, blame, carried_over
 from dumpscope.analysis.weights import find_weights
 from dumpscope.verdict.score import nonfinite_differs
 
@@ -25,9 +26,11 @@ MANY: Final = 4
 """More findings of one kind than this are one finding: the runs were set up differently."""
 
 
-def find_origins(case: Case, *, first_step: bool, after_wrong: bool) -> list[Finding]:
+def find_origins(
+    case: Case, *, first_step: bool, after_wrong: bool, step: int = 0, before: StepEnd | None = None
+) -> list[Finding]:
     """Findings of one unit, causal first. first_step: no bit of an earlier step differs, so weights and data must agree;
-    after_wrong: an earlier step differs by more than noise."""
+    after_wrong: an earlier step differs by more than noise; before: the end of the step before on this rank."""
     findings = find_computations(case, after_wrong=after_wrong)
     findings += find_arguments(case, alone=not findings)
     findings += _containers(case, {finding.pair for finding in findings})
@@ -41,8 +44,13 @@ def find_origins(case: Case, *, first_step: bool, after_wrong: bool) -> list[Fin
             for source in find_sources(case, used)
             if not (source.hidden and any(module < source.pair for module in modules))
         ]
+    elif before is not None and not after_wrong:
+        findings += carried_over(case, before)
     findings = _merge_many(_unique(findings))
-    findings = findings or find_structure(case) or (find_first_visible(case) if first_step else [])
+    if before is not None:
+        findings = [replace(one, **blame(case, before, step)) if one.kind == "weight" else one for one in findings]
+    seen = first_step or not (after_wrong or case.story.quiet)
+    findings = findings or find_structure(case) or (find_first_visible(case) if seen else [])
     if first_step and all(finding.kind == "structure" and not finding.items for finding in findings):
         findings += find_drift(case)
     findings = [_as_overflow(case, finding) for finding in findings]

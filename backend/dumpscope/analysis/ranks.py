@@ -87,7 +87,7 @@ def settle(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> lis
                 kept.append(replace(told, listed=not known, origin=_as_fault(told.origin, culprits)))
             else:
                 kept.append(told)
-        kept = [replace(told, origin=replace(told.origin, spread=_spread(told, unit.rank, road))) for told in kept]
+        kept = [replace(told, origin=_with_spread(told.origin, _spread(told, unit.rank, road))) for told in kept]
         settled.append(replace(unit, findings=kept))
     return settled
 
@@ -177,6 +177,19 @@ def _as_fault(origin: Origin, culprits: Sequence[Collective]) -> Origin:
         confidence = max(confidence, 0.8)
     said = [*origin.evidence_said, *more]
     return replace(origin, confidence=round(confidence, 2), evidence=english(said), evidence_said=said)
+
+
+def _with_spread(origin: Origin, spread: list[Reached]) -> Origin:
+    if not spread:
+        return origin
+    shown = [phrase("origin.spread_rank", rank=one.rank, node=one.node) for one in spread[:NAMED]]
+    more = (
+        phrase("origin.spread", ranks=shown)
+        if len(spread) == len(shown)
+        else phrase("origin.spread_more", count=len(spread), ranks=shown)
+    )
+    said = [*origin.evidence_said, more]
+    return replace(origin, spread=spread, evidence=english(said), evidence_said=said)
 
 
 def _spread(told: Told, rank: int, road: Traffic) -> list[Reached]:

@@ -25,7 +25,7 @@ def describe_finding(case: Case, finding: Finding, reach: Reach, *, step: int, r
     """The contract's origin entry of a finding."""
     story = case.story
     backward = story.direction[finding.pair] == Direction.BACKWARD
-    advice = finding.kind
+    advice = f"weight_{finding.blame}" if finding.blame else finding.kind
     if finding.random:
         advice = "random"
     elif finding.kind == "computation" and backward:
@@ -84,7 +84,7 @@ def _evidence(case: Case, finding: Finding) -> list[Phrase]:
     more = [phrase("origin.more", count=len(finding.group))] if finding.group else []
     shown = [_difference(case, row) for row in finding.items[:2]]
     if finding.kind == "weight":
-        return [phrase("origin.weight", weight=finding.weight), *shown, *more]
+        return [phrase("origin.weight", weight=finding.weight), *_blame(finding), *shown, *more]
     if finding.rule == "O-3":
         word = "origin.argument_faint" if finding.faint else "origin.argument"
         return [phrase(word, arguments=_arguments(case, finding)), *more]
@@ -104,6 +104,14 @@ def _evidence(case: Case, finding: Finding) -> list[Phrase]:
     blind = [_place(case, row) for row in _blind(case, finding.pair)]
     hidden = [phrase("origin.blind", places=", ".join(blind[:5]))] if blind else []
     return [phrase(word, inputs=[_inputs(case, finding.pair)]), *shown, *hidden]
+
+
+def _blame(finding: Finding) -> list[Phrase]:
+    """Which part of the step before made a weight different; nothing for weights that were loaded so."""
+    if not finding.blame:
+        return []
+    named = {"gradient": finding.gradient} if finding.blame == "backward" else {}
+    return [phrase(f"origin.weight_{finding.blame}", before=finding.before, **named)]
 
 
 def _hidden(case: Case, pair: int) -> Phrase:

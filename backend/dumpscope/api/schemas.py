@@ -212,6 +212,13 @@ class FirstNo(Wire):
     stack: list[str]
 
 
+class Reached(Wire):
+    """A rank that received what an origin on another one spoiled, and the call through which."""
+
+    rank: int
+    node: str
+
+
 class Origin(Wire):
     step: int
     rank: int
@@ -225,6 +232,7 @@ class Origin(Wire):
     advice_said: list[Phrase]
     explains: int
     path: list[str]
+    spread: list[Reached]
     stack: list[str]
     pair: int
 

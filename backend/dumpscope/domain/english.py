@@ -78,6 +78,20 @@ _LEFTOVER: Final[dict[str, str]] = {
 
 _ORIGIN: Final[dict[str, str]] = {
     "origin.weight": "The weight {weight} differs before any operator used it.",
+    "origin.weight_optimizer": (
+        "Forward and gradients of step {before} agree, so its optimizer, or what ran between the two steps, made the difference."
+    ),
+    "origin.weight_backward": (
+        "In step {before} the forward agrees and gradients differ, first at {gradient}: "
+        "the weights follow from that backward pass."
+    ),
+    "origin.weight_outside": (
+        "Nothing recorded since step {before} made the difference: it was changed outside of the recorded part."
+    ),
+    "origin.first_step": "Step {step} is the first that differs; those before it ({count}) agree.",
+    "origin.spread": "It reached other ranks: {ranks}.",
+    "origin.spread_more": "It reached {count} other ranks, first these: {ranks}.",
+    "origin.spread_rank": "rank {rank} through {node}",
     "origin.argument": "Called with another argument: {arguments}, and its output differs.",
     "origin.argument_faint": "Called with another argument: {arguments}, and what follows differs.",
     "origin.input": "This input differs and no dumped operator before it produced it.",
@@ -132,6 +146,15 @@ _ADVICE: Final[dict[str, str]] = {
         "The forward is right and the arriving gradient agrees: run this operator's backward alone on both devices."
     ),
     "advice.weight": "Load the same checkpoint on both sides and compare this parameter before the first step.",
+    "advice.weight_optimizer": (
+        "Compare learning rate, moments, clipping and scaling of gradients of that step: "
+        "dump up to behind the optimizer (stop() after it)."
+    ),
+    "advice.weight_backward": "Look at the backward of that step at the gradient named: dump it with tensors.",
+    "advice.weight_outside": (
+        "Dump the step before as well, with backward and optimizer, "
+        "or look at what changes weights between steps: loading, averaging."
+    ),
     "advice.input": (
         "Make the two runs read the same data: this value differs before any dumped operator has touched it."
     ),

@@ -96,6 +96,7 @@ def origin_document(origin: Origin) -> dict[str, Any]:
         "advice": origin.advice,
         "explains": origin.explains,
         "path": list(origin.path),
+        "spread": [{"rank": one.rank, "node": one.node} for one in origin.spread],
         "stack": list(origin.stack),
     }
 

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy import insert as insert_row
 
-from dumpscope.domain.facts import VERDICT_WORDS, Origin
+from dumpscope.domain.facts import VERDICT_WORDS, Origin, Reached
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side
 from dumpscope.errors import NotFoundError, Problem, UsageError
@@ -279,7 +279,10 @@ def _answer(text: str | None) -> Answer | None:
         golden=Side(**data["golden"]),
         counts=Counts(**data["counts"]),
         first_no=FirstNo(**first) if first else None,
-        origins=[Origin(**origin) for origin in data["origins"]],
+        origins=[
+            Origin(**{**origin, "spread": [Reached(**one) for one in origin.get("spread", ())]})
+            for origin in data["origins"]
+        ],
         settings=data["settings"],
         settings_said=data.get("settings_said", []),
         problems=[Problem(**problem) for problem in data["problems"]],

@@ -16,6 +16,7 @@ from dumpscope.analysis.origin import find_origins
 from dumpscope.analysis.ranks import RankFindings, Told, causal_order, drop_echoes, place, settle, traffic_of
 from dumpscope.analysis.ranks import tell as tell_finding
 from dumpscope.analysis.settings import describe
+from dumpscope.analysis.steps import StepEnd, end_of, in_steps
 from dumpscope.analysis.story import frames, tell
 from dumpscope.analysis.words import describe_finding
 from dumpscope.domain.context import Context, gather
@@ -43,6 +44,7 @@ class Conclusion:
         self._kept: dict[Place, list[Finding]] = {}
         self._unmarked: dict[Place, dict[int, int]] = {}
         self._touched: set[int] = set()  # steps of which any bit differs: later weights may differ too
+        self._ends: dict[int, StepEnd] = {}  # by rank, of the last step taken in
         self._wrong: set[int] = set()  # steps with a finding of their own
         self._mode: str | None = None
         self._counts = Counts()
@@ -87,7 +89,7 @@ class Conclusion:
             golden=golden,
             counts=self._counts,
             first_no=first[3] if first else None,
-            origins=[told.origin for told in causal_order(found, traffic)],
+            origins=list(in_steps([told.origin for told in causal_order(found, traffic)], {one.step for one in found})),
             settings=list(self._settings),
             settings_said=list(self._settings.values()),
             problems=list(dict.fromkeys([*problems, *self._problems])),
@@ -112,7 +114,14 @@ class Conclusion:
     def _findings(self, unit: Unit, case: Case) -> list[Finding]:
         after_wrong = any(step < unit.step for step in self._wrong)
         first_step = not any(step < unit.step for step in self._touched)
-        findings = find_origins(case, first_step=first_step, after_wrong=after_wrong)
+        findings = find_origins(
+            case,
+            first_step=first_step,
+            after_wrong=after_wrong,
+            step=unit.step,
+            before=self._ends.get(unit.rank),
+        )
+        self._ends[unit.rank] = end_of(case, unit.step)
         if not first_step:
             findings = [finding for finding in findings if finding.kind != "structure" or finding.items]
         if (case.facts.equal == 0).any():
@@ -132,12 +141,12 @@ def conclude(
 ) -> Answer:
     """The answer over all units, which get their final classes. Looks at one unit at a time."""
     conclusion = Conclusion(policy)
-    for place, unit in enumerate(units):
-        units.judge(place, conclusion.add(unit).node_opinions)
+    for number, unit in enumerate(units):
+        units.judge(number, conclusion.add(unit).node_opinions)
     answer = conclusion.answer(target=target, golden=golden, problems=problems)
-    for place, where in enumerate(units.places):
+    for number, where in enumerate(units.places):
         if conclusion.changes(*where):
-            units.judge(place, conclusion.final(units[place]).node_opinions)
+            units.judge(number, conclusion.final(units[number]).node_opinions)
     return answer
 
 
