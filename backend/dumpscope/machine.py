@@ -1,13 +1,14 @@
-"""How functions become machine code, and the one instruction that numba has no word for. Importing this imports numba."""
+"""How functions become machine code, and what numba has no word for. Importing this imports numba."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numba
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba import carray  # type: ignore[attr-defined]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -22,24 +23,6 @@ def machine(function: Function) -> Function:
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # neither this folder nor a user cache folder can be written
         return numba.njit(**options)(function)  # type: ignore[no-any-return]
-
-
-def _lower_prefetch(_typing: Any, values: Any, place: Any) -> Any:
-    """Numba's way to emit one instruction: ask for the cache line of values[place], into the second-level cache."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        line = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [line.type, number, number, number])
-        instruction = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
-        builder.call(instruction, [line, number(0), number(2), number(1)])  # for reading, locality 2, data
-        return context.get_dummy_value()
-
-    return types.none(values, types.intp), emit
-
-
-prefetch: Any = intrinsic(_lower_prefetch)
 
 
 def _lower_pointer(_typing: Any, _address: Any) -> Any:
@@ -69,21 +52,34 @@ def uint8_at(address: int, size: int) -> Any:
     return carray(_pointer(address), (size,), np.uint8)
 
 
-@machine
-def fetch(first: Any, second: Any, third: Any, fourth: Any, start: int, size: int) -> None:
-    """Ask for pairs that come later: what the loops read comes in bursts that hardware does not foresee.
+WIDENS: Final[bool] = binding.get_host_cpu_features().get("f16c", False)
+"""Whether the processor turns float16 into float32 by an instruction that LLVM is known to use; elsewhere it may call a function
+that is not there."""
 
-    first, second: uint32; third, fourth: uint16; an empty array is skipped
-    """
-    if start + size <= len(first):
-        for place in range(start, start + size, 16):
-            prefetch(first, place)
-    if start + size <= len(second):
-        for place in range(start, start + size, 16):
-            prefetch(second, place)
-    if start + size <= len(third):
-        for place in range(start, start + size, 32):
-            prefetch(third, place)
-    if start + size <= len(fourth):
-        for place in range(start, start + size, 32):
-            prefetch(fourth, place)
+
+def _lower_widened(_typing: Any, _pattern: Any) -> Any:
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
+
+    return types.float32(types.uint16), emit
+
+
+widened: Any = intrinsic(_lower_widened)
+"""The float32 number of a float16 pattern, only where WIDENS."""
+
+READS: Final[bool] = sys.platform == "linux" and sys.maxsize > 2**32 and bool(binding.address_of_symbol("pread"))
+"""Whether machine code can read files; code that names a missing function would end the process."""
+
+if READS:
+    _pread: Any = types.ExternalFunction("pread", types.intp(types.int32, types.intp, types.intp, types.int64))
+
+    @machine
+    def read_at(descriptor: int, address: int, size: int, start: int) -> Any:
+        """Whether `size` bytes of a file from byte `start` on went to an address."""
+        return _pread(descriptor, address, size, start) == size
+
+else:
+
+    @machine
+    def read_at(descriptor: int, address: int, size: int, start: int) -> Any:
+        return False

@@ -16,8 +16,9 @@ import numpy as np
 
 from dumpscope.domain.records import Int64
 from dumpscope.metrics import kernels
+from dumpscope.metrics.histogram import ULP_BINS
 from dumpscope.metrics.partial import Partial
-from dumpscope.metrics.stretches import Parts
+from dumpscope.metrics.stretches import IN_MEMORY, Pair, Place
 from dumpscope.metrics.ulps import Raw
 
 LOAD_AT: Final = 128 << 20
@@ -84,7 +85,8 @@ def _agrees(module: ModuleType) -> bool:
         target, golden = values.astype(dtype), noisy.astype(dtype)
         plan = kernels.plan(target.dtype, golden.dtype)
         for sampled in (False, True):
-            ours = FusedKernel(module, form, form, form)([(0, target, golden)], plan.eps, detail=True, sampled=sampled)
+            kernel = FusedKernel(module, form, form, form)
+            ours = kernel(Pair(target, golden), 0, target.size, plan.eps, detail=True, sampled=sampled)
             theirs = Partial()
             with np.errstate(all="ignore"):
                 kernels.measure(target, golden, plan, 0, theirs, detail=True, sampled=sampled)
@@ -135,18 +137,26 @@ class FusedKernel:
         self._golden_form = golden_form
         self._unit = unit
 
-    def __call__(self, parts: Parts, eps: float, *, detail: bool, sampled: bool) -> Partial:
+    def __call__(self, pair: Pair, start: int, stop: int, eps: float, *, detail: bool, sampled: bool) -> Partial:
+        """Measure elements start..stop."""
         fused = self._module
-        results = empty_results(fused, 1)
-        elements = 0
-        for start, target, golden in parts:
-            first, second = _aligned(target), _aligned(golden)
-            stretch = (
-                _address(first), self._target_form, _address(second), self._golden_form, first.size, start, self._unit, sampled,
-            )  # fmt: skip
-            fused.compare(np.array((stretch,), np.int64), eps, detail, results)
-            elements += first.size
-        return partials(fused, results, [elements])[0]
+        results, ulps = empty_results(fused, 1), np.zeros(ULP_BINS, np.int64)
+
+        def measure(first: int, size: int, target: Place, golden: Place, buffer: int) -> None:
+            sides = (target[1], self._target_form, target[0], golden[1], self._golden_form, golden[0])
+            stretch = (*sides, size, first, self._unit, sampled, buffer)
+            fused.compare(np.array((stretch,), np.int64), eps, detail, ulps, results)
+
+        direct = pair.readable and fused.READS
+        if direct:
+            with pair.places(start) as (target, golden, buffer):
+                measure(start, stop - start, target, golden, buffer)
+        if not direct or results[0, fused.CUT]:
+            results, ulps = empty_results(fused, 1), np.zeros(ULP_BINS, np.int64)
+            for first, some, others in pair.parts(start, stop):  # a file that was cut shows here
+                one, other = _aligned(some), _aligned(others)
+                measure(first, one.size, (IN_MEMORY, _address(one)), (IN_MEMORY, _address(other)), 0)
+        return partials(fused, results, [stop - start], ulps)[0]
 
 
 def empty_results(fused: ModuleType, rows: int) -> Int64:
@@ -156,8 +166,8 @@ def empty_results(fused: ModuleType, rows: int) -> Int64:
     return results
 
 
-def partials(fused: ModuleType, results: Int64, elements: list[int]) -> list[Partial]:
-    """Each row of the kernel's results as a Partial over so many elements."""
+def partials(fused: ModuleType, results: Int64, elements: list[int], ulps: Int64) -> list[Partial]:
+    """Each row of the kernel's results as a Partial over so many elements; ulps: the histogram of all of them."""
     numbers = results[:, : fused.ABS_DECADES].tolist()
     reals = results.view(np.float64)[:, : fused.ABS_DECADES].tolist()
     return [
@@ -178,9 +188,9 @@ def partials(fused: ModuleType, results: Int64, elements: list[int]) -> list[Par
             below_1e3=number[fused.BELOW_1E3] - number[fused.DISAGREE],
             below_5e3=number[fused.BELOW_5E3] - number[fused.DISAGREE],
             max_ulp=number[fused.MAX_ULP],
-            ulps=row[fused.ULPS :],
+            ulps=ulps,
             abs_decades=row[fused.ABS_DECADES : fused.REL_DECADES],
-            rel_decades=row[fused.REL_DECADES : fused.ULPS],
+            rel_decades=row[fused.REL_DECADES :],
         )
         for row, number, real, size in zip(results, numbers, reals, elements, strict=True)
     ]

@@ -12,8 +12,9 @@ import numpy as np
 from dumpscope.domain.facts import TensorFacts
 from dumpscope.domain.records import Int64
 from dumpscope.metrics import compiled, kernels
-from dumpscope.metrics.histogram import SAMPLED_FROM, STEPS
+from dumpscope.metrics.histogram import SAMPLED_FROM, STEPS, ULP_BINS
 from dumpscope.metrics.kernels import Plan
+from dumpscope.metrics.stretches import IN_MEMORY
 from dumpscope.metrics.tensors import finish, index_of, plain_norms
 
 _EPS: Final = kernels.plan(np.dtype(np.float32), np.dtype(np.float32)).eps  # that of every pair the kernel knows
@@ -36,7 +37,7 @@ def sort_of(target: np.dtype[Any], golden: np.dtype[Any], shape: tuple[int, ...]
     if forms is None or elements < compiled.SMALLEST:
         return None
     first, second, unit = forms
-    stretch = (0, first, 0, second, elements, 0, unit, int(elements >= SAMPLED_FROM))
+    stretch = (0, first, IN_MEMORY, 0, second, IN_MEMORY, elements, 0, unit, int(elements >= SAMPLED_FROM), 0)
     return Sort(shape=shape, elements=elements, plan=kernels.plan(target, golden), stretch=stretch)
 
 
@@ -56,8 +57,9 @@ def compare_many(sorts: list[Sort], targets: Int64, goldens: Int64) -> list[Tens
         start = stop
     stretches[:, fused.TARGET], stretches[:, fused.GOLDEN] = targets, goldens
     results = compiled.empty_results(fused, len(sorts))
-    fused.compare(stretches, _EPS, True, results)
-    wholes = compiled.partials(fused, results, [sort.elements for sort in sorts])
+    ulps = np.zeros(ULP_BINS, np.int64)  # one pair's at a time
+    fused.compare(stretches, _EPS, True, ulps, results)
+    wholes = compiled.partials(fused, results, [sort.elements for sort in sorts], ulps)
     worsts = results[:, fused.WORST_TARGET : fused.WORST_GOLDEN + 1].view(np.float64).tolist()
     facts = []
     for sort, whole, (target, golden), median in zip(

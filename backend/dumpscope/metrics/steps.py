@@ -12,18 +12,17 @@ from dumpscope.machine import machine
 from dumpscope.metrics.forms import MAGNITUDE, ONE
 from dumpscope.metrics.histogram import SAMPLE, STRIDE, ULP_BASE, ULP_SHIFT
 
-SAMPLED: Final = SAMPLE.astype(np.uint32)
-
-HALF: Final = STRIDE * len(SAMPLE) // 2
-"""Where the golden side's sample starts in the scratch array; the sample itself is shorter."""
+SAMPLED: Final = np.add.outer(STRIDE * SAMPLE.size * np.arange(4), SAMPLE).reshape(-1).astype(np.uint32)
+"""Sampled positions of 16384 in a row."""
 
 _SHIFT: Final = np.int32(ULP_SHIFT)
 _BASE: Final = np.int32(ULP_BASE)
+_SHORT_MAGNITUDE: Final = np.uint16(0x7FFF)
 
 
 @machine
 def _step(first: Any, second: Any) -> Any:
-    """ULP distance of two sign-and-magnitude patterns."""
+    """ULP distance of two sign-and-magnitude patterns of 32 bits."""
     one = np.uint32(first & MAGNITUDE)
     other = np.uint32(second & MAGNITUDE)
     apart = np.uint32(max(one, other) - min(one, other))
@@ -31,17 +30,52 @@ def _step(first: Any, second: Any) -> Any:
 
 
 @machine
-def _ulp_bin(step: Any) -> Any:
-    pattern = np.int32(np.float32(step).view(np.int32) >> _SHIFT)
-    return np.uint32(max(pattern, _BASE) - _BASE)
+def _short_step(first: Any, second: Any) -> Any:
+    """The same of patterns of 16 bits."""
+    one = np.uint16(first & _SHORT_MAGNITUDE)
+    other = np.uint16(second & _SHORT_MAGNITUDE)
+    apart = np.uint16(max(one, other) - min(one, other))
+    return np.uint16(one + other) if np.uint16(first ^ second) > _SHORT_MAGNITUDE else apart
 
 
 @machine
-def longest_step(first: Any, second: Any, size: int, shift: Any) -> Any:
+def longest_step(first: Any, second: Any, size: int) -> Any:
     longest = np.uint32(0)
+    signs = np.uint32(0)
+    for i in range(size):  # half the work where no two signs are opposite
+        longest = max(longest, np.uint32(max(first[i], second[i]) - min(first[i], second[i])))
+        signs = np.uint32(signs | np.uint32(first[i] ^ second[i]))
+    if signs > MAGNITUDE:
+        longest = np.uint32(0)
+        for i in range(size):
+            longest = max(longest, _step(first[i], second[i]))
+    return np.int64(longest)
+
+
+@machine
+def short_steps(first: Any, second: Any, size: int, steps: Any) -> Any:
+    """Fill the distances of patterns of 16 bits; return the longest."""
+    longest = np.uint16(0)
+    signs = np.uint16(0)
     for i in range(size):
-        longest = max(longest, _step(first[i], second[i]))
-    return np.int64(longest >> shift)
+        step = np.uint16(max(first[i], second[i]) - min(first[i], second[i]))
+        longest = max(longest, step)
+        signs = np.uint16(signs | np.uint16(first[i] ^ second[i]))
+        steps[i] = step
+    if signs > _SHORT_MAGNITUDE:
+        longest = np.uint16(0)
+        for i in range(size):
+            step = _short_step(first[i], second[i])
+            longest = max(longest, step)
+            steps[i] = step
+    return np.int64(longest)
+
+
+@machine
+def step_bin(step: Any) -> Any:
+    """The bin of a distance in the ULP histogram."""
+    pattern = np.int32(np.float32(step).view(np.int32) >> _SHIFT)
+    return np.uint32(max(pattern, _BASE) - _BASE)
 
 
 @machine
@@ -58,22 +92,21 @@ def _count(bins: Any, size: int, tables: Any) -> None:
 
 
 @machine
-def count_steps(first: Any, second: Any, size: int, shift: Any, bins: Any, tables: Any) -> None:
+def count_steps(first: Any, second: Any, size: int, bins: Any, tables: Any) -> None:
     for i in range(size):
-        bins[i] = np.uint32(_step(first[i], second[i]) >> shift)
-    for i in range(size):
-        bins[i] = _ulp_bin(bins[i])
+        bins[i] = step_bin(_step(first[i], second[i]))
     _count(bins, size, tables)
 
 
 @machine
-def count_sample(first: Any, second: Any, found: int, shift: Any, bins: Any, tables: Any) -> None:
-    """Count the steps at the first `found` places of SAMPLE."""
+def count_short_steps(steps: Any, size: int, bins: Any, tables: Any) -> None:
+    for i in range(size):
+        bins[i] = step_bin(np.uint32(steps[i]))
+    _count(bins, size, tables)
+
+
+@machine
+def sample(values: Any, found: int, sampled: Any) -> None:
+    """Put what is at the first `found` places of SAMPLE side by side."""
     for k in range(found):
-        bins[k] = first[SAMPLED[k]]
-        bins[k + HALF] = second[SAMPLED[k]]
-    for k in range(found):
-        bins[k] = np.uint32(_step(bins[k], bins[k + HALF]) >> shift)
-    for k in range(found):
-        bins[k] = _ulp_bin(bins[k])
-    _count(bins, found, tables)
+        sampled[k] = values[SAMPLED[k]]

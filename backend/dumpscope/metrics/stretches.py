@@ -6,7 +6,8 @@ time of touching every page of the map where the system keeps the file in small 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -17,8 +18,16 @@ from dumpscope.metrics.ulps import Raw
 STRETCH: Final = 1 << 20
 """Elements that a thread takes at a time."""
 
-READ: Final = 1 << 20
-"""Bytes of a mapped file that a thread reads at a time: both sides stay in cache until they are measured."""
+LONGEST: Final = 1 << 31
+"""Elements that machine code takes at a time where one thread does it all."""
+
+READ: Final = 1 << 18
+"""Bytes of a mapped file that a thread reads at a time: both sides stay in its second-level cache until they are measured."""
+
+Place = tuple[int, int]
+"""Descriptor of an open file, or IN_MEMORY, and the byte there: an address in memory."""
+
+IN_MEMORY: Final = -1
 
 Parts = Iterable[tuple[int, Raw, Raw]]
 """Consecutive pieces of a pair: flat index of the first element, elements of target and golden, shape (n,)."""
@@ -29,21 +38,30 @@ _LINE: Final = 64  # bytes of a cache line
 class Readable(Protocol):
     """A mapped file that can also be read."""
 
+    @property
+    def descriptor(self) -> int:
+        """The open file, for machine code that reads it."""
+
     def read_into(self, target: memoryview, start: int) -> None:
         """Fill target with the bytes from `start` on. Raises TensorError when the file no longer has them."""
 
 
 class Pair:
-    """Two flat contiguous arrays of one size."""
+    """Two flat contiguous arrays of one size.
 
-    __slots__ = ("_golden", "_step", "_target", "size")
+    readable: a side lies in a file, and whatever is in memory lies on its own boundaries
+    """
+
+    __slots__ = ("_golden", "_step", "_target", "readable", "size")
 
     def __init__(self, target: Raw, golden: Raw) -> None:
         self._target = _Side(target, _file_of(target))
         self._golden = _Side(golden, _file_of(golden))
         self.size = target.size
-        mapped = self._target.file is not None or self._golden.file is not None
+        sides = self._target, self._golden
+        mapped = any(side.file is not None for side in sides)
         self._step = READ // max(target.itemsize, golden.itemsize) if mapped else 0
+        self.readable = mapped and all(side.file is not None or side.array.flags.aligned for side in sides)
 
     def parts(self, start: int, stop: int) -> Parts:
         """Elements start..stop; a piece from a file lies in a buffer until the next one is asked for."""
@@ -55,6 +73,15 @@ class Pair:
             last = min(first + self._step, stop)
             yield first, self._target.elements(first, last, buffers[0]), self._golden.elements(first, last, buffers[1])
         _idle.append(buffers)
+
+    @contextmanager
+    def places(self, start: int) -> Iterator[tuple[Place, Place, int]]:
+        """Where element `start` of target and golden lies, and the address of 2 * READ bytes to read files into."""
+        buffers = _buffers()
+        try:
+            yield self._target.place(start), self._golden.place(start), _address(buffers[0])
+        finally:
+            _idle.append(buffers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +98,17 @@ class _Side:
         readable.read_into(copied.data, start + first * size)
         return copied.view(self.array.dtype)
 
+    def place(self, first: int) -> Place:
+        size = self.array.itemsize
+        if self.file is None:
+            return IN_MEMORY, _address(self.array) + first * size
+        readable, start = self.file
+        return readable.descriptor, start + first * size
+
+
+def _address(values: Raw) -> int:
+    return int(values.__array_interface__["data"][0])
+
 
 def _file_of(array: Raw) -> tuple[Readable, int] | None:
     """The mapped file an array lies in, and the byte its first element has there."""
@@ -80,7 +118,7 @@ def _file_of(array: Raw) -> tuple[Readable, int] | None:
     if base is None:
         return None
     whole = np.frombuffer(base, dtype=np.uint8)
-    return base, array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+    return base, _address(array) - _address(whole)
 
 
 def _buffers() -> tuple[Raw, Raw]:
@@ -89,7 +127,7 @@ def _buffers() -> tuple[Raw, Raw]:
         return _idle.pop()
     except IndexError:
         whole = np.empty(2 * READ + _LINE, np.uint8)
-        start = -whole.__array_interface__["data"][0] % _LINE
+        start = -_address(whole) % _LINE
         return whole[start : start + READ], whole[start + READ : start + 2 * READ]
 
 

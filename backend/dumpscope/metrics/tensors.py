@@ -15,7 +15,7 @@ from dumpscope.metrics import compiled, kernels
 from dumpscope.metrics.histogram import SAMPLED_FROM, median_ulp
 from dumpscope.metrics.kernels import BLOCK, LARGE_SUM, SMALL_SUM, Plan
 from dumpscope.metrics.partial import Partial, merge
-from dumpscope.metrics.stretches import STRETCH, Pair, Parts
+from dumpscope.metrics.stretches import LONGEST, STRETCH, Pair, Parts
 from dumpscope.metrics.ulps import Raw, is_float
 
 
@@ -49,13 +49,15 @@ def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -
     fused = compiled.kernel_for(first, second)
     pair = Pair(first, second)
 
-    def stretch(start: int) -> Partial:
-        parts = pair.parts(start, min(start + STRETCH, pair.size))
-        if fused is not None:
-            return fused(parts, plan.eps, detail=detail, sampled=sampled)
-        return _by_numpy(parts, plan, detail=detail, sampled=sampled)
+    length = STRETCH if fused is None or threads > 1 else LONGEST
 
-    starts = range(0, pair.size, STRETCH)
+    def stretch(start: int) -> Partial:
+        stop = min(start + length, pair.size)
+        if fused is not None:
+            return fused(pair, start, stop, plan.eps, detail=detail, sampled=sampled)
+        return _by_numpy(pair.parts(start, stop), plan, detail=detail, sampled=sampled)
+
+    starts = range(0, pair.size, length)
     if threads <= 1 or len(starts) == 1:
         return merge(stretch(start) for start in starts)
     with ThreadPoolExecutor(min(threads, len(starts))) as pool:

@@ -12,7 +12,7 @@ import os
 import stat
 import weakref
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from dumpscope.errors import TensorError
 from dumpscope.readers.arrays import Bytes
@@ -31,7 +31,8 @@ _WORDS: Final = (
 
 
 class MappedFile(mmap.mmap):
-    """A read-only map of a file, which can also be read."""
+    """A read-only map of a file, which can also be read. Slices are read: the first touch of a page of the map can take 0.2 ms,
+    as the system may map two megabytes around it, and ends the process where the file was cut."""
 
     _descriptor: int
 
@@ -40,6 +41,25 @@ class MappedFile(mmap.mmap):
         made._descriptor = os.dup(descriptor)
         weakref.finalize(made, os.close, made._descriptor)
         return made
+
+    @property
+    def descriptor(self) -> int:
+        """The open file, as long as the map lives."""
+        return self._descriptor
+
+    def __getitem__(self, place: Any) -> Any:
+        if not isinstance(place, slice):
+            return super().__getitem__(place)
+        start, stop, step = place.indices(len(self))
+        if step != 1:
+            return super().__getitem__(place)
+        size = max(0, stop - start)
+        data = os.pread(self._descriptor, size, start)
+        if len(data) == size:
+            return data
+        whole = bytearray(size)
+        self.read_into(memoryview(whole), start)
+        return bytes(whole)
 
     def read_into(self, target: memoryview, start: int) -> None:
         """Fill `target` with the bytes of the file from `start` on. Raises TensorError if the file no longer has them."""
