@@ -1,6 +1,7 @@
-"""Numbers of host memory without gaps, by numpy in blocks that stay in the cache: each byte is fetched once.
+"""Numbers of host memory without gaps: least, greatest, zeros and squares, and a checksum of the bytes.
 
-On one thread on purpose: as fast as torch's threads for what fits a cache, and nobody is waited for where the machine is busy.
+By torch's reductions, on the threads that a training step has awake; zeros, which torch counts slowly, by numpy. Piece by piece,
+so that all but the first of them find the numbers in a cache.
 """
 
 from __future__ import annotations
@@ -12,61 +13,33 @@ from zlib import crc32
 import numpy as np
 import torch
 
-BLOCK_BYTES: Final = 1 << 20
+BLOCK_BYTES: Final = 1 << 22
 
-_ROW: Final = 1 << 13  # bytes of a row of a checksum
+_WORD: Final = 8
+_COLUMNS: Final = 251  # a prime: rows of a matrix that change places change columns here
+_TABLE: Final = (32, _COLUMNS)  # words whose columns are added up
 _LINE: Final = 1024  # elements whose squares are summed in their own precision
-_WORD: Final = (1 << 64) - 1
+_COUNTED: Final = 1 << 18  # elements whose zeros are counted at a time
 _scratch: Final = threading.local()
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Checksum:
-    """Of bytes, piece by piece: pieces but the last are multiples of `BLOCK_BYTES`. Any change of one word changes it.
+def checksum(memory: torch.Tensor, *, thorough: bool) -> tuple[int, ...]:
+    """Of the bytes of a tensor in one dimension without gaps. Any change of one of its 8-byte words changes it.
 
-    thorough: words that change places change it too (sums of rows and of columns); else only a change of what is there
+    thorough: words that change places change it too (sums of short columns); else only a change of what is there
     """
-
-    def __init__(self, *, thorough: bool) -> None:
-        self._thorough = thorough
-        self._total = 0
-        self._tail = 0
-        self._order = 0
-        self._columns = np.zeros(_ROW // 8, np.uint64) if thorough else None
-
-    def add(self, data: Array) -> None:
-        """data: of bytes, starting at a multiple of their element's size."""
-        whole = len(data) - len(data) % _ROW
-        if whole < len(data):
-            self._tail = crc32(data[whole:].data, self._tail)
-        if not whole:
-            return
-        words = data[:whole].view(np.uint64)
-        if self._columns is None:
-            self._total += int(np.add.reduce(words))
-        else:
-            table = words.reshape(-1, _ROW // 8)
-            rows = np.add.reduce(table, axis=1)
-            self._total += int(np.add.reduce(rows))
-            self._order = crc32(rows.data, self._order)
-            self._columns += np.add.reduce(table, axis=0)
-
-    def value(self) -> tuple[int, ...]:
-        total = self._total & _WORD  # numpy's sums wrap, the sum of them does not
-        return (
-            (total, self._tail, self._order, crc32(self._columns.data))
-            if self._columns is not None
-            else (total, self._tail)
-        )
-
-
-def checksum(data: Array, *, thorough: bool) -> tuple[int, ...]:
-    """Of an array of bytes: what `survey` adds up for the same bytes."""
-    found = Checksum(thorough=thorough)
-    for start in range(0, len(data), BLOCK_BYTES) if thorough else (0,):
-        found.add(data[start : start + BLOCK_BYTES] if thorough else data)
-    return found.value()
+    if not thorough and not memory.nbytes % _WORD and not memory.storage_offset() * memory.itemsize % _WORD:
+        return (int(memory.view(torch.int64).sum().item()),)  # wraps, as it should
+    data = memory.view(torch.uint8)
+    size = data.numel()
+    start = -data.storage_offset() % _WORD
+    unit = _WORD * _TABLE[0] * _TABLE[1] if thorough else _WORD
+    end = start + max(size - start, 0) // unit * unit
+    rest = crc32(data[end:].numpy().data, crc32(data[:start].numpy().data))
+    words = data[start:end].view(torch.int64)
+    return rest, crc32(words.view(-1, *_TABLE).sum(1).numpy().data) if thorough else int(words.sum().item())
 
 
 class Survey(NamedTuple):
@@ -82,37 +55,49 @@ class Survey(NamedTuple):
     squares: float | None
 
 
-def survey(array: Array, found: Checksum | None = None) -> Survey:
-    """Of numbers in one dimension. found: adds up their bytes on the way."""
-    size = BLOCK_BYTES // array.itemsize
-    low, top, zeros = array[0], array[0], 0
-    squares = 0.0 if array.dtype.kind == "f" else None
-    with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(array), size):
-            block = array[start : start + size]
-            least, greatest = np.minimum.reduce(block), np.maximum.reduce(block)
-            low, top = np.minimum(low, least), np.maximum(top, greatest)
-            if not (least > 0 or greatest < 0):
-                zeros += _zeros(block)
-            if squares is not None:
-                squares += _squares(block)
-            if found is not None:
-                found.add(block.view(np.uint8))
-    return Survey(low.item(), top.item(), zeros, squares)
+def survey(memory: torch.Tensor) -> Survey:
+    """Of at least one real number, in one dimension without gaps."""
+    size = BLOCK_BYTES // memory.itemsize
+    numel = memory.numel()
+    if numel <= size:
+        return _survey(memory)
+    parts = [_survey(memory[start : start + size]) for start in range(0, numel, size)]
+    odd = next((part.low for part in parts if part.low != part.low), None)
+    return Survey(
+        min(part.low for part in parts) if odd is None else odd,
+        max(part.top for part in parts) if odd is None else odd,
+        sum(part.zeros for part in parts),
+        None if parts[0].squares is None else sum(part.squares or 0.0 for part in parts),
+    )
 
 
-def _squares(block: Array) -> float:
-    """Rows are short enough for float32 to be exact to 1e-7, and for a BLAS to stay on this thread."""
-    whole = len(block) - len(block) % _LINE
-    lines, rest = block[:whole].reshape(-1, _LINE), block[whole:]
-    return float(np.vecdot(lines, lines).sum(dtype=np.float64)) + float(np.vecdot(rest, rest))
+def _survey(block: torch.Tensor) -> Survey:
+    low, top = block.amin().item(), block.amax().item()
+    zeros = 0 if low > 0 or top < 0 else _zeros(block.numpy())
+    return Survey(low, top, zeros, _squares(block) if block.is_floating_point() else None)
 
 
-def _zeros(block: Array) -> int:
+def _squares(block: torch.Tensor) -> float:
+    """Rows are short enough for float32 to be exact to 1e-7."""
+    size = block.numel()
+    rest = size % _LINE
+    if not rest:
+        norms = torch.linalg.vector_norm(block.view(-1, _LINE), dim=1)
+        return float(torch.linalg.vector_norm(norms, dtype=torch.float64).item() ** 2)
+    last = float(torch.linalg.vector_norm(block[size - rest :], dtype=torch.float64).item() ** 2)
+    return last + _squares(block[: size - rest]) if rest < size else last
+
+
+def _zeros(numbers: Array) -> int:
     equal = getattr(_scratch, "equal", None)
     if equal is None:
-        equal = _scratch.equal = np.empty(BLOCK_BYTES, np.bool_)
-    return int(np.count_nonzero(np.equal(block, block.dtype.type(0), out=equal[: len(block)])))
+        equal = _scratch.equal = np.empty(_COUNTED, np.bool_)
+    zero = numbers.dtype.type(0)
+    zeros = 0
+    for start in range(0, len(numbers), _COUNTED):
+        part = numbers[start : start + _COUNTED]
+        zeros += int(np.count_nonzero(np.equal(part, zero, out=equal[: len(part)])))
+    return zeros
 
 
 def flat(value: torch.Tensor) -> torch.Tensor | None:

@@ -15,7 +15,7 @@ from zlib import crc32
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from dumpscope_capture.memory import Checksum, Survey, checksum, flat, survey
+from dumpscope_capture.memory import Survey, checksum, flat, survey
 from dumpscope_capture.statistics import SURVEYED, Statistics
 
 _SURVEYED: Final = frozenset(
@@ -66,30 +66,24 @@ class Seen:
 
     def look(self, tensor: torch.Tensor) -> Sight | None:
         """The sight of a detached CPU tensor, the old one where it is unchanged; None where that cannot be told."""
-        numel = tensor.numel()
-        if numel < SURVEYED or tensor.is_inference() or tensor.is_quantized or tensor.is_conj() or tensor.is_neg():
+        numel, dtype = tensor.numel(), tensor.dtype
+        if numel < SURVEYED or tensor.is_inference() or tensor.is_neg():
+            return None
+        plain = dtype in _SURVEYED
+        if not plain and (tensor.is_quantized or tensor.is_conj()):
             return None
         memory = flat(tensor)
         if memory is None:
             return None
         storage = tensor.untyped_storage()
         # The weak reference keeps the address of the storage from being given to another one.
-        key = (storage._cdata, tensor.storage_offset(), numel, tensor.dtype)
-        data = memory.view(torch.uint8).numpy()
+        key = (storage._cdata, tensor.storage_offset(), numel, dtype)
         version = tensor._version
+        check = checksum(memory, thorough=self._thorough)
         known = self._sights.get(key)
-        check = None
-        if known is not None and known.version == version:
-            check = checksum(data, thorough=self._thorough)
-            if check == known.check:
-                return known
-        surveyed = None
-        if check is None and tensor.dtype in _SURVEYED:
-            found = Checksum(thorough=self._thorough)
-            surveyed = survey(memory.numpy(), found)
-            check = found.value()
-        elif check is None:
-            check = checksum(data, thorough=self._thorough)
+        if known is not None and known.version == version and known.check == check:
+            return known
+        surveyed = survey(memory) if plain else None
         reference = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
         sight = Sight(key=key, reference=reference, version=version, check=check, surveyed=surveyed)
         self._sights[key] = sight

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Final
 from dumpscope_format.schema import INDENT, STATISTIC_KEYS
 
 _TENSOR: Final = ("type", "dtype", "shape", *STATISTIC_KEYS)
+_WHOLE: Final = (*_TENSOR, "requires_grad")
 _MEMO: Final = 10_000
 _heads: dict[tuple[Any, ...] | None, str] = {}
 _keys: dict[str, str] = {}
@@ -32,8 +33,11 @@ def _render(value: Any, mark: str, parts: list[str]) -> None:
         inner = mark + " "
         lead = "{" + inner
         members = iter(value.items())
-        if "Norm" in value and tuple(value)[:7] == _TENSOR:
-            _tensor(value, inner, parts)
+        if "Norm" in value and (keys := tuple(value))[:7] == _TENSOR:
+            parts.append(_tensor(value, inner))
+            if keys == _WHOLE and type(grad := value["requires_grad"]) is bool:
+                parts.append(f',{inner}"requires_grad": {"true" if grad else "false"}{mark}}}')
+                return
             lead = "," + inner
             for _ in _TENSOR:
                 next(members)
@@ -71,7 +75,7 @@ def _key(key: Any) -> str:
     return text
 
 
-def _tensor(record: dict[str, Any], inner: str, parts: list[str]) -> None:
+def _tensor(record: dict[str, Any], inner: str) -> str:
     """The keys up to Norm of a tensor's record, most of what a dump holds."""
     type_, dtype, shape, top, low, mean, norm, *_ = record.values()
     key: tuple[Any, ...] | None = (type_, dtype, inner, *shape) if type(shape) is list else None
@@ -85,10 +89,13 @@ def _tensor(record: dict[str, Any], inner: str, parts: list[str]) -> None:
         head = "".join(pieces)[: -len(inner)] + "," + inner
         if key is not None and len(_heads) < _MEMO and all(type(part) is int for part in shape):
             _heads[key] = head
+    if (
+        type(top) is type(low) is type(mean) is type(norm) is float
+        and (top - top) + (low - low) + (mean - mean) + (norm - norm) == 0
+    ):
+        return f'{head}"Max": {top!r},{inner}"Min": {low!r},{inner}"Mean": {mean!r},{inner}"Norm": {norm!r}'
     text = _number
-    parts.append(
-        f'{head}"Max": {text(top)},{inner}"Min": {text(low)},{inner}"Mean": {text(mean)},{inner}"Norm": {text(norm)}'
-    )
+    return f'{head}"Max": {text(top)},{inner}"Min": {text(low)},{inner}"Mean": {text(mean)},{inner}"Norm": {text(norm)}'
 
 
 def _number(number: Any) -> str:

@@ -67,6 +67,31 @@ def test_elements_that_change_places_past_autograd_give_another_hash(one: int, o
     assert after == Recorder(task="statistics", summary="md5").record(value, "x")["md5"] != before
 
 
+@pytest.mark.parametrize("width", [64, 512, 1000, 4096])
+def test_rows_that_change_places_past_autograd_give_another_hash(width: int) -> None:
+    recorder = Recorder(task="statistics", summary="md5")
+    value = torch.randn(200, width)
+    found = [recorder.record(value, "x")["md5"]]
+    for one, other in ((0, 1), (1, 3), (7, 8), (60, 124), (0, 199)):
+        value.numpy()[[one, other]] = value.numpy()[[other, one]]
+        found.append(recorder.record(value, "x")["md5"])
+        assert found[-1] == Recorder(task="statistics", summary="md5").record(value, "x")["md5"]
+    assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8, torch.bfloat16])
+@pytest.mark.parametrize("start", [1, 2, 3, 7])
+def test_a_change_of_memory_that_begins_anywhere_is_seen(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, dtype: Any, start: int
+) -> None:
+    value = torch.ones(40_003, dtype=dtype)[start:]
+    assert measured(recorder, value, monkeypatch)[1] == 1
+    assert measured(recorder, value, monkeypatch)[1] == 0
+    for place in (0, 20_000, -1):
+        value.view(torch.uint8).numpy()[place] += 1
+        assert measured(recorder, value, monkeypatch)[1] == 1
+
+
 CHANGES = {
     "in place": lambda value: value.add_(1),
     "past autograd": lambda value: value.data.add_(1),
