@@ -85,10 +85,13 @@ class HandMatches(BaseModel):
 
 
 class NewComparison(BaseModel):
+    """reference: dump of an absolute reference (the same run on the CPU, or in float64), see docs/reference.md."""
+
     model_config = ConfigDict(extra="forbid")
 
     target: DumpId
     golden: DumpId
+    reference: DumpId | None = None
     name: Name | None = None
     options: ComparisonOptions = ComparisonOptions()
 

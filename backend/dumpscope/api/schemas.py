@@ -191,6 +191,8 @@ class Comparison(Wire):
     origin: OriginBrief | None
     created: str
     options: dict[str, Any]
+    reference: str | None
+    reference_name: str | None
 
 
 class Side(Wire):
@@ -252,8 +254,33 @@ class UnitBrief(Wire):
     inferred: bool
 
 
+class GoldenOff(Wire):
+    """A call at which the golden went wrong; `ratio` is its distance from the reference by the target's."""
+
+    step: int
+    rank: int
+    node: str
+    target: Real
+    golden: Real
+    ratio: Real
+    measure: Literal["bulk", "peak"]
+    stack: list[str]
+    pair: int
+
+
+class Reference(Wire):
+    """Item pairs by which side is farther from the reference, and the golden's own causes."""
+
+    side: Side
+    target_farther: int
+    golden_farther: int
+    alike: int
+    not_measured: int
+    golden_off: list[GoldenOff]
+
+
 class Summary(Wire):
-    """`problems` holds at most 200 of `problem_count`."""
+    """`problems` holds at most 200 of `problem_count`; `reference` is null where the comparison has none."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -271,6 +298,7 @@ class Summary(Wire):
     settings_said: list[Phrase]
     classes: dict[str, int]
     units: list[UnitBrief]
+    reference: Reference | None
 
 
 class StripBucket(Wire):
@@ -290,8 +318,20 @@ class Strip(Wire):
     backward: int | None
 
 
+class Standing(Wire):
+    """Distances from the reference; `ratio` is the target's by the golden's, `inverse` the golden's by the target's, distances
+    below the floor counting as the floor; `measure`: relative L2 (bulk), or that of the largest element (peak)."""
+
+    target: Real
+    golden: Real
+    measure: Literal["bulk", "peak"]
+    ratio: Real
+    inverse: Real
+
+
 class NodeRow(Wire):
-    """`leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from."""
+    """`leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from; `standing`: of
+    the output that decides, null where no reference was measured."""
 
     pair: int
     order: int
@@ -311,6 +351,7 @@ class NodeRow(Wire):
     in_error: Real
     out_error: Real
     entry: int
+    standing: Standing | None
 
 
 class Pair(Wire):
@@ -328,6 +369,7 @@ class Pair(Wire):
     golden_leaf: Leaf | None
     metrics: dict[str, Real]
     producer: str | None
+    standing: Standing | None
 
 
 class PairDetail(Wire):

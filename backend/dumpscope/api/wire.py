@@ -13,9 +13,10 @@ from dumpscope.domain.facts import CAUSES, CLASS_WORDS, ERROR_BINS, TensorFacts
 from dumpscope.domain.facts import Origin as DomainOrigin
 from dumpscope.domain.leftovers import said
 from dumpscope.domain.phrases import Phrase, phrase
-from dumpscope.domain.result import Answer
+from dumpscope.domain.result import Answer, Reference
 from dumpscope.errors import Problem
 from dumpscope.index.comparisons import ComparisonRow, StoredUnit
+from dumpscope.index.distances import Standing
 from dumpscope.index.dumps import DumpRow
 from dumpscope.index.flow import NodeFlow, Passed, Received
 from dumpscope.index.item_pairs import ItemPairRow
@@ -139,6 +140,8 @@ def comparison(row: ComparisonRow) -> schemas.Comparison:
         else None,
         created=moment(row.created),
         options=options,
+        reference=row.reference,
+        reference_name=row.reference_name,
     )
 
 
@@ -196,6 +199,7 @@ def summary(answer: Answer, units: Sequence[StoredUnit]) -> schemas.Summary:
         settings=answer.settings,
         settings_said=phrases(answer.settings_said),
         classes=classes,
+        reference=None if answer.reference is None else _reference(answer.reference),
         units=[
             schemas.UnitBrief(
                 step=unit.step,
@@ -206,6 +210,30 @@ def summary(answer: Answer, units: Sequence[StoredUnit]) -> schemas.Summary:
                 inferred=unit.inferred,
             )
             for unit in units
+        ],
+    )
+
+
+def _reference(found: Reference) -> schemas.Reference:
+    return schemas.Reference(
+        side=schemas.Side(**asdict(found.side)),
+        target_farther=found.target_farther,
+        golden_farther=found.golden_farther,
+        alike=found.alike,
+        not_measured=found.not_measured,
+        golden_off=[
+            schemas.GoldenOff(
+                step=one.step,
+                rank=one.rank,
+                node=one.node,
+                target=real(one.target),
+                golden=real(one.golden),
+                ratio=real(one.ratio),
+                measure=one.measure,  # type: ignore[arg-type]
+                stack=one.stack[:SENT_FRAMES],
+                pair=one.pair,
+            )
+            for one in found.golden_off[:ORIGINS]
         ],
     )
 
@@ -241,7 +269,20 @@ def node_fields(row: NodePairRow) -> dict[str, Any]:
         "in_error": real(row.in_error),
         "out_error": real(row.out_error),
         "entry": row.entry,
+        "standing": standing(row.standing),
     }
+
+
+def standing(found: Standing | None) -> schemas.Standing | None:
+    if found is None:
+        return None
+    return schemas.Standing(
+        target=real(found.target),
+        golden=real(found.golden),
+        measure=found.measure,  # type: ignore[arg-type]
+        ratio=real(found.ratio),
+        inverse=real(found.inverse),
+    )
 
 
 def node_row(row: NodePairRow) -> schemas.NodeRow:
@@ -319,6 +360,7 @@ def pair_fields(row: ItemPairRow) -> dict[str, Any]:
         "golden_leaf": leaf(row.golden) if row.golden else None,
         "metrics": {name: real(value) for name, value in row.metrics.items()},
         "producer": row.producer,
+        "standing": standing(row.standing),
     }
 
 

@@ -36,6 +36,7 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
             line(f"   what to do: {origin.advice}")
     if len(answer.origins) > _ORIGINS:
         line(f"   and {len(answer.origins) - _ORIGINS} more (--json lists all)")
+    _print_golden_off(answer)
     line()
     _print_first(answer)
     counts = answer.counts
@@ -47,12 +48,35 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
     line(f"mode {answer.mode}, policy {answer.policy}{_units(places)}")
     for word, side in (("target", answer.target), ("golden", answer.golden)):
         line(f"{word}: {_side(side)}")
+    if answer.reference is not None:
+        third = answer.reference
+        line(f"reference: {_side(third.side)}")
+        line(
+            f"   farther from it: target at {plural(third.target_farther, 'item')}, golden at {third.golden_farther},"
+            f" alike {third.alike}, not measured {third.not_measured}"
+        )
     for sentence in answer.settings:
         line(styled(f"note: {sentence}", "yellow"))
     for problem in answer.problems[:_PROBLEMS]:
         line(styled(f"problem: {problem.kind} at {problem.loc}: {problem.message}", "yellow"))
     if len(answer.problems) > _PROBLEMS:
         line(f"and {len(answer.problems) - _PROBLEMS} more problems (--json lists all)")
+
+
+def _print_golden_off(answer: Answer) -> None:
+    found = [] if answer.reference is None else answer.reference.golden_off
+    for one in found[:_ORIGINS]:
+        line()
+        line(f"Golden is the one that is off at {styled(one.node, 'bold')}, step {one.step} rank {one.rank}")
+        line(
+            f"   {number(one.ratio)} times as far from the reference as the target"
+            f" (golden {number(one.golden)}, target {number(one.target)})"
+        )
+        frame = user_frame(one.stack)
+        if frame is not None:
+            line(f"   called at {frame}")
+    if len(found) > _ORIGINS:
+        line(f"   and {len(found) - _ORIGINS} more (--json lists all)")
 
 
 def _print_first(answer: Answer) -> None:

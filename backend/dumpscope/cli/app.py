@@ -66,6 +66,10 @@ def info(path: Dump, json: Json = False) -> int:
 def compare(
     target: Annotated[Path, typer.Argument(help="Dump of the run in doubt.")],
     golden: Annotated[Path, typer.Argument(help="Dump of the run that is right.")],
+    reference: Annotated[
+        Path | None,
+        typer.Option("--reference", help="Dump of an absolute reference (CPU, float64): which side is farther from it?"),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for result files and result.db.")
     ] = None,
@@ -119,6 +123,7 @@ def compare(
         Request(
             target=target,
             golden=golden,
+            reference=reference,
             output=output,
             formats=_split(formats or []),
             policy=policy,

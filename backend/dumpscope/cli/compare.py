@@ -27,6 +27,7 @@ class Request:
 
     target: Path
     golden: Path
+    reference: Path | None = None
     output: Path | None = None
     formats: tuple[str, ...] = ()
     policy: str = "default"
@@ -57,11 +58,14 @@ def run(request: Request) -> int:
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(quiet=request.as_json and not sys.stderr.isatty()))
         target, golden = (stack.enter_context(opened(path)) for path in (request.target, request.golden))
+        reference = request.reference
+        third = None if reference is None else (str(reference), stack.enter_context(opened(reference)))
         outcome = compare_layouts(
             target,
             golden,
             options,
             paths=(str(request.target), str(request.golden)),
+            reference=third,
             jobs=request.jobs,
             progress=progress.say,
         )

@@ -31,6 +31,8 @@ RULES: Final[dict[str, str]] = {
     "rule.Q-1": "Msprobe: error.",
     "rule.Q-2": "Msprobe: warning.",
     "rule.Q-3": "Msprobe: pass.",
+    "rule.R-1": "The target is no farther from the reference than the golden is.",
+    "rule.R-2": "The target is farther from the reference than the golden is.",
     "rule.D-1": "Another dtype, numbers within the floor of the coarser one.",
 }
 
@@ -41,6 +43,18 @@ _ITEM: Final[dict[str, str]] = {
     "item.nonfinite": "NaN or infinity disagrees at {disagree} of the positions (target has {target}, golden {golden}).",
     "item.integers": "{unequal} of {elements} integers or booleans differ; they must be equal.",
     "item.unreadable": "{error}",
+    "item.farther": (
+        "The target is {ratio} times as far from the reference as the golden ({measure}: target {target}, golden {golden})."
+    ),
+    "item.golden_farther": (
+        "The golden is the one that is off: {ratio} times as far from the reference as the target "
+        "({measure}: target {target}, golden {golden})."
+    ),
+    "item.no_farther": (
+        "The target is no farther from the reference than the golden ({measure}: target {target}, golden {golden})."
+    ),
+    "distance.bulk": "relative distance",
+    "distance.peak": "largest error by the largest magnitude",
     "part.unequal": "{unequal} of {elements} elements differ",
     "part.rel_l2": "relative L2 {value}",
     "part.max_abs": "largest error {value}",
@@ -126,6 +140,7 @@ _ORIGIN: Final[dict[str, str]] = {
     "inputs.none": "It has no comparable input",
     "inputs.equal_one": "The input is equal",
     "inputs.equal": "All {count} inputs are equal",
+    "inputs.as_near": "All {count} inputs agree with the reference or with the golden",
     "inputs.agree": "All {count} inputs agree (worst {worst} times the floor)",
     "argument.kwarg": "{name} is {target} in the target and {golden} in the golden",
     "argument.place": "argument {name} is {target} in the target and {golden} in the golden",

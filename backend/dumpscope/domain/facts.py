@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.domain.distances import Distances, Standing
 from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import Float64, Int8, Int32, Int64, UInt8
 
@@ -181,6 +182,7 @@ class Facts:
     elements, unequal, nonfinite_*: counts, -1 where not known
     details: worst element and histograms per item pair that was read as tensors
     errors: item pair -> what could not be read and why
+    distances: from the absolute reference, None where there is none
     """
 
     outcome: Int8
@@ -199,6 +201,7 @@ class Facts:
     nonfinite_disagree: Int64
     details: dict[int, TensorFacts] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
+    distances: Distances | None = None
 
     def __len__(self) -> int:
         return len(self.outcome)
@@ -207,11 +210,13 @@ class Facts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemOpinions:
     """Verdict per item pair. score: error in units of its floor (1.0 = floor, 0 = equal, inf = cannot be excused);
-    nan where nothing was compared. rule: code into `verdict.rules.RULES`."""
+    nan where nothing was compared. rule: code into `verdict.rules.RULES`. standing: only where there is a reference; the score is
+    then the target's distance from it."""
 
     verdict: Int8
     rule: Int8
     score: Float64
+    standing: Standing | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

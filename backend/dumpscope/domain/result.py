@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from dumpscope.domain.facts import Facts, ItemOpinions, ItemPairs, NodeOpinions, NodePairs, Origin
 from dumpscope.domain.phrases import Phrase
-from dumpscope.domain.records import Int32, RankDump
+from dumpscope.domain.records import Header, Int32, RankDump
 from dumpscope.errors import Problem
 
 
@@ -42,6 +42,7 @@ class Unit:
     facts: Facts
     item_opinions: ItemOpinions
     node_opinions: NodeOpinions
+    reference: Header | None = None  # of the rank it was measured against, in the process that did
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -95,6 +96,33 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GoldenOff:
+    """A node at which the golden went wrong. Distances from the reference; ratio: golden by target; pair: node pair number"""
+
+    step: int
+    rank: int
+    node: str
+    target: float
+    golden: float
+    ratio: float
+    measure: str
+    stack: list[str]
+    pair: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """The third dump of a comparison. Item pairs by who is farther from it; golden_off: causes of the golden's own"""
+
+    side: Side
+    target_farther: int = 0
+    golden_farther: int = 0
+    alike: int = 0
+    not_measured: int = 0
+    golden_off: list[GoldenOff] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """What `compare --json` and `/summary` say (contract.md), before wire encoding.
 
@@ -111,3 +139,4 @@ class Answer:
     settings: list[str]
     problems: list[Problem]
     settings_said: list[Phrase] = field(default_factory=list)
+    reference: Reference | None = None

@@ -23,6 +23,8 @@ REAL: Final = (
     "Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio",
 )  # fmt: skip
 """Columns of the first six of TENSOR_METRICS."""
+REFERENCE: Final = ("Target to Reference", "Golden to Reference", "Reference Ratio")
+"""Columns of a comparison with an absolute reference."""
 _OF_SCALARS: Final = (2, 3)
 """Places of the metrics msprobe has for a single element."""
 _STATS: Final = ("max", "min", "mean", "l2norm")
@@ -36,8 +38,9 @@ class TableColumn:
     bind: Callable[[Table], Bound]
 
 
-def columns(mode: str, *, stacks: bool) -> list[TableColumn]:
-    """Columns of a table in `mode` (tensor, statistics, md5 or structure), with the stack column where stacks exist."""
+def columns(mode: str, *, stacks: bool, reference: bool = False) -> list[TableColumn]:
+    """Columns of a table in `mode` (tensor, statistics, md5 or structure), with the stack column where stacks exist and distances
+    where there is a reference."""
     listed = [*_basic()]
     if mode == "tensor":
         listed += [TableColumn(name=name, bind=_tensor(place)) for place, name in enumerate(REAL)]
@@ -63,7 +66,7 @@ def columns(mode: str, *, stacks: bool) -> list[TableColumn]:
     if mode == "tensor":
         listed.append(TableColumn(name="Data_name", bind=_files))
     listed.append(TableColumn(name=ACCURACY, bind=_accuracy))
-    return listed + _ours(mode)
+    return listed + _ours(mode, reference=reference)
 
 
 def names_of(side: SideTable, absent: str) -> Bound:
@@ -104,7 +107,7 @@ def _basic() -> list[TableColumn]:
     ]
 
 
-def _ours(mode: str) -> list[TableColumn]:
+def _ours(mode: str, *, reference: bool) -> list[TableColumn]:
     listed = [
         TableColumn(name="Match", bind=lambda table: table.match.shown(str)),
         TableColumn(name="Match Confidence", bind=lambda table: table.confidence.shown(_known)),
@@ -125,6 +128,8 @@ def _ours(mode: str) -> list[TableColumn]:
             ("Bench NonFinite", "nonfinite_golden"), ("NonFinite Disagree", "nonfinite_disagree"),
         )  # fmt: skip
         listed += [TableColumn(name=name, bind=_count(count)) for name, count in counts]
+    if reference:
+        listed += [TableColumn(name=name, bind=_standing(place)) for place, name in enumerate(REFERENCE)]
     return listed
 
 
@@ -162,6 +167,10 @@ def _tensor(place: int) -> Callable[[Table], Bound]:
         return Series(table=[*series.table, *words], codes=codes, numbers=series.numbers).shown(_known)
 
     return bind
+
+
+def _standing(place: int) -> Callable[[Table], Bound]:
+    return lambda table: table.standing()[place][1].shown(_known)
 
 
 def _count(name: str) -> Callable[[Table], Bound]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from json.encoder import encode_basestring as _quoted
 from typing import Any, Final
 
 from dumpscope.domain.facts import VERDICT_WORDS, Origin
 from dumpscope.domain.records import Int64
-from dumpscope.domain.result import Answer, Side
+from dumpscope.domain.result import Answer, Reference, Side
 from dumpscope.errors import Problem
 from dumpscope.export.cells import Drawn, Series
 from dumpscope.export.table import Table
@@ -70,6 +71,19 @@ def document(answer: Answer) -> dict[str, Any]:
         "origins": [origin_document(origin) for origin in answer.origins],
         "settings": list(answer.settings),
         "problems": [problem_document(problem) for problem in answer.problems],
+        "reference": None if answer.reference is None else reference_document(answer.reference),
+    }
+
+
+def reference_document(reference: Reference) -> dict[str, Any]:
+    """The third dump: who is farther from it at how many item pairs, and where the golden itself went wrong."""
+    return {
+        **_side(reference.side),
+        "target_farther": reference.target_farther,
+        "golden_farther": reference.golden_farther,
+        "alike": reference.alike,
+        "not_measured": reference.not_measured,
+        "golden_off": [wire(asdict(one)) for one in reference.golden_off],
     }
 
 

@@ -104,6 +104,15 @@ def _banner(answer: Answer) -> Iterator[str]:
     yield f'<section class="banner {tone}"><h2>{escape(headline(answer))}</h2>'
     for origin in answer.origins:
         yield from _origin(origin)
+    for one in answer.reference.golden_off if answer.reference is not None else ():
+        yield (
+            f'<article class="origin"><h3><code>{escape(one.node)}</code> <span class="tag">golden is off</span>'
+            f' <span class="tag">step {one.step} rank {one.rank}</span></h3>'
+            f"<p>Here the golden is the one that is off: {one.ratio:.3g} times as far from the reference as the target"
+            f" (golden {one.golden:.3g}, target {one.target:.3g}).</p>"
+        )
+        yield from _stack(one.stack)
+        yield "</article>"
     for sentence in answer.settings:
         yield f"<p>⚠ {escape(sentence)}</p>"
     yield "</section>"

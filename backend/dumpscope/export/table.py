@@ -30,12 +30,13 @@ _STATES: Final = (None, None, float("nan"), float("inf"), float("-inf"))
 class Table:
     """Rows of one step and rank in the order of its item pairs; a call without items has a row in a structure comparison.
 
-    stacks: the target has call stacks, so tables have a column for them
+    stacks: the target has call stacks, so tables have a column for them; reference: distances from one were measured
     Series hold arrays, never the table: a cycle would keep its columns until the collector comes by.
     """
 
     def __init__(self, unit: Unit) -> None:
         self.step, self.rank, self.mode = unit.step, unit.rank, unit.mode
+        self.reference = unit.item_opinions.standing is not None
         self.stacks = unit.target.ref.stack_json is not None
         self.unit = unit
         self._pair, self._item = _rows(unit)
@@ -148,7 +149,19 @@ class Table:
                 rel = _unless(of_tensors[name], rel)
             listed += [(f"{word}_diff", self.diff(place)), (name, rel)]
         listed += [(name, self.count(name)) for name in COUNTS]
-        return [*listed, ("score", self.score)]
+        return [*listed, ("score", self.score), *self.standing()]
+
+    def standing(self) -> list[tuple[str, Series]]:
+        """Both sides' distances from the reference and their ratio; nothing where the unit has no reference."""
+        distances, standing = self.unit.facts.distances, self.unit.item_opinions.standing
+        if distances is None or standing is None:
+            return []
+        rows = np.arange(len(standing.ratio))
+        columns = (distances.target[rows, standing.measure], distances.golden[rows, standing.measure], standing.ratio)
+        names = ("reference_target", "reference_golden", "reference_ratio")
+        return [
+            (name, self._numbers(column, _score_states(column))) for name, column in zip(names, columns, strict=True)
+        ]
 
     def _side(self, *, golden: bool) -> SideTable:
         unit = self.unit

@@ -17,13 +17,13 @@ _QUOTED: Final = re.compile(r'[",\r\n]')
 
 def csv_text(table: Table) -> Iterator[str]:
     """The whole table, some thousand lines at a time."""
-    yield csv_heading(table.mode, stacks=table.stacks)
+    yield csv_heading(table.mode, stacks=table.stacks, reference=table.reference)
     yield from csv_rows(table)
 
 
-def csv_heading(mode: str, *, stacks: bool) -> str:
+def csv_heading(mode: str, *, stacks: bool, reference: bool = False) -> str:
     """The first line of a table."""
-    return heading_line(columns(mode, stacks=stacks))
+    return heading_line(columns(mode, stacks=stacks, reference=reference))
 
 
 def heading_line(listed: Sequence[TableColumn]) -> str:
@@ -32,7 +32,7 @@ def heading_line(listed: Sequence[TableColumn]) -> str:
 
 def csv_rows(table: Table) -> Iterator[str]:
     """The lines below the heading, some thousand at a time."""
-    return lines(table.blocks(), bound(columns(table.mode, stacks=table.stacks), table))
+    return lines(table.blocks(), bound(columns(table.mode, stacks=table.stacks, reference=table.reference), table))
 
 
 def bound(listed: Sequence[TableColumn], table: Table) -> list[Bound]:

@@ -74,7 +74,7 @@ def write_xlsx(target: str | IO[bytes], tables: Iterable[Table]) -> None:
 
 
 def _write_table(book: ZipFile, names: list[str], table: Table) -> None:
-    listed = columns(table.mode, stacks=table.stacks)
+    listed = columns(table.mode, stacks=table.stacks, reference=table.reference)
     sources, drawn = bound(listed, table), list(map(_drawn, listed, map(letters, range(len(listed)))))
     blocks = table.blocks()
     ahead = next(blocks, None)

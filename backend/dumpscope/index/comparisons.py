@@ -15,7 +15,7 @@ from sqlalchemy import insert as insert_row
 
 from dumpscope.domain.facts import VERDICT_WORDS, Origin, Reached
 from dumpscope.domain.options import Options
-from dumpscope.domain.result import Answer, Counts, FirstNo, Side
+from dumpscope.domain.result import Answer, Counts, FirstNo, GoldenOff, Reference, Side
 from dumpscope.errors import NotFoundError, Problem, UsageError
 from dumpscope.index import tables
 from dumpscope.index.codec import storable, to_json
@@ -30,7 +30,8 @@ NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonRow:
-    """status: pending, running, done, failed or cancelled; target, golden: dump ids; verdict: worst item verdict's word"""
+    """status: pending, running, done, failed or cancelled; target, golden, reference: dump ids
+    verdict: worst item verdict's word"""
 
     id: str
     name: str
@@ -46,6 +47,8 @@ class ComparisonRow:
     verdict: str | None
     answer: Answer | None
     created: float
+    reference: str | None = None
+    reference_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +71,16 @@ class StoredUnit:
     stamp: str | None
 
 
-def create_comparison(database: Database, *, name: str, target: str, golden: str, options: Options) -> str:
+def create_comparison(
+    database: Database, *, name: str, target: str, golden: str, options: Options, reference: str | None = None
+) -> str:
     """Store a new comparison as pending; returns its id. Raises NotFoundError for an unknown dump."""
     comparison_id = secrets.token_hex(5)
     with database.write() as connection:
-        serials = {}
-        for dump_id in (target, golden):
+        serials: dict[str | None, int | None] = {None: None}
+        for dump_id in (target, golden, reference):
+            if dump_id is None:
+                continue
             serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar()
             if serial is None:
                 raise NotFoundError(f"no dump {dump_id!r}", hint="GET /api/dumps lists them")
@@ -85,6 +92,7 @@ def create_comparison(database: Database, *, name: str, target: str, golden: str
                 status="pending",
                 target=serials[target],
                 golden=serials[golden],
+                reference=serials[reference],
                 options=to_json(options.to_json()),
                 created=time.time(),
             )
@@ -286,11 +294,24 @@ def _answer(text: str | None) -> Answer | None:
         settings=data["settings"],
         settings_said=data.get("settings_said", []),
         problems=[Problem(**problem) for problem in data["problems"]],
+        reference=_reference(data.get("reference")),
     )
+
+
+def _reference(data: Any) -> Reference | None:
+    if data is None:
+        return None
+    off = [GoldenOff(**{name: _number(value) for name, value in one.items()}) for one in data["golden_off"]]
+    return Reference(**{**data, "side": Side(**data["side"]), "golden_off": off})
+
+
+def _number(value: Any) -> Any:
+    return NOT_FINITE.get(value, value) if isinstance(value, str) else value
 
 
 def _select() -> Select[Any]:
     target, golden = tables.dump.alias("target_dump"), tables.dump.alias("golden_dump")
+    reference = tables.dump.alias("reference_dump")
     return (
         select(
             tables.comparison,
@@ -298,9 +319,12 @@ def _select() -> Select[Any]:
             golden.c.id.label("golden_id"),
             target.c.name.label("target_name"),
             golden.c.name.label("golden_name"),
+            reference.c.id.label("reference_id"),
+            reference.c.name.label("reference_name"),
         )
         .join(target, target.c.serial == tables.comparison.c.target)
         .join(golden, golden.c.serial == tables.comparison.c.golden)
+        .outerjoin(reference, reference.c.serial == tables.comparison.c.reference)
     )
 
 
@@ -324,4 +348,6 @@ def _row(row: Any) -> ComparisonRow:
         verdict=row.verdict,
         answer=_answer(row.answer),
         created=row.created,
+        reference=row.reference_id,
+        reference_name=row.reference_name,
     )

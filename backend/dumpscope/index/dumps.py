@@ -130,7 +130,8 @@ def delete_dump(database: Database, dump_id: str) -> DumpRow:
     with database.write() as connection:
         serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar_one()
         comparison = tables.comparison.c
-        users = select(comparison.name).where(or_(comparison.target == serial, comparison.golden == serial)).limit(3)
+        sides = comparison.target, comparison.golden, comparison.reference
+        users = select(comparison.name).where(or_(*(side == serial for side in sides))).limit(3)
         names = list(connection.execute(users).scalars())
         if names:
             raise ConflictError(f"the dump is used by {', '.join(names)}", hint="delete these comparisons first")

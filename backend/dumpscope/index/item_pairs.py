@@ -17,6 +17,7 @@ from dumpscope.index import tables
 from dumpscope.index.codec import number, score
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
+from dumpscope.index.distances import Standing, item_distances, item_standing
 from dumpscope.index.flow import producers
 from dumpscope.index.leaves import Leaf, leaves
 from dumpscope.index.node_pairs import NodeFilter, conditions, item_range, word_codes
@@ -70,6 +71,7 @@ class ItemPairRow:
     metrics: dict[str, Number]
     detail: TensorFacts | None
     producer: str | None
+    standing: Standing | None = None
 
 
 def list_item_pairs(
@@ -154,9 +156,13 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
     facts = [_facts(row) for row in rows]
     left = [None if row.target is None else targets[row.target] for row in rows]
     right = [None if row.golden is None else goldens[row.golden] for row in rows]
-    said = reasons(rows, facts, left, right)
+    far = item_distances(connection, [row.id for row in rows])
+    said = reasons(rows, facts, left, right, [far.get(row.id) for row in rows])
     made = producers(connection, unit, [row.id for row in rows])
-    return [_row(*parts, made.get(parts[0].id)) for parts in zip(rows, facts, left, right, said, strict=True)]
+    return [
+        _row(*parts, made.get(parts[0].id), item_standing(far.get(parts[0].id)))
+        for parts in zip(rows, facts, left, right, said, strict=True)
+    ]
 
 
 def _facts(row: Any) -> TensorFacts | None:
@@ -173,6 +179,7 @@ def _row(
     golden: Leaf | None,
     said: list[Phrase],
     producer: str | None,
+    standing: Standing | None,
 ) -> ItemPairRow:
     side = target or golden
     return ItemPairRow(
@@ -190,6 +197,7 @@ def _row(
         metrics=_metrics(row, facts),
         detail=facts if facts is not None and facts.abs_histogram else None,
         producer=producer,
+        standing=standing,
     )
 
 

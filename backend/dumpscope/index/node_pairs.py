@@ -14,17 +14,21 @@ from dumpscope.index import tables
 from dumpscope.index.codec import number, score, storable
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
+from dumpscope.index.distances import Standing, node_standing
 from dumpscope.index.dumps import contains
 from dumpscope.index.page import END, Page, Seek
 from dumpscope.index.texts import CHUNK, texts_by_id
 from dumpscope.index.trees import direction_word, find_pair, kind_word
 
-Sort = Literal["order", "-out_score", "name"]
+Sort = Literal["order", "-out_score", "-ratio", "name"]
 
-KEYS: Final[dict[Sort, tuple[type, ...]]] = {"order": (int,), "-out_score": (float, int), "name": (str, int)}
+KEYS: Final[dict[Sort, tuple[type, ...]]] = {
+    "order": (int,), "-out_score": (float, int), "-ratio": (float, int), "name": (str, int),
+}  # fmt: skip
 """What the seek key of each sort order holds."""
 
 _PAIR: Final = tables.node_pair.c
+_FALLING: Final[dict[str, Any]] = {"-out_score": _PAIR.severity, "-ratio": _PAIR.ratio}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +75,7 @@ class NodePairRow:
     items: int = field(default=0)
     leftover: str | None = None
     beside: str | None = None
+    standing: Standing | None = None
 
 
 def list_node_pairs(
@@ -192,7 +197,7 @@ def _select() -> Select[Any]:
 def _key(row: Any, sort: Sort) -> tuple[Any, ...]:
     if sort == "order":
         return (row.id,)
-    return (row.severity if sort == "-out_score" else row.name, row.id)
+    return (row.name if sort == "name" else getattr(row, _FALLING[sort].name), row.id)
 
 
 def _fetch(
@@ -202,8 +207,8 @@ def _fetch(
     back = seek is not None and seek.back
     statement = _select().where(*where)
     columns: list[tuple[Any, bool]] = [(_PAIR.id, True)]
-    if sort == "-out_score":
-        columns.insert(0, (_PAIR.severity, False))
+    if sort in _FALLING:
+        columns.insert(0, (_FALLING[sort], False))
     elif sort == "name":
         columns.insert(0, (_PAIR.name, True))
     if seek is not None and seek != END:
@@ -291,5 +296,6 @@ def _row(row: Any, labels: dict[int, str], names: dict[int, str]) -> NodePairRow
         entry=row.entry,
         items=row.item_count,
         leftover=LEFTOVER_WORDS[row.leftover or 0],
+        standing=node_standing(row),
         beside=None if row.beside is None else names.get(_beside_key(row)),
     )

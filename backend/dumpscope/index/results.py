@@ -23,7 +23,7 @@ from dumpscope.domain.facts import (
 from dumpscope.domain.records import Direction, Int8, Int64, State
 from dumpscope.domain.result import Unit
 from dumpscope.errors import NotFoundError
-from dumpscope.index import tables
+from dumpscope.index import distances, tables
 from dumpscope.index.codec import (
     nullable,
     number_columns,
@@ -79,6 +79,7 @@ def store_unit(database: Database, comparison_id: str, unit: Unit, sides: UnitSi
         _store_places(new, unit)
         _store_items(new, unit)
         _store_tensors(new, unit.facts)
+        new.append(tables.distance, distances.item_columns(tables.key(new.id), unit.facts, unit.item_opinions))
         new.append(tables.flow, [[tables.key(new.id)], [_flow(unit)]])
     return new.id
 
@@ -95,6 +96,7 @@ def update_opinions(database: Database, unit_id: int, old: Unit, items: ItemOpin
     old_items = [before.verdict, before.rule, severities(before.score)]
     new_items = [items.verdict, items.rule, severity]
     _update_changed(database, tables.item_pair, ("verdict", "rule", "severity"), old_items, new_items, base)
+    _update_distances(database, old, items, base)
     new_nodes = _opinion_columns(old, items, nodes)
     old_nodes = _opinion_columns(old, old.item_opinions, old.node_opinions)
     _update_changed(database, tables.node_pair, OPINION_COLUMNS, old_nodes, new_nodes, base)
@@ -106,6 +108,23 @@ def update_opinions(database: Database, unit_id: int, old: Unit, items: ItemOpin
             .where(tables.unit.c.id == unit_id)
             .values(verdict=_worst(nodes.verdict), counts=unit_counts(nodes))
         )
+
+
+def _update_distances(database: Database, old: Unit, items: ItemOpinions, base: int) -> None:
+    before, after = old.item_opinions.standing, items.standing
+    if before is None or after is None or old.facts.distances is None:
+        return
+    known = distances.measured(old.facts.distances)
+    had, has = (_objects(distances.opinion_columns(standing, known)) for standing in (before, after))
+    _update_changed(database, tables.distance, distances.OPINION_COLUMNS, had, has, base, known)
+    roles = roles_of(old)
+    had, has = (_objects(distances.node_columns(old, roles, opinions)) for opinions in (old.item_opinions, items))
+    _update_changed(database, tables.node_pair, distances.NODE_COLUMNS, had, has, base)
+
+
+def _objects(columns: list[list[Any]]) -> list[Any]:
+    """Columns with None as arrays that can be compared."""
+    return [np.array(column, dtype=object) for column in columns]
 
 
 def _add_flow(database: Database, unit_id: int, unit: Unit) -> None:
@@ -191,7 +210,8 @@ def _store_nodes(new: Draft, unit: Unit, directions: Int64) -> None:
         take(intern_texts(new.database, unit.golden.nodes.labels), unit.golden.nodes.label),
     )
     opinions = [column.tolist() for column in _opinion_columns(unit, unit.item_opinions, unit.node_opinions)]
-    errors, error_states = node_errors(size, unit.items, roles_of(unit), unit.facts)
+    roles = roles_of(unit)
+    errors, error_states = node_errors(size, unit.items, roles, unit.facts)
     counts = np.bincount(unit.items.pair, minlength=size)[:size]
     base = tables.key(new.id)
     new.append(
@@ -216,6 +236,7 @@ def _store_nodes(new: Draft, unit: Unit, directions: Int64) -> None:
             *opinions[4:],
             [code or None for code in pairs.leftover.tolist()],
             nullable(pairs.beside),
+            *distances.node_columns(unit, roles, unit.item_opinions),
         ],
     )
 
@@ -322,8 +343,15 @@ def _scalar(value: float | int | str | None) -> float | int | str | None:
 
 
 def _update_changed(
-    database: Database, table: Any, names: tuple[str, ...], old: list[Any], new: list[Any], base: int
+    database: Database,
+    table: Any,
+    names: tuple[str, ...],
+    old: list[Any],
+    new: list[Any],
+    base: int,
+    numbers: Int64 | None = None,
 ) -> None:
+    """numbers: of the rows that the columns hold, where they are not all"""
     differs = np.zeros(len(new[0]), dtype=bool)
     for before, after in zip(old, new, strict=True):
         differs |= before != after
@@ -331,4 +359,5 @@ def _update_changed(
     for start in range(0, len(changed), BATCH):
         rows = changed[start : start + BATCH]
         with database.write() as connection:
-            update(connection, table, names, [column[rows].tolist() for column in new], (rows + base).tolist())
+            keys = (rows if numbers is None else numbers[rows]) + base
+            update(connection, table, names, [column[rows].tolist() for column in new], keys.tolist())

@@ -171,8 +171,10 @@ comparison = Table(
     Column("verdict", String(8)),
     Column("answer", Text),  # JSON: Answer without its problems' bulk, see results.store_answer
     Column("created", Double, nullable=False),
+    Column("reference", BigInteger),
     Index(None, "target"),
     Index(None, "golden"),
+    Index(None, "reference"),
 )
 
 unit = Table(
@@ -224,6 +226,11 @@ node_pair = Table(
     Column("no", Integer, nullable=False),
     Column("leftover", SmallInteger),  # why it has no partner; null: it has one
     Column("beside", Integer),  # node pair that the cause is told from
+    Column("target_distance", Double),  # from the reference, of the output that decides
+    Column("golden_distance", Double),
+    Column("distance_measure", SmallInteger),
+    Column("ratio", Double, nullable=False, server_default="-1"),  # -1 where nothing was measured
+    Column("inverse", Double),
     Index(None, "name", "id"),
     Index(None, "golden_name", "id"),
     Index(None, "label", "id"),
@@ -302,6 +309,20 @@ flow = Table(
     Column("makers", LargeBinary, nullable=False),  # codec.pack_makers of all its item pairs
 )
 
+distance = Table(
+    "distance",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),  # the item pair's key
+    Column("target_bulk", Double),
+    Column("target_peak", Double),
+    Column("golden_bulk", Double),
+    Column("golden_peak", Double),
+    Column("golden_score", Double),
+    Column("measure", SmallInteger, nullable=False),
+    Column("ratio", Double),
+    Column("inverse", Double),
+)
+
 item_error = Table(
     "item_error",
     metadata,
@@ -341,5 +362,5 @@ task = Table(
 RANK_ROWS: Final = (entry, item)
 """Tables whose keys begin with a rank_dump's id."""
 
-UNIT_ROWS: Final = (node_pair, place, item_pair, tensor_fact, item_error, flow)
+UNIT_ROWS: Final = (node_pair, place, item_pair, tensor_fact, distance, item_error, flow)
 """Tables whose keys begin with a unit's id."""

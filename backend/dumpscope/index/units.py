@@ -24,6 +24,7 @@ from dumpscope.errors import NotFoundError, Problem
 from dumpscope.index import tables
 from dumpscope.index.codec import codes, number, numbers, scores, unpack_flags, unpack_histograms, unpack_states
 from dumpscope.index.database import Database, fetch_columns
+from dumpscope.index.distances import read_distances
 from dumpscope.index.ranks import load_rank
 
 COUNTS = ("unequal", "nonfinite_target", "nonfinite_golden", "nonfinite_disagree")
@@ -121,6 +122,7 @@ def _load_items(connection: Connection, owner: int) -> tuple[ItemPairs, Facts, I
     counts = {name: np.full(size, -1, dtype=np.int64) for name in COUNTS}
     element_counts = codes(elements, np.int64)
     details = _load_tensors(connection, owner, element_counts, tensor, tensor_state, counts)
+    distances, standing = read_distances(lambda table, names: _rows(connection, table, names, owner), size)
     facts = Facts(
         outcome=np.array(outcome, dtype=np.int8),
         equal=equal,
@@ -132,15 +134,20 @@ def _load_items(connection: Connection, owner: int) -> tuple[ItemPairs, Facts, I
         tensor=tensor,
         tensor_state=tensor_state,
         elements=element_counts,
-        **counts,
+        unequal=counts["unequal"],
+        nonfinite_target=counts["nonfinite_target"],
+        nonfinite_golden=counts["nonfinite_golden"],
+        nonfinite_disagree=counts["nonfinite_disagree"],
         details=details,
         errors=load_errors(connection, owner),
+        distances=distances,
     )
     pairs = ItemPairs(pair=np.array(node, dtype=np.int32), target=codes(target), golden=codes(golden))
     opinions = ItemOpinions(
         verdict=np.array(verdict, dtype=np.int8),
         rule=np.array(rule, dtype=np.int8),
         score=scores(np.array(severity, dtype=np.float64)),
+        standing=standing,
     )
     return pairs, facts, opinions
 

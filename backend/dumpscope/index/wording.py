@@ -12,6 +12,7 @@ from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions, TensorFa
 from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import STATISTICS
 from dumpscope.index.codec import numbers, scores, states_of, unpack_states
+from dumpscope.index.distances import some_distances
 from dumpscope.index.leaves import Leaf
 from dumpscope.verdict.sentences import said
 
@@ -23,8 +24,10 @@ def reasons(
     facts: Sequence[TensorFacts | None],
     targets: Sequence[Leaf | None],
     goldens: Sequence[Leaf | None],
+    far: Sequence[Any],
 ) -> list[list[Phrase]]:
-    """What is to say per row of item_pair (joined with its failure), given what belongs to it."""
+    """What is to say per row of item_pair (joined with its failure), given what belongs to it. far: its row
+    of `distance` or None"""
     size = len(rows)
     states = unpack_states(np.array([row.states for row in rows], dtype=np.int64), 2 * WIDTH)
     names = [f"{kind}_{name.lower()}" for kind in ("diff", "rel") for name in STATISTICS]
@@ -39,6 +42,7 @@ def reasons(
     def counts(name: str) -> Any:
         return np.array([getattr(fact, name) if fact else -1 for fact in facts], dtype=np.int64)
 
+    distances, standing = some_distances(far)
     measured = Facts(
         outcome=np.array([row.outcome for row in rows], dtype=np.int8),
         equal=np.zeros(size, np.int8),
@@ -55,11 +59,13 @@ def reasons(
         nonfinite_golden=counts("nonfinite_golden"),
         nonfinite_disagree=counts("nonfinite_disagree"),
         errors={number: row.failure for number, row in enumerate(rows) if row.failure},
+        distances=distances,
     )
     opinions = ItemOpinions(
         verdict=np.array([row.verdict for row in rows], dtype=np.int8),
         rule=np.array([row.rule for row in rows], dtype=np.int8),
         score=scores(np.array([row.severity for row in rows], dtype=np.float64)),
+        standing=standing,
     )
     context = _context(rows, targets, goldens)
     return [said(context, measured, opinions, number) for number in range(size)]

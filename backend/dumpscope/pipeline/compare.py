@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from dumpscope.analysis.reference import stand
 from dumpscope.analysis.story import node_verdicts
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import Facts, ItemPairs, Method, NodeOpinions, NodePairs, Outcome
@@ -12,7 +15,9 @@ from dumpscope.domain.records import Kind, RankDump, item_name
 from dumpscope.domain.result import ResultTree, Unit
 from dumpscope.errors import Problem
 from dumpscope.match import match
+from dumpscope.pipeline.distances import measure_distances
 from dumpscope.pipeline.measure import Cancelled, Progress, measure, mode_of
+from dumpscope.verdict import score
 from dumpscope.verdict.judge import judge
 from dumpscope.verdict.policy import load_policy
 
@@ -24,22 +29,36 @@ def compare_rank(
     step: int,
     rank: int,
     options: Options,
+    reference: RankDump | None = None,
     threads: int = 2,
     progress: Progress = lambda _done, _message: None,
     cancelled: Cancelled = lambda: False,
 ) -> Unit:
-    """Match, measure and judge one rank of one step. Classes are preliminary until a `Conclusion` has seen all units."""
+    """Match, measure and judge one rank of one step. Classes are preliminary until a `Conclusion` has seen all units.
+
+    reference: the same rank of an absolute reference
+    """
     matched = match(target, golden, options)
     mode = mode_of(target, golden) if options.tensors else _without_tensors(target, golden)
     context = gather(target, golden, matched.pairs, matched.items)
-    facts = measure(target, golden, context, mode, threads=threads, progress=progress, cancelled=cancelled)
+    share = 1 if reference is None else 1 / 3
+    facts = measure(
+        target, golden, context, mode, threads=threads, cancelled=cancelled,
+        progress=lambda done, text: progress(done * share, text),
+    )  # fmt: skip
+    if reference is not None:
+        distances = measure_distances(
+            target, golden, reference, matched.pairs, matched.items, options, threads=threads, cancelled=cancelled,
+            progress=lambda done, text: progress(share + done * (1 - share), text),
+        )  # fmt: skip
+        facts = replace(facts, distances=distances)
     facts.outcome[~context.both & (matched.pairs.method[matched.items.pair] == Method.FUSED)] = Outcome.INSIDE
     problems = [
         *matched.problems,
         *_unreadable(target, golden, matched.items, facts),
         *_nothing(target, golden, context, facts),
     ]
-    return judge_unit(
+    unit = judge_unit(
         Columns(
             step=step, rank=rank, target=target, golden=golden, mode=mode, pairs=matched.pairs, items=matched.items,
             tree=matched.tree, facts=facts, problems=problems,
@@ -47,6 +66,7 @@ def compare_rank(
         options.policy,
         context,
     )  # fmt: skip
+    return unit if reference is None else replace(unit, reference=reference.header)
 
 
 class Columns:
@@ -77,6 +97,9 @@ def judge_unit(columns: Columns, policy_text: str, context: Context | None = Non
     policy = load_policy(policy_text)
     names = _pair_names(columns) if policy.scale or policy.ignore else [""] * len(columns.pairs)
     opinions = judge(context, columns.facts, names, policy, columns.mode)
+    if columns.facts.distances is not None:
+        floors = score.floors(context, policy, score.factors(names, policy))
+        opinions = stand(opinions, columns.facts.distances, *floors)
     verdict = node_verdicts(context, opinions)
     n = len(columns.pairs)
     blank = NodeOpinions(

@@ -15,16 +15,18 @@ from dumpscope.analysis.messages import messages
 from dumpscope.analysis.origin import find_origins
 from dumpscope.analysis.ranks import RankFindings, Told, causal_order, drop_echoes, place, settle, traffic_of
 from dumpscope.analysis.ranks import tell as tell_finding
+from dumpscope.analysis.reference import of_target, target_at_fault
 from dumpscope.analysis.settings import describe
 from dumpscope.analysis.steps import StepEnd, end_of, in_steps
 from dumpscope.analysis.story import frames, tell
 from dumpscope.analysis.words import describe_finding
 from dumpscope.domain.context import Context, gather
-from dumpscope.domain.facts import Outcome, Verdict
+from dumpscope.domain.facts import Facts, ItemOpinions, Outcome, Verdict
 from dumpscope.domain.phrases import Phrase, english
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.errors import Problem
+from dumpscope.pipeline.golden_off import GoldenFaults, with_reference
 from dumpscope.pipeline.shelf import Shelf
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.score import common_floor
@@ -51,14 +53,24 @@ class Conclusion:
         self._first_no: list[tuple[RankFindings, int, float, FirstNo]] = []  # by unit, with pair and share of the run
         self._settings: dict[str, Phrase] = {}
         self._problems: dict[Problem, None] = {}
+        self._golden = GoldenFaults()
 
     def add(self, unit: Unit) -> Unit:
         """Take in the next unit; returns it with the classes that follow from itself alone."""
         context = gather(unit.target, unit.golden, unit.pairs, unit.items)
-        case = _case(unit, context, common_floor(context, self._policy))
+        floor = common_floor(context, self._policy)
+
+        def make_case(unit: Unit, facts: Facts, opinions: ItemOpinions) -> Case:
+            return _case(unit, context, facts, opinions, floor)
+
+        case = make_case(unit, *of_target(unit.facts, unit.item_opinions))
+        self._golden.add(unit, make_case)
         findings = self._findings(unit, case)
         found = RankFindings(
-            step=unit.step, rank=unit.rank, findings=_told(unit, case, findings), messages=messages(case, unit.rank)
+            step=unit.step,
+            rank=unit.rank,
+            findings=[with_reference(unit, told) for told in _told(unit, case, findings)],
+            messages=messages(case, unit.rank),
         )
         self._found.append(found)
         self._mode = self._mode or unit.mode
@@ -76,7 +88,9 @@ class Conclusion:
         mark(opinions.cls, findings)
         return replace(unit, node_opinions=opinions)
 
-    def answer(self, *, target: Side, golden: Side, problems: Sequence[Problem] = ()) -> Answer:
+    def answer(
+        self, *, target: Side, golden: Side, reference: Side | None = None, problems: Sequence[Problem] = ()
+    ) -> Answer:
         """The answer over all units taken in. problems: found before and beside them"""
         traffic = traffic_of(self._found)
         found = drop_echoes(settle(self._found, traffic))
@@ -92,6 +106,7 @@ class Conclusion:
             origins=list(in_steps([told.origin for told in causal_order(found, traffic)], {one.step for one in found})),
             settings=list(self._settings),
             settings_said=list(self._settings.values()),
+            reference=self._golden.answer(reference),
             problems=list(dict.fromkeys([*problems, *self._problems])),
         )
 
@@ -114,7 +129,8 @@ class Conclusion:
     def _findings(self, unit: Unit, case: Case) -> list[Finding]:
         after_wrong = any(step < unit.step for step in self._wrong)
         first_step = not any(step < unit.step for step in self._touched)
-        findings = find_origins(
+        at_fault = target_at_fault(unit.facts, unit.item_opinions)
+        found = find_origins(
             case,
             first_step=first_step,
             after_wrong=after_wrong,
@@ -122,6 +138,7 @@ class Conclusion:
             before=self._ends.get(unit.rank),
         )
         self._ends[unit.rank] = end_of(case, unit.step)
+        findings = [one for one in found if not one.items or at_fault[list(one.items)].any()]
         if not first_step:
             findings = [finding for finding in findings if finding.kind != "structure" or finding.items]
         if (case.facts.equal == 0).any():
@@ -137,29 +154,30 @@ def conclude(
     policy: str,
     target: Side,
     golden: Side,
+    reference: Side | None = None,
     problems: Sequence[Problem] = (),
 ) -> Answer:
     """The answer over all units, which get their final classes. Looks at one unit at a time."""
     conclusion = Conclusion(policy)
     for number, unit in enumerate(units):
         units.judge(number, conclusion.add(unit).node_opinions)
-    answer = conclusion.answer(target=target, golden=golden, problems=problems)
+    answer = conclusion.answer(target=target, golden=golden, reference=reference, problems=problems)
     for number, where in enumerate(units.places):
         if conclusion.changes(*where):
             units.judge(number, conclusion.final(units[number]).node_opinions)
     return answer
 
 
-def _case(unit: Unit, context: Context, floor: float) -> Case:
-    story = tell(unit.target, unit.golden, unit.pairs, unit.tree, context, unit.facts, unit.item_opinions, floor)
+def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, floor: float) -> Case:
+    story = tell(unit.target, unit.golden, unit.pairs, unit.tree, context, facts, opinions, floor)
     return Case(
         target=unit.target,
         golden=unit.golden,
         pairs=unit.pairs,
         tree=unit.tree,
         context=context,
-        facts=unit.facts,
-        opinions=unit.item_opinions,
+        facts=facts,
+        opinions=opinions,
         story=story,
         floor=floor,
         first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),

@@ -19,6 +19,7 @@ from dumpscope.export.xlsx import write_xlsx
 from dumpscope.index import tables
 from dumpscope.index.comparisons import StoredUnit, get_comparison, stored_units
 from dumpscope.index.database import Database
+from dumpscope.index.distances import has_distances
 from dumpscope.index.dumps import unit_word
 from dumpscope.index.units import load_unit
 from dumpscope.pipeline.report import report
@@ -53,7 +54,9 @@ def csv_text(database: Database, units: Sequence[StoredUnit]) -> Iterator[str]:
     """Rows of all units below one heading (they name their step and rank); another heading where the mode changes."""
     heading = ""
     for unit in units:
-        own = csv_heading(unit.mode, stacks=_has_stacks(database, unit.target))
+        own = csv_heading(
+            unit.mode, stacks=_has_stacks(database, unit.target), reference=has_distances(database, unit.id)
+        )
         if own != heading:
             yield f"\n{own}" if heading else own
             heading = own

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import Header, RankDump
+from dumpscope.domain.result import Answer
 from dumpscope.errors import Problem
 from dumpscope.index.comparisons import create_comparison, store_answer
 from dumpscope.index.database import Database, sqlite_url
@@ -25,6 +26,7 @@ def keep(database: Database, outcome: Outcome, options: Options, *, name: str) -
         name=name,
         target=sides[0].id,
         golden=sides[1].id,
+        reference=_reference(database, answer),
         options=options,
     )
     units = []
@@ -35,6 +37,17 @@ def keep(database: Database, outcome: Outcome, options: Options, *, name: str) -
         side.close()
     store_answer(database, comparison, answer, units=units)
     return comparison
+
+
+def _reference(database: Database, answer: Answer) -> str | None:
+    """The dump of the reference by name alone: nothing of it is kept but the distances from it."""
+    if answer.reference is None:
+        return None
+    side = answer.reference.side
+    dump_id = create_dump(database, name=Path(side.path).name or side.path, path=os.path.abspath(side.path))
+    words = {"framework": side.framework, "task": side.task, "level": side.level}
+    change_dump(database, dump_id, status="ready", **words, steps=side.steps, ranks=side.ranks)
+    return dump_id
 
 
 class _Side:

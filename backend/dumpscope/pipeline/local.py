@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,7 @@ from dumpscope.errors import DumpscopeError, Problem, UnreadableError
 from dumpscope.match.preview import Preview, preview
 from dumpscope.pipeline.compare import compare_rank
 from dumpscope.pipeline.conclusion import conclude
-from dumpscope.pipeline.pairing import RankPair, pair_ranks
+from dumpscope.pipeline.pairing import RankPair, add_reference, pair_ranks
 from dumpscope.pipeline.shelf import Shelf, Shelved, shelve
 from dumpscope.readers import read_rank
 
@@ -56,16 +56,21 @@ def compare_layouts(
     options: Options,
     *,
     paths: tuple[str, str],
+    reference: tuple[str, Layout] | None = None,
     jobs: int = 0,
     progress: Progress = lambda _done, _message: None,
 ) -> Outcome:
     """Compare every common rank. paths: how the user named both sides; jobs: processes, 0 for one per core.
+    reference: name and ranks of an absolute reference
 
     Ranks that cannot be read are problems of the answer; UnreadableError where none is left.
     """
     jobs = jobs or os.cpu_count() or 1
     pairs, problems = pair_ranks(target.ranks, golden.ranks, options)
     problems = [*target.problems, *golden.problems, *problems]
+    if reference is not None:
+        pairs, missing = add_reference(pairs, reference[1].ranks)
+        problems += [*reference[1].problems, *missing]
     units = Shelf()
     for done, result in enumerate(_units(pairs, options, jobs, units, progress), start=1):
         if isinstance(result, Problem):
@@ -81,6 +86,7 @@ def compare_layouts(
         policy=options.policy,
         target=side(paths[0], target, units.headers(golden=False)),
         golden=side(paths[1], golden, units.headers(golden=True)),
+        reference=None if reference is None else side(*reference, []),
         problems=problems,
     )
     return Outcome(answer=answer, units=units)
@@ -142,12 +148,11 @@ def _alone(pair: RankPair, options: Options, jobs: int, progress: Progress) -> U
             target, golden = read_rank(pair.target), read_rank(pair.golden)
         _require_nodes(target, golden)
         progress(0.5, "both sides read")
-        return compare_rank(
+        return _compared(
+            pair,
             target,
             golden,
-            step=pair.step,
-            rank=pair.rank,
-            options=options,
+            options,
             threads=jobs,
             progress=lambda done, message: progress(0.5 + done / 2, message),
         )
@@ -159,9 +164,37 @@ def _compare(pair: RankPair, options: Options, threads: int) -> Unit | Problem:
     try:
         target, golden = read_rank(pair.target), read_rank(pair.golden)
         _require_nodes(target, golden)
-        return compare_rank(target, golden, step=pair.step, rank=pair.rank, options=options, threads=threads)
+        return _compared(pair, target, golden, options, threads=threads)
     except UnreadableError as error:
         return lost_rank(pair, error)
+
+
+def _compared(
+    pair: RankPair,
+    target: RankDump,
+    golden: RankDump,
+    options: Options,
+    *,
+    threads: int,
+    progress: Progress = lambda _done, _message: None,
+) -> Unit:
+    reference, problems = None, []
+    if pair.reference is not None:
+        try:
+            reference = read_rank(pair.reference)
+        except UnreadableError as error:
+            problems.append(lost_reference(pair, error))
+    unit = compare_rank(
+        target,
+        golden,
+        step=pair.step,
+        rank=pair.rank,
+        options=options,
+        reference=reference,
+        threads=threads,
+        progress=progress,
+    )
+    return replace(unit, problems=[*unit.problems, *problems])
 
 
 def _compare_away(pair: RankPair, options: Options, folder: Path) -> Shelved | Problem:
@@ -186,9 +219,20 @@ def lost_rank(pair: RankPair, error: DumpscopeError) -> Problem:
     return Problem(loc=f"step{pair.step}/rank{pair.rank}", kind="unreadable", message=f"{error} It was not compared.")
 
 
+def lost_reference(pair: RankPair, error: DumpscopeError) -> Problem:
+    """A rank of the reference that cannot be read, and why."""
+    return Problem(
+        loc=f"step{pair.step}/rank{pair.rank}",
+        kind="no_reference",
+        message=f"{error} It was compared without the reference.",
+    )
+
+
 def _weight(pair: RankPair) -> int:
     total = 0
-    for ref in (pair.target, pair.golden):
+    for ref in (pair.target, pair.golden, pair.reference):
+        if ref is None:
+            continue
         try:
             total += os.path.getsize(ref.dump_json)
         except OSError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankRef
@@ -12,12 +12,13 @@ from dumpscope.errors import Problem, UsageError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankPair:
-    """One step and rank as the target numbers them, and where both sides lie."""
+    """One step and rank as the target numbers them, and where both sides (and the reference) lie."""
 
     step: int
     rank: int
     target: RankRef
     golden: RankRef
+    reference: RankRef | None = None
 
 
 def pair_ranks(
@@ -46,6 +47,26 @@ def pair_ranks(
     ]
     pairs = [RankPair(step=step, rank=rank, target=left[step, rank], golden=right[step, rank]) for step, rank in common]
     return pairs, problems
+
+
+def add_reference(pairs: Sequence[RankPair], reference: Sequence[RankRef]) -> tuple[list[RankPair], list[Problem]]:
+    """The pairs with the reference's rank of the same numbers, and a problem for each that has none: it is compared without.
+
+    A reference of a single rank belongs to a single pair whatever its numbers.
+    """
+    places = {(ref.step, number(ref)): ref for ref in reference}
+    if len(pairs) == len(reference) == 1:
+        return [replace(pairs[0], reference=reference[0])], []
+    problems = [
+        Problem(
+            loc=f"step{pair.step}/rank{pair.rank}",
+            kind="no_reference",
+            message=f"The reference has no such step and rank (it has {_places(places)}); this one was compared without it.",
+        )
+        for pair in pairs
+        if (pair.step, pair.rank) not in places
+    ]
+    return [replace(pair, reference=places.get((pair.step, pair.rank))) for pair in pairs], problems
 
 
 def require_chosen(

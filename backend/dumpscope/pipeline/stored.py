@@ -30,7 +30,7 @@ from dumpscope.index.units import load_unit
 from dumpscope.pipeline.compare import Columns, compare_rank, judge_unit
 from dumpscope.pipeline.conclusion import Conclusion, conclude
 from dumpscope.pipeline.local import lost_rank, nothing_recorded, side
-from dumpscope.pipeline.pairing import pair_ranks
+from dumpscope.pipeline.pairing import add_reference, pair_ranks
 from dumpscope.pipeline.shelf import Shelf
 from dumpscope.pipeline.spread import Cancelled, Progress, Work, spread
 from dumpscope.verdict.policy import load_policy
@@ -52,13 +52,18 @@ def run_comparison(work: Work, comparison_id: str, *, progress: Progress, cancel
     row = get_comparison(database, comparison_id)
     load_policy(row.options.policy)
     target, golden = (_ready(database, dump_id) for dump_id in (row.target, row.golden))
+    reference = None if row.reference is None else _ready(database, row.reference)
     clear_comparison(database, comparison_id)
     change_comparison(database, comparison_id, status="running", error=None)
-    places = _places(database, row.target), _places(database, row.golden)
+    places = [_places(database, row.target), _places(database, row.golden)]
     pairs, problems = pair_ranks(list(places[0].values()), list(places[1].values()), row.options)
     if not pairs:
         why = problems[-1].message if problems else "they have no step and rank in common"
         raise UnreadableError(f"nothing can be compared: {why}", where=row.name)
+    if reference is not None:
+        places.append(_places(database, reference.id))
+        pairs, missing = add_reference(pairs, list(places[-1].values()))
+        problems += [*reference.problems, *missing]
     ids = {id(ref): number for side_places in places for number, ref in side_places.items()}
     empty = _empty_ranks(database, (row.target, row.golden))
     calls = []
@@ -67,7 +72,10 @@ def run_comparison(work: Work, comparison_id: str, *, progress: Progress, cancel
         if lost is not None:
             problems.append(lost_rank(pair, nothing_recorded(lost, empty[ids[id(lost)]])))
             continue
-        calls.append((comparison_id, row.options, pair.step, pair.rank, ids[id(pair.target)], ids[id(pair.golden)]))
+        third = None if pair.reference is None else ids[id(pair.reference)]
+        calls.append(
+            (comparison_id, row.options, pair.step, pair.rank, ids[id(pair.target)], ids[id(pair.golden)], third)
+        )
     if not calls:
         raise UnreadableError(f"nothing can be compared: {problems[-1].message}", where=row.name)
     problems = [*target.problems, *golden.problems, *problems]
@@ -101,12 +109,14 @@ def compare_unit(
     rank: int,
     target: int,
     golden: int,
+    reference: int | None,
     *,
     progress: Progress,
     cancelled: Cancelled,
 ) -> int:
-    """Compare and store one rank; target and golden are rank_dump ids. Returns the unit, unseen until `conclude_stored`."""
-    unit = _compare(database, options, step, rank, target, golden, progress, cancelled)
+    """Compare and store one rank; target, golden and reference are rank_dump ids. Returns the unit, unseen until
+    `conclude_stored`."""
+    unit = _compare(database, options, step, rank, (target, golden, reference), progress, cancelled)
     return store_unit(database, comparison_id, unit, UnitSides(target=target, golden=golden))
 
 
@@ -118,18 +128,26 @@ def compare_alone(
     rank: int,
     target: int,
     golden: int,
+    reference: int | None,
     problems: Sequence[Problem],
     *,
     progress: Progress,
     cancelled: Cancelled,
 ) -> None:
     """Compare, conclude and store a comparison of one rank."""
-    unit = _compare(database, options, step, rank, target, golden, progress, cancelled)
+    unit = _compare(database, options, step, rank, (target, golden, reference), progress, cancelled)
     progress(MEASURED, "looking for the cause")
     row = get_comparison(database, comparison_id)
     sides = _sides(database, row, [unit.target.header], [unit.golden.header])
     units = Shelf([unit])
-    answer = conclude(units, policy=options.policy, target=sides[0], golden=sides[1], problems=problems)
+    answer = conclude(
+        units,
+        policy=options.policy,
+        target=sides[0],
+        golden=sides[1],
+        reference=_third(database, row),
+        problems=problems,
+    )
     progress(CONCLUDED, "storing")
     new = store_unit(database, comparison_id, units[0], UnitSides(target=target, golden=golden))
     store_answer(database, comparison_id, answer, units=[new])
@@ -216,7 +234,7 @@ def _concluded(
         headers[1].append(before.golden.header)
         del before, after  # not beside the next one
     target, golden = _sides(database, row, *headers)
-    answer = conclusion.answer(target=target, golden=golden, problems=problems)
+    answer = conclusion.answer(target=target, golden=golden, reference=_third(database, row), problems=problems)
     for unit_id, place in zip(units, places, strict=True):
         if conclusion.changes(*place):
             before = load_unit(database, unit_id)
@@ -231,21 +249,24 @@ def _compare(
     options: Options,
     step: int,
     rank: int,
-    target: int,
-    golden: int,
+    ranks: tuple[int, int, int | None],
     progress: Progress,
     cancelled: Cancelled,
 ) -> Unit:
+    """ranks: rank_dump ids of target, golden and reference"""
     where = f"step {step} rank {rank}"
+    known = [rank_dump for rank_dump in ranks if rank_dump is not None]
     sides = []
-    for number, rank_dump in enumerate((target, golden)):
-        progress(LOADED * number / 2, f"loading {where}")
+    for number, rank_dump in enumerate(known):
+        progress(LOADED * number / len(known), f"loading {where}")
         sides.append(load_rank(database, rank_dump))
         if cancelled():
             raise CancelledError("cancelled")
     progress(LOADED, f"comparing {where}")
     return compare_rank(
-        *sides,
+        sides[0],
+        sides[1],
+        reference=sides[2] if len(sides) > 2 else None,
         step=step,
         rank=rank,
         options=options,
@@ -291,6 +312,14 @@ def _sides(
     database: Database, row: ComparisonRow, target: Sequence[Header], golden: Sequence[Header]
 ) -> tuple[Side, Side]:
     return _side(database, row.target, target), _side(database, row.golden, golden)
+
+
+def _third(database: Database, row: ComparisonRow) -> Side | None:
+    if row.reference is None:
+        return None
+    dump = get_dump(database, row.reference)
+    named = _side(database, row.reference, [])
+    return replace(named, framework=dump.framework or "", task=dump.task or "", level=dump.level or "")
 
 
 def _side(database: Database, dump_id: str, headers: Sequence[Header]) -> Side:

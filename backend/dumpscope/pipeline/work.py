@@ -92,7 +92,8 @@ def _await_dumps(database: Database, comparison_id: str, progress: Progress, can
     """A comparison may be asked for while its dumps are still read: wait for them."""
     row = get_comparison(database, comparison_id)
     while True:
-        dumps = [get_dump(database, dump_id) for dump_id in (row.target, row.golden)]
+        sides = (row.target, row.golden, row.reference)
+        dumps = [get_dump(database, dump_id) for dump_id in sides if dump_id is not None]
         for dump in dumps:
             if dump.status == "failed":
                 reason = (dump.error or {}).get("detail", "it could not be read")

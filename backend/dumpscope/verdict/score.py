@@ -121,11 +121,23 @@ def tensor_score(context: Context, facts: Facts, bulk: Float64, peak: Float64) -
         size = np.where(context.t_state[:, :2] == State.FINITE, np.abs(context.t_stats[:, :2]), np.nan)
         other = np.where(context.g_state[:, :2] == State.FINITE, np.abs(context.g_stats[:, :2]), np.nan)
         peak_size = _worst(np.column_stack([size, other]))
-        distance = np.where(value[:, EUCLIDEAN] <= TINY * np.sqrt(count), 0.0, value[:, REL_L2]) / bulk
+        gap = value[:, EUCLIDEAN]
+        distance = np.where(gap <= TINY * np.sqrt(count), 0.0, gap / _larger_norm(context, value)) / bulk
         element = np.where(value[:, MAX_ABS] <= TINY, 0.0, value[:, MAX_ABS] / peak_size) / peak
         parts = np.column_stack([distance, element])
         parts = np.where(np.isnan(parts) & (facts.unequal == 0)[:, None], 0.0, parts)
         return np.where(facts.unequal >= 0, np.where(facts.unequal == 0, 0.0, _worst(parts)), np.nan)
+
+
+def _larger_norm(context: Context, value: Float64) -> Float64:
+    """Norm of the larger side. The golden's follows from the metrics; the target's is the stored one, or at least what the
+    distance leaves of it."""
+    gap = value[:, EUCLIDEAN]
+    with np.errstate(all="ignore"):
+        golden = np.where(np.isinf(value[:, REL_L2]), 0.0, gap / value[:, REL_L2])
+        stored = np.where(context.t_state[:, NORM] == State.FINITE, np.abs(context.t_stats[:, NORM]), np.nan)
+        larger: Float64 = np.fmax(golden, np.fmin(np.fmax(stored, np.abs(gap - golden)), golden + gap))
+    return larger
 
 
 def _worst(parts: Float64) -> Float64:
@@ -137,6 +149,12 @@ def _worst(parts: Float64) -> Float64:
 def scores(context: Context, facts: Facts, policy: Policy, factor: Float64) -> Float64:
     """Score per item pair: 0 equal, inf where nothing excuses the difference, nan where nothing was compared."""
     bulk, peak = floors(context, policy, factor)
+    score = distance(context, facts, bulk, peak)
+    return np.where(np.isnan(factor[context.pair]) if len(factor) else False, np.nan, score)
+
+
+def distance(context: Context, facts: Facts, bulk: Float64, peak: Float64) -> Float64:
+    """As `scores`, in units of any bulk and peak; inf for one of them leaves it out."""
     exact = is_exact_kind(context)
     with np.errstate(all="ignore"):
         score = tensor_score(context, facts, bulk, peak)
@@ -150,8 +168,7 @@ def scores(context: Context, facts: Facts, policy: Policy, factor: Float64) -> F
     score = np.where(nonfinite_differs(context, facts), np.inf, score)
     score = np.where((facts.outcome == Outcome.SHAPE) | (facts.outcome == Outcome.KIND), np.inf, score)
     score = np.where(facts.outcome == Outcome.SCALAR, np.where(facts.equal == 1, 0.0, np.inf), score)
-    score = np.where(facts.outcome == Outcome.EMPTY, 0.0, score)
-    return np.where(np.isnan(factor[context.pair]) if len(factor) else False, np.nan, score)
+    return np.where(facts.outcome == Outcome.EMPTY, 0.0, score)
 
 
 def judged_by_tensor(facts: Facts) -> Bool:

@@ -6,8 +6,9 @@ import math
 from typing import Final
 
 from dumpscope.domain.context import Context
+from dumpscope.domain.distances import FARTHER, MEASURE_WORDS
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions
-from dumpscope.domain.phrases import Phrase, english, phrase
+from dumpscope.domain.phrases import Phrase, Value, english, phrase
 from dumpscope.domain.records import STATISTICS, State
 from dumpscope.verdict.rules import RULES
 
@@ -57,6 +58,8 @@ def said(context: Context, facts: Facts, opinions: ItemOpinions, row: int) -> li
     """Why this item got its verdict."""
     rule = RULES[opinions.rule[row]]
     score = opinions.score[row]
+    if rule.id in ("R-1", "R-2"):
+        return referred(facts, opinions, row) or [phrase(f"rule.{rule.id}")]
     if rule.id in ("T-1", "T-2", "P-1", "P-2") and facts.unequal[row] >= 0:
         return [_scored(_tensor(facts, row), score)]
     if rule.id in ("M-1", "M-2", "P-3", "D-1"):
@@ -72,6 +75,25 @@ def said(context: Context, facts: Facts, opinions: ItemOpinions, row: int) -> li
     if rule.id == "X-3" and row in facts.errors:
         return [phrase("item.unreadable", error=facts.errors[row])]
     return [phrase(f"rule.{rule.id}")]
+
+
+def referred(facts: Facts, opinions: ItemOpinions, row: int) -> list[Phrase]:
+    """Both distances from the reference and which side is how many times as far; nothing where they were not measured."""
+    distances, standing = facts.distances, opinions.standing
+    if distances is None or standing is None or math.isnan(standing.ratio[row]):
+        return []
+    measure = int(standing.measure[row])
+    both: dict[str, Value] = {
+        "target": f"{distances.target[row, measure]:.3g}",
+        "golden": f"{distances.golden[row, measure]:.3g}",
+        "measure": [phrase(f"distance.{MEASURE_WORDS[measure]}")],
+    }
+    ratio, inverse = float(standing.ratio[row]), float(standing.inverse[row])
+    if ratio > FARTHER:
+        return [phrase("item.farther", ratio=f"{ratio:.3g}", **both)]
+    if inverse > FARTHER:
+        return [phrase("item.golden_farther", ratio=f"{inverse:.3g}", **both)]
+    return [phrase("item.no_farther", ratio=f"{ratio:.3g}", **both)]
 
 
 def _scored(parts: list[Phrase], score: float) -> Phrase:

@@ -735,6 +735,10 @@ export interface components {
             options: {
                 [key: string]: unknown;
             };
+            /** Reference */
+            reference: string | null;
+            /** Reference Name */
+            reference_name: string | null;
         };
         /** ComparisonChange */
         ComparisonChange: {
@@ -1020,6 +1024,42 @@ export interface components {
             way: "received" | "inside" | "saved" | "before";
         };
         /**
+         * GoldenOff
+         * @description A call at which the golden went wrong; `ratio` is its distance from the reference by the target's.
+         */
+        GoldenOff: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            /** Node */
+            node: string;
+            /**
+             * Target
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            target: number | string | null;
+            /**
+             * Golden
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            golden: number | string | null;
+            /**
+             * Ratio
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            ratio: number | string | null;
+            /**
+             * Measure
+             * @enum {string}
+             */
+            measure: "bulk" | "peak";
+            /** Stack */
+            stack: string[];
+            /** Pair */
+            pair: number;
+        };
+        /**
          * HandEdit
          * @description `match`: target and golden are one call; `unmatch`: the one that is named has no partner, the other is null.
          *
@@ -1237,12 +1277,17 @@ export interface components {
             /** Left Count */
             left_count: number;
         };
-        /** NewComparison */
+        /**
+         * NewComparison
+         * @description reference: dump of an absolute reference (the same run on the CPU, or in float64), see docs/reference.md.
+         */
         NewComparison: {
             /** Target */
             target: string;
             /** Golden */
             golden: string;
+            /** Reference */
+            reference?: string | null;
             /** Name */
             name?: string | null;
             /**
@@ -1320,6 +1365,7 @@ export interface components {
             out_error: number | string | null;
             /** Entry */
             entry: number;
+            standing: components["schemas"]["Standing"] | null;
             /** Reason */
             reason: string;
             /** Reason Said */
@@ -1341,7 +1387,8 @@ export interface components {
         };
         /**
          * NodeRow
-         * @description `leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from.
+         * @description `leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from; `standing`: of
+         *     the output that decides, null where no reference was measured.
          */
         NodeRow: {
             /** Pair */
@@ -1395,6 +1442,7 @@ export interface components {
             out_error: number | string | null;
             /** Entry */
             entry: number;
+            standing: components["schemas"]["Standing"] | null;
         };
         /** Origin */
         Origin: {
@@ -1425,6 +1473,8 @@ export interface components {
             explains: number;
             /** Path */
             path: string[];
+            /** Spread */
+            spread: components["schemas"]["Reached"][];
             /** Stack */
             stack: string[];
             /** Pair */
@@ -1559,6 +1609,7 @@ export interface components {
             };
             /** Producer */
             producer: string | null;
+            standing: components["schemas"]["Standing"] | null;
         };
         /**
          * PairDetail
@@ -1620,6 +1671,7 @@ export interface components {
             };
             /** Producer */
             producer: string | null;
+            standing: components["schemas"]["Standing"] | null;
             detail: components["schemas"]["PairDetail"] | null;
             /** Message Said */
             message_said: components["schemas"]["Phrase"][];
@@ -1644,6 +1696,33 @@ export interface components {
             kind: string;
             /** Message */
             message: string;
+        };
+        /**
+         * Reached
+         * @description A rank that received what an origin on another one spoiled, and the call through which.
+         */
+        Reached: {
+            /** Rank */
+            rank: number;
+            /** Node */
+            node: string;
+        };
+        /**
+         * Reference
+         * @description Item pairs by which side is farther from the reference, and the golden's own causes.
+         */
+        Reference: {
+            side: components["schemas"]["Side"];
+            /** Target Farther */
+            target_farther: number;
+            /** Golden Farther */
+            golden_farther: number;
+            /** Alike */
+            alike: number;
+            /** Not Measured */
+            not_measured: number;
+            /** Golden Off */
+            golden_off: components["schemas"]["GoldenOff"][];
         };
         /**
          * RenameRule
@@ -1671,6 +1750,38 @@ export interface components {
             steps: number[];
             /** Ranks */
             ranks: number[];
+        };
+        /**
+         * Standing
+         * @description Distances from the reference; `ratio` is the target's by the golden's, `inverse` the golden's by the target's, distances
+         *     below the floor counting as the floor; `measure`: relative L2 (bulk), or that of the largest element (peak).
+         */
+        Standing: {
+            /**
+             * Target
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            target: number | string | null;
+            /**
+             * Golden
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            golden: number | string | null;
+            /**
+             * Measure
+             * @enum {string}
+             */
+            measure: "bulk" | "peak";
+            /**
+             * Ratio
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            ratio: number | string | null;
+            /**
+             * Inverse
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            inverse: number | string | null;
         };
         /** Strip */
         Strip: {
@@ -1707,7 +1818,7 @@ export interface components {
         };
         /**
          * Summary
-         * @description `problems` holds at most 200 of `problem_count`.
+         * @description `problems` holds at most 200 of `problem_count`; `reference` is null where the comparison has none.
          */
         Summary: {
             /** Schema */
@@ -1736,6 +1847,7 @@ export interface components {
             };
             /** Units */
             units: components["schemas"]["UnitBrief"][];
+            reference: components["schemas"]["Reference"] | null;
         };
         /** TreeCounts */
         TreeCounts: {

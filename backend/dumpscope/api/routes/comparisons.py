@@ -38,7 +38,8 @@ def start(body: bodies.NewComparison, state: Shared) -> Response:
     load_policy(options.policy)
     check_options(options)
     target, golden = get_dump(state.database, body.target), get_dump(state.database, body.golden)
-    for dump in (target, golden):
+    reference = [] if body.reference is None else [get_dump(state.database, body.reference)]
+    for dump in (target, golden, *reference):
         if dump.status == "failed":
             raise ConflictError(f"the dump {dump.name} could not be read", hint="register it again")
         if dump.status == "pending" and dump.job is None:  # waiting for it could take every job's slot, its own too
@@ -46,7 +47,9 @@ def start(body: bodies.NewComparison, state: Shared) -> Response:
     if target.status == golden.status == "ready":  # else its job tells
         require_chosen(options, (target.steps, target.ranks), (golden.steps, golden.ranks))
     name = body.name or f"{target.name} against {golden.name}"
-    comparison = create_comparison(state.database, name=name, target=target.id, golden=golden.id, options=options)
+    comparison = create_comparison(
+        state.database, name=name, target=target.id, golden=golden.id, reference=body.reference, options=options
+    )
     job = state.runner.submit("compare", comparison)
     change_comparison(state.database, comparison, job=job.id)
     return reply(schemas.Accepted(id=comparison, job=job.id), 202, {"Location": f"/api/comparisons/{comparison}"})
