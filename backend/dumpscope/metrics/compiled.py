@@ -18,7 +18,7 @@ from dumpscope.domain.records import Int64
 from dumpscope.metrics import kernels
 from dumpscope.metrics.histogram import ULP_BINS
 from dumpscope.metrics.partial import Partial
-from dumpscope.metrics.stretches import IN_MEMORY, Pair, Place
+from dumpscope.metrics.stretches import IN_MEMORY, Pair, Place, address
 from dumpscope.metrics.ulps import Raw
 
 LOAD_AT: Final = 128 << 20
@@ -155,7 +155,7 @@ class FusedKernel:
             results, ulps = empty_results(fused, 1), np.zeros(ULP_BINS, np.int64)
             for first, some, others in pair.parts(start, stop):  # a file that was cut shows here
                 one, other = _aligned(some), _aligned(others)
-                measure(first, one.size, (IN_MEMORY, _address(one)), (IN_MEMORY, _address(other)), 0)
+                measure(first, one.size, (IN_MEMORY, address(one)), (IN_MEMORY, address(other)), 0)
         return partials(fused, results, [stop - start], ulps)[0]
 
 
@@ -198,7 +198,3 @@ def partials(fused: ModuleType, results: Int64, elements: list[int], ulps: Int64
 
 def _aligned(values: Raw) -> Raw:
     return values if values.flags.aligned else values.copy()
-
-
-def _address(values: Raw) -> int:
-    return int(values.__array_interface__["data"][0])

@@ -68,20 +68,17 @@ class Pair:
         if not self._step:
             yield start, self._target.array[start:stop], self._golden.array[start:stop]
             return
-        buffers = _buffers()
-        for first in range(start, stop, self._step):
-            last = min(first + self._step, stop)
-            yield first, self._target.elements(first, last, buffers[0]), self._golden.elements(first, last, buffers[1])
-        _idle.append(buffers)
+        with borrowed() as buffers:
+            for first in range(start, stop, self._step):
+                last = min(first + self._step, stop)
+                sides = self._target.elements(first, last, buffers[0]), self._golden.elements(first, last, buffers[1])
+                yield first, *sides
 
     @contextmanager
     def places(self, start: int) -> Iterator[tuple[Place, Place, int]]:
         """Where element `start` of target and golden lies, and the address of 2 * READ bytes to read files into."""
-        buffers = _buffers()
-        try:
-            yield self._target.place(start), self._golden.place(start), _address(buffers[0])
-        finally:
-            _idle.append(buffers)
+        with borrowed() as (buffer, _):
+            yield self._target.place(start), self._golden.place(start), address(buffer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +98,13 @@ class _Side:
     def place(self, first: int) -> Place:
         size = self.array.itemsize
         if self.file is None:
-            return IN_MEMORY, _address(self.array) + first * size
+            return IN_MEMORY, address(self.array) + first * size
         readable, start = self.file
         return readable.descriptor, start + first * size
 
 
-def _address(values: Raw) -> int:
+def address(values: Raw) -> int:
+    """Where the first element lies in memory."""
     return int(values.__array_interface__["data"][0])
 
 
@@ -118,17 +116,22 @@ def _file_of(array: Raw) -> tuple[Readable, int] | None:
     if base is None:
         return None
     whole = np.frombuffer(base, dtype=np.uint8)
-    return base, _address(array) - _address(whole)
+    return base, address(array) - address(whole)
 
 
-def _buffers() -> tuple[Raw, Raw]:
-    """Two buffers of READ bytes, each on a cache line of its own; some that were used before if there are any."""
+@contextmanager
+def borrowed() -> Iterator[tuple[Raw, Raw]]:
+    """Two buffers of READ bytes, the second behind the first, each on a cache line of its own."""
     try:
-        return _idle.pop()
+        buffers = _idle.pop()
     except IndexError:
         whole = np.empty(2 * READ + _LINE, np.uint8)
-        start = -_address(whole) % _LINE
-        return whole[start : start + READ], whole[start + READ : start + 2 * READ]
+        start = -address(whole) % _LINE
+        buffers = whole[start : start + READ], whole[start + READ : start + 2 * READ]
+    try:
+        yield buffers
+    finally:
+        _idle.append(buffers)
 
 
 _idle: Final[list[tuple[Raw, Raw]]] = []

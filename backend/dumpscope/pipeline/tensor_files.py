@@ -26,10 +26,12 @@ ALONE: Final = 128 << 10
 """Elements below which pairs that are not read in bulk are compared by one thread: others would wait for the interpreter."""
 SMALL: Final = bulk.LARGEST // 4
 """Elements up to which pairs are read in bulk: a file that is too large for that after all is compared by itself."""
-TOGETHER: Final = 4 << 20
+TOGETHER: Final = 1 << 20
 """Bytes of a side that are read together: both sides should stay in a cache until they are measured."""
 CHUNK: Final = 64
 """Small tensor pairs per task, however many of them are read together."""
+OPEN: Final = 512
+"""Files that are open at the same time: systems allow a process 1024 of old."""
 PAIR: Final = 20 << 10
 """What a pair costs one by one besides its bytes, some 100 us, in bytes of a side: whether the compiled kernel pays."""
 _ROOM: Final = 2 * (TOGETHER + CHUNK * bulk.LINE) + bulk.LINE
@@ -73,7 +75,8 @@ def compare_files(roots: tuple[str, str], pairs: list[FilePair], threads: int) -
         if together is None:
             yield from map(alone, small)
         else:
-            chunks = (small[start : start + CHUNK] for start in range(0, len(small), CHUNK))
+            chunk = max(1, min(CHUNK, OPEN // (2 * max(1, threads))))
+            chunks = (small[start : start + chunk] for start in range(0, len(small), chunk))
             yield from pool.map(together.compare, chunks)
         yield from pool.map(alone, middle)
     for pair in large:
@@ -131,12 +134,17 @@ class _Together:
             buffer = np.empty(_ROOM, np.uint8)
         target = self._target.files([pair.target for pair in chunk])
         golden = self._golden.files([pair.golden for pair in chunk])
+        rooms = target.rooms(), golden.rooms()
         found: list[Found] = []
-        for start, stop in _groups(target.sizes.tolist(), golden.sizes.tolist()):
-            slots = _slots(buffer, target.sizes[start:stop], golden.sizes[start:stop])
-            target.read(start, stop, slots[0])
-            golden.read(start, stop, slots[1])
-            found += self._compare(chunk, target, golden, list(range(start, stop)))
+        try:
+            for start, stop in _groups(rooms[0].tolist(), rooms[1].tolist()):
+                slots = _slots(buffer, rooms[0][start:stop], rooms[1][start:stop])
+                target.read(start, stop, slots[0])
+                golden.read(start, stop, slots[1])
+                found += self._compare(chunk, target, golden, list(range(start, stop)))
+        finally:
+            target.close()
+            golden.close()
         self._idle.append(buffer)
         return found
 
@@ -152,11 +160,11 @@ class _Together:
             ready = [(place, match) for place, match in zip(left, matches, strict=True) if match is not None]
             if ready:
                 places = [place for place, _ in ready]
-                targets = target.slots[places] + np.array([match.target_start for _, match in ready])
-                goldens = golden.slots[places] + np.array([match.golden_start for _, match in ready])
-                facts.update(
-                    zip(places, compare_many([match.sort for _, match in ready], targets, goldens), strict=True)
-                )
+                targets = target.places(places, np.array([match.target_start for _, match in ready]))
+                goldens = golden.places(places, np.array([match.golden_start for _, match in ready]))
+                compared = compare_many([match.sort for _, match in ready], targets, goldens)
+                for place, found in zip(places, compared, strict=True):
+                    facts[place] = _compare(self._roots, pairs[place], 1) if found is None else found  # cut meanwhile
             left = [place for place, match in zip(left, matches, strict=True) if match is None]
             for place in left.copy():  # one by one, until a file teaches how those like it are laid out
                 left.remove(place)
@@ -183,14 +191,14 @@ def _groups(targets: list[int], goldens: list[int]) -> Iterator[tuple[int, int]]
         if place > start and max(target + first, golden + second) > TOGETHER:
             yield start, place
             start, target, golden = place, 0, 0
-        target += max(first, 0)
-        golden += max(second, 0)
+        target += first
+        golden += second
     yield start, len(targets)
 
 
 def _slots(buffer: np.ndarray[Any, Any], target: Int64, golden: Int64) -> tuple[Int64, Int64]:
-    """Addresses in the buffer for files of these sizes, shapes (n,)."""
-    rooms = np.concatenate((target, golden)).clip(0)
+    """Addresses in the buffer for files that need so many bytes, shapes (n,)."""
+    rooms = np.concatenate((target, golden))
     rooms += -rooms % bulk.LINE
     start = buffer.__array_interface__["data"][0]
     starts = start + -start % bulk.LINE + rooms.cumsum() - rooms

@@ -23,6 +23,13 @@ from dumpscope.readers.twins import Layout
 LARGEST: Final = MAPPED_FROM - 1
 """Bytes of the largest file that is read: `read_bytes` maps larger ones."""
 
+WHOLE: Final = 1 << 16
+"""Bytes of the largest file that is read as a whole. Of larger ones the ends are read, and the file stays open for the rest: the
+tensor, which is then measured while it lies in the nearest cache that holds it."""
+
+CLOSED: Final = -1
+"""Descriptor of a file that is not open."""
+
 FAILED: Final = -1
 """Size of a file that is not read."""
 
@@ -39,7 +46,8 @@ def file_calls() -> ModuleType | None:
             return None
         none = np.zeros(0, np.int64)
         module.measure(-1, 0, none, none)  # compiled, or taken from disk, before threads want it
-        module.read(-1, 0, none, none, none, none)
+        module.read(-1, 0, none, none, none, none, none)
+        module.close(none)
         module.agree(none, np.zeros((0, 2), np.int64), 0, none)
     except Exception:  # whatever keeps a compiler from working, files are read one by one then
         return None
@@ -74,7 +82,8 @@ class Folder:
 class Files:
     """Some files of one folder.
 
-    sizes: their bytes, FAILED where one is not to be read; slots: addresses where they were read to; shapes (n,)
+    sizes: their bytes, FAILED where one is not to be read; slots: addresses where they were read to; descriptors: those of files
+        of which only the ends were read, else CLOSED; shapes (n,)
     """
 
     def __init__(self, calls: ModuleType, directory: int, names: bytes, starts: Int64, sizes: Int64) -> None:
@@ -83,19 +92,33 @@ class Files:
         self._names = names
         self._starts = starts
         self.slots = np.zeros(len(starts), np.int64)
+        self.descriptors = np.full(len(starts), CLOSED, np.int64)
         self._stems = np.zeros(len(starts), np.int64)
         self.sizes = sizes
 
+    def rooms(self) -> Int64:
+        """Bytes that each file needs to be read to, shape (n,)."""
+        return np.where(self.sizes > WHOLE, 2 * twins.END, self.sizes.clip(0))
+
     def read(self, start: int, stop: int, slots: Int64) -> None:
-        """Read files start..stop, each to the address slots[i], where the caller has its size in bytes for it.
+        """Read files start..stop, each to the address slots[i], where the caller has room for it; to be followed by `close`.
 
         Those of another size by now become FAILED.
         """
         some = slice(start, stop)
         self.slots[some] = slots
         self._calls.read(
-            self._directory, _address(self._names), self._starts[some], slots, self.sizes[some], self._stems[some]
-        )
+            self._directory, _address(self._names), self._starts[some], slots, self.sizes[some], self._stems[some],
+            self.descriptors[some],
+        )  # fmt: skip
+
+    def close(self) -> None:
+        self._calls.close(self.descriptors)
+
+    def places(self, wanted: list[int], starts: Int64) -> tuple[Int64, Int64]:
+        """Descriptors of the wanted files and the byte `starts` of each there, or where that lies in memory."""
+        descriptors = self.descriptors[wanted]
+        return descriptors, np.where(descriptors == CLOSED, self.slots[wanted] + starts, starts)
 
     def layouts(self, wanted: list[int]) -> list[Layout | None]:
         """How each of the wanted files is laid out, None where it is not known or the file could not be read."""
@@ -104,14 +127,19 @@ class Files:
         keys = list(zip(self.sizes[files].tolist(), self._stems[files].tolist(), strict=True))
         found: list[Layout | None] = [None] * len(wanted)
         for key in set(keys):
-            places = [place for place, other in enumerate(keys) if other == key]
-            addresses = slots[places] if len(places) < len(keys) else slots
-            answers = np.empty(len(places), np.int64)
-            for layout in reversed(twins.known(*key)):  # the first of several counts
-                self._calls.agree(addresses, layout.parts, layout.fixed_address, answers)
-                for place, same in zip(places, answers.tolist(), strict=True):
-                    if same:
-                        found[place] = layout
+            places = np.array([place for place, other in enumerate(keys) if other == key], np.int64)
+            for layout in twins.known(*key):
+                parts = layout.parts if key[0] <= WHOLE else layout.end_parts
+                if parts is None:
+                    continue
+                answers = np.empty(len(places), np.int64)
+                self._calls.agree(slots[places], parts, layout.fixed_address, answers)
+                for place in places[answers == 1].tolist():
+                    found[place] = layout
+                places = places[answers == 0]
+                if not places.size:
+                    twins.expect(key, layout)
+                    break
         return found
 
 

@@ -14,7 +14,8 @@ from llvmlite import binding  # type: ignore[import-untyped]
 from numba.core import types
 
 from dumpscope.machine import machine, uint8_at
-from dumpscope.readers.bulk import FAILED
+from dumpscope.readers.bulk import CLOSED, FAILED, WHOLE
+from dumpscope.readers.twins import END
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_FOLLOW: Final = 0x100
@@ -55,11 +56,12 @@ def measure(directory: int, names: int, starts: Any, sizes: Any) -> None:
 
 
 @machine
-def read(directory: int, names: int, starts: Any, slots: Any, sizes: Any, stems: Any) -> None:
-    """Read each file that was measured to address slots[i].
+def read(directory: int, names: int, starts: Any, slots: Any, sizes: Any, stems: Any, files: Any) -> None:
+    """Read each file that was measured to address slots[i]: all of it up to WHOLE bytes, else END bytes at either end.
 
     sizes[i]: becomes FAILED where the file is of another size or no regular one by now, or any call fails
     stems[i]: the length of the first member's name if it is a zip file
+    files[i]: its descriptor, to be closed, where only the ends were read, else CLOSED
     """
     status = np.zeros(32, np.int64)
     empty = np.zeros(1, np.uint8)
@@ -67,6 +69,7 @@ def read(directory: int, names: int, starts: Any, slots: Any, sizes: Any, stems:
         size = sizes[i]
         sizes[i] = FAILED
         stems[i] = 0
+        files[i] = CLOSED
         if size < 0:
             continue
         descriptor = _openat(directory, names + starts[i], _FLAGS, 0)
@@ -74,12 +77,29 @@ def read(directory: int, names: int, starts: Any, slots: Any, sizes: Any, stems:
             continue
         found = _statx(descriptor, empty.ctypes.data, _THE_FILE_ITSELF, _TYPE_AND_SIZE, status.ctypes.data)
         same = found == 0 and _regular(status) and status[_SIZE_PLACE] == size
-        if same and _pread(descriptor, slots[i], size, 0) == size:
+        if same and size <= WHOLE:
+            same = _pread(descriptor, slots[i], size, 0) == size
+        elif same:
+            same = _pread(descriptor, slots[i], END, 0) == END
+            same = same and _pread(descriptor, slots[i] + END, END, size - END) == END
+        if same:
             sizes[i] = size
-        _close(descriptor)
+        if same and size > WHOLE:
+            files[i] = descriptor
+        else:
+            _close(descriptor)
         if sizes[i] >= _NAME_LENGTH + 2:
             length = uint8_at(slots[i] + _NAME_LENGTH, 2)
             stems[i] = np.int64(length[0]) + 256 * np.int64(length[1])
+
+
+@machine
+def close(files: Any) -> None:
+    """Close the files that are open."""
+    for i in range(len(files)):
+        if files[i] != CLOSED:
+            _close(files[i])
+            files[i] = CLOSED
 
 
 @machine

@@ -20,6 +20,8 @@ from dumpscope.readers.zip_directory import STORED, Directory, variable_bytes
 
 MAX_KNOWN: Final = 4096
 """Layouts kept; with more the memory starts anew."""
+END: Final = 2048
+"""Bytes at either end of a file that hold all that torch.save writes besides the tensor of a file with short names."""
 MAX_FIXED: Final = 1 << 14
 """Bytes besides the tensor up to which a layout is kept; torch.save writes some 1.5 KB."""
 
@@ -27,13 +29,15 @@ MAX_FIXED: Final = 1 << 14
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Layout:
     """pick: the parts of a buffer that must equal `fixed` when joined; fixed_address: where that lies in memory
-    parts: where those parts start and end, shape (m, 2)
+    parts: where those parts start and end, shape (m, 2); end_parts: the same where only the first and last END bytes of a file
+        lie one behind the other, None if there are parts between
     model: the tensor first found; start: byte of its first element; steps: its strides in bytes; nbytes: logical bytes
     contiguous: its elements lie one behind the other in C order, and on their own boundaries if the buffer starts on one
     """
 
     pick: Callable[[Bytes], tuple[bytes, ...]]
     parts: Int64
+    end_parts: Int64 | None
     fixed: bytes
     fixed_address: int
     model: LoadedTensor
@@ -90,10 +94,12 @@ def learn(buffer: Bytes, directory: Directory, prefix: str, loaded: LoadedTensor
     global _learnt  # noqa: PLW0603 (like the layouts, one for the process)
     _learnt += 1
     joined = b"".join(pick(buffer))
+    parts = np.array([(part.start, part.stop) for part in fixed], np.int64)
     _known.setdefault((len(buffer), bytes(buffer[26:28])), []).append(
         Layout(
             pick=pick,
-            parts=np.array([(part.start, part.stop) for part in fixed], np.int64),
+            parts=parts,
+            end_parts=_end_parts(parts, len(buffer)),
             fixed=joined,
             fixed_address=np.frombuffer(joined, np.uint8).__array_interface__["data"][0],
             model=model,
@@ -105,9 +111,26 @@ def learn(buffer: Bytes, directory: Directory, prefix: str, loaded: LoadedTensor
     )
 
 
+def _end_parts(parts: Int64, size: int) -> Int64 | None:
+    between = size - 2 * END
+    if between < 0:
+        return None
+    behind = parts[:, 0] >= size - END
+    if not (behind | (parts[:, 1] <= END)).all():
+        return None
+    return parts - between * behind[:, None]
+
+
 def known(size: int, stem: int) -> tuple[Layout, ...]:
     """The layouts learnt of files of `size` bytes whose first member's name is `stem` bytes long."""
     return tuple(_known.get((size, stem.to_bytes(2, "little")), ()))
+
+
+def expect(key: tuple[int, int], layout: Layout) -> None:
+    """Look for this layout first among those of the same size and first name: the next files will probably be like it."""
+    layouts = _known.get((key[0], key[1].to_bytes(2, "little")), [])
+    if len(layouts) > 1 and layouts[0] is not layout:
+        _known[key[0], key[1].to_bytes(2, "little")] = [layout, *(other for other in layouts if other is not layout)]
 
 
 def learnt() -> int:
