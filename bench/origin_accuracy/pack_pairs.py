@@ -16,7 +16,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from score import scored
+from planted.scoring import scored
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def add(tar: tarfile.TarFile, name: str, text: str) -> None:
 
 def anonymous(text: str) -> str:
     """Without the folders of the machine that made the dumps."""
-    text = re.sub(r"File /[^,]*?/(python[0-9.]+|origin_accuracy)/", r"File /home/user/\1/", text)
+    text = re.sub(r"File /[^,]*?/(python[0-9.]+|planted)/", r"File /home/user/\1/", text)
     return re.sub(r'"dump_data_dir": "[^"]*"', '"dump_data_dir": null', text)
 
 

@@ -14,10 +14,17 @@ from typing import Any
 
 import torch
 
-FLOORS = {"float32": (1e-4, 1e-3), "bfloat16": (1e-2, 2.0**-5)}
+FLOORS = {"float32": (1e-4, 1e-3), "bfloat16": (1e-2, 2.0**-5), "autocast": (1e-2, 2.0**-5)}
 GIVEN = ("input_args", "input_kwargs")
+ABOVE_NOISE = 5.0
+"""A fault rises above the noise where its deviation is this many times what healthy noisy runs show at the same node."""
+ROUNDED = 0.2
+"""What one more rounding of every element makes of 16-bit numbers, in floors."""
 ROUNDING = 0.005
 """Statistics that differ by less, in floors, differ by the order of summation only (a permutation of rows)."""
+
+HASHED = 1e-9
+"""Deviation, in floors, where the hashes differ and no statistic shows it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +34,7 @@ class Seen:
     backward of their module is recorded); argument: first call that got another argument
     owner_in, owner_out: deviations at the call that owns the kernel (None where it is not dumped or has none)
     modules: dumped modules around the owner, innermost first, that differ
+    twins: nodes that received the very tensor by which `first_call` is seen to differ: it was made before all of them
     """
 
     step: int
@@ -38,6 +46,7 @@ class Seen:
     owner_in: float | None
     owner_out: float | None
     modules: tuple[str, ...]
+    twins: tuple[str, ...]
     differing: int
 
 
@@ -60,7 +69,7 @@ def seen(golden: Path, target: Path, dtype: str, owner: str, step: int, chain: l
         step=step, first=first, first_out=rows[first][1] or 0.0 if first in rows else 0.0,
         first_any=any_, first_call=call, argument=_argument(left, right),
         owner_in=came, owner_out=went, modules=tuple(name for name in chain if rows.get(name, (0, 0))[1]),
-        differing=sum(1 for came, went in rows.values() if came or went),
+        twins=_twins(right, call), differing=sum(1 for came, went in rows.values() if came or went),
     )  # fmt: skip
 
 
@@ -94,6 +103,26 @@ def deviations(golden: Path, target: Path, dtype: str) -> dict[str, tuple[float 
                 (came if given else went).append(_deviation(golden, target, leaf, other, dtype))
         out[name] = (max(came) if came else None, max(went) if went else None)
     return out
+
+
+def _twins(target: Path, call: str) -> tuple[str, ...]:
+    """Backward nodes that received the same gradients as this one."""
+    data = json.loads((target / "dump.json").read_text())["data"]
+    if ".backward" not in call:
+        return ()
+    mine = [_content(leaf) for place, leaf in _leaves(data[call]) if place[0] == "input"]
+    same = [
+        name
+        for name, node in data.items()
+        if ".backward" in name and [_content(leaf) for place, leaf in _leaves(node) if place[0] == "input"] == mine
+    ]
+    return tuple(same)
+
+
+def _content(leaf: dict[str, Any]) -> tuple[Any, ...]:
+    """What tells a tensor, whatever its view."""
+    numbers = tuple(str(leaf.get(key)) for key in ("Max", "Min", "Mean", "Norm"))
+    return (*numbers, leaf.get("md5") if leaf.get("Max") is None else None)
 
 
 def _argument(golden: Path, target: Path) -> str:
@@ -138,8 +167,12 @@ def _deviation(golden: Path, target: Path, leaf: dict[str, Any], other: dict[str
         left, right = golden / "dump_tensor_data" / rival, target / "dump_tensor_data" / name
         if left.read_bytes() == right.read_bytes():
             return 0.0
-        return _distance(torch.load(left), torch.load(right), dtype)
-    return _statistics(leaf, other, dtype)
+        return _distance(torch.load(left).detach(), torch.load(right).detach(), dtype)
+    hashes = leaf.get("md5"), other.get("md5")
+    if None not in hashes and leaf.get("Max") is None:
+        return 0.0 if hashes[0] == hashes[1] else math.inf
+    score = _statistics(leaf, other, dtype)
+    return max(score, HASHED) if None not in hashes and hashes[0] != hashes[1] else score
 
 
 def _distance(left: torch.Tensor, right: torch.Tensor, dtype: str) -> float:
@@ -188,3 +221,45 @@ def _number(value: Any) -> float | None:
     if isinstance(value, str):
         return float(value.replace("Nan", "nan").replace("Infinity", "inf"))
     return None
+
+
+def accepted(entry: dict[str, Any]) -> tuple[list[str], bool]:
+    """Nodes that may be named, and whether the fault shows at the call that owns the kernel."""
+    seen = entry["seen"]
+    if entry["cause"] == "healthy":
+        return [], True
+    if entry["cause"] == "structure":
+        if entry["level"] != "L0":
+            return [entry.get("inserted", "")], True
+        return [name for name in dict.fromkeys([seen["first"], seen["first_call"], *seen["twins"]]) if name], False
+    if entry["cause"] in ("weight", "input"):
+        return [seen["first_any"]], True
+    if entry["cause"] == "argument":
+        return [seen.get("argument") or seen["first"]], True
+    owner = entry["owner"]
+    if seen["owner_out"] and not seen["owner_in"]:
+        return list(dict.fromkeys([owner, seen["first"]])), True
+    names = [owner, seen["first"], seen["first_any"], seen["first_call"], *seen["modules"], *seen["twins"]]
+    return [name for name in dict.fromkeys(names) if name], False
+
+
+def reach(entry: dict[str, Any], shows: bool) -> str:
+    """How well the fault can be known from this kind of dump."""
+    seen, floors = entry["seen"], entry["floors"]
+    unseen = entry["cause"] == "structure" and entry["level"] == "L0"
+    if entry["cause"] == "healthy" or (entry["cause"] == "structure" and not unseen) or seen["argument"]:
+        return "clear"
+    if not seen["differing"]:
+        return "buried"
+    if floors and entry["cause"] not in ("weight", "input"):
+        place = "owner_out" if shows and entry["owner"] else "first_out"
+        strength = seen[place]
+        if strength < ABOVE_NOISE * max(floor[place] or 0.0 for floor in floors):
+            return "buried"
+        if strength < 1:
+            return "faint"
+    elif not floors and entry["dtype"] != "float32" and entry["cause"] not in ("weight", "input"):
+        strength = seen["owner_out" if shows and entry["owner"] else "first_out"] or 0.0
+        if HASHED < strength < ROUNDED:
+            return "faint"
+    return "clear" if shows else "hidden"

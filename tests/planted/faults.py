@@ -16,6 +16,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from planted.dumpers import Dumper
+
 MOVES = frozenset(
     {
         "t", "transpose", "view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "permute",
@@ -121,41 +123,39 @@ KINDS: dict[str, Callable[[Tensor, float, torch.Generator], Tensor]] = {
 
 
 class Kernels(TorchDispatchMode):
-    """Records every kernel, adds noise to all and a fault to one.
+    """Records every kernel, adds noise to all and faults to some.
 
-    skip: true while the dumper works; hush: tells it to overlook what follows (the arithmetic of a fault), or not
-    owner_code: code that runs an API call, its `self` has the call's `full_forward_name`; insert_code: code of an inserted call
-    noise: 0 or the seed of the noise
+    insert_code: code of an inserted call
+    noise: 0 or the seed of the noise; loudness: its strength, 1 for what another device's rounding does
     """
 
     def __init__(
         self,
+        dumper: Dumper,
         *,
-        skip: Callable[[], bool],
-        hush: Callable[[bool], None],
-        owner_code: Any,
         insert_code: Any,
-        fault: Fault | None = None,
+        faults: tuple[Fault, ...] = (),
         noise: int = 0,
+        loudness: float = 1.0,
         record: bool = False,
     ) -> None:
         super().__init__()
-        self.skip, self.hush, self.fault, self.record = skip, hush, fault, record
-        self.owner_code, self.insert_code = owner_code, insert_code
+        self.dumper, self.faults, self.record = dumper, faults, record
+        self.insert_code = insert_code
         self.inserted = ""
         self.draw = torch.Generator().manual_seed(noise or 1)
         self.fault_draw = torch.Generator().manual_seed(7)
-        self.noisy = bool(noise)
+        self.loudness = loudness if noise else 0.0
         self.counts: dict[str, int] = defaultdict(int)
         self.calls: list[Call] = []
-        self.hit: Call | None = None
+        self.hits: list[Call] = []
         self.phase, self.step = "forward", 0
         self.made_by: dict[int, str] = {}
         self.sequence = torch._C._autograd._get_sequence_nr()  # type: ignore[attr-defined]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        if self.skip():
+        if self.dumper.skip():
             return out
         op = func._schema.name.removeprefix("aten::")
         owner = self._owner() if self.record else ""
@@ -172,42 +172,42 @@ class Kernels(TorchDispatchMode):
         )  # fmt: skip
         if self.record:
             self.calls.append(call)
-        self.hush(True)
-        if self.noisy and op not in EXACT:
-            for one in floats:
-                one.copy_(_rounded(one, self.draw))
-        fault = self.fault
-        if fault and fault.op == op and fault.count == count:
-            one = floats[min(fault.output, len(floats) - 1)]
-            one.copy_(KINDS[fault.kind](one, fault.strength, self.fault_draw))
-            self.hit = call
-        self.hush(False)
+        with self.dumper.hushed():
+            if self.loudness and op not in EXACT:
+                for one in floats:
+                    one.copy_(_rounded(one, self.loudness, self.draw))
+            for fault in self.faults:
+                if fault.op == op and fault.count == count:
+                    one = floats[min(fault.output, len(floats) - 1)]
+                    one.copy_(KINDS[fault.kind](one, fault.strength, self.fault_draw))
+                    self.hits.append(call)
         return out
 
     def _owner(self) -> str:
-        """The API call that runs, or "X.backward" of the call whose autograd node runs; "" outside both."""
-        node = torch._C._current_autograd_node()  # type: ignore[attr-defined]
-        if node is not None:
-            made_by = self.made_by.get(node._sequence_nr(), "")
-            return made_by.removesuffix("forward") + "backward" if made_by else ""
+        """The API call that runs (also one that a checkpoint runs again), or "X.backward" of the call whose autograd node
+        runs; "" outside both."""
         owner = ""
         frame = sys._getframe(1)
         while frame is not None:
-            if frame.f_code is self.owner_code:
-                owner = getattr(frame.f_locals["self"], "full_forward_name", "") or owner
+            if frame.f_code is self.dumper.call_code:
+                owner = self.dumper.name_of(frame) or owner
             if frame.f_code is self.insert_code:
-                self.inserted = owner
+                self.inserted = self.inserted or owner
             frame = frame.f_back  # type: ignore[assignment]
         now = torch._C._autograd._get_sequence_nr()  # type: ignore[attr-defined]
         for number in range(self.sequence, now):
             self.made_by[number] = owner
         self.sequence = now
-        return owner
+        node = torch._C._current_autograd_node()  # type: ignore[attr-defined]
+        if owner or node is None:
+            return owner
+        made_by = self.made_by.get(node._sequence_nr(), "")
+        return made_by.removesuffix("forward") + "backward" if made_by else ""
 
 
-def _rounded(x: Tensor, draw: torch.Generator) -> Tensor:
+def _rounded(x: Tensor, loudness: float, draw: torch.Generator) -> Tensor:
     """What another device's rounding may do: a relative error of 1e-6, or up to about one unit in the last place."""
-    relative = 1e-6 if x.dtype == torch.float32 else 2.0**-9
+    relative = loudness * 1e-6 if x.dtype == torch.float32 else loudness * 2.0**-9
     return x.float() * (1 + relative * torch.randn(x.shape, generator=draw))
 
 

@@ -1,7 +1,8 @@
-"""Four small networks whose training step runs every family of operator a dump usually holds. Needs torch.
+"""Small networks whose training step runs every family of operator a dump usually holds. Needs torch.
 
 Each takes `insert`: the number of a place in its forward where one extra call runs (a product with 1, or `changes`: a sum
-with 0.01), as a script of another version would have it; None for no extra call.
+with 0.01), as a script of another version would have it; None for no extra call. `gain`: a number that stands in the
+script. `checkpointed`: parts of it are run again in the backward pass.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 WIDTH = 16
 
@@ -24,6 +26,12 @@ class Net(nn.Module):
         self.changes = False
         self.approximate = "none"
         self.eps = 1e-5
+        self.gain = 0.9
+        self.checkpointed = False
+
+    def part(self, module: nn.Module, x: Tensor) -> Tensor:
+        out: Tensor = checkpoint(module, x, use_reentrant=False) if self.checkpointed else module(x)
+        return out
 
     def place(self, x: Tensor, number: int) -> Tensor:
         if number != self.insert:
@@ -81,7 +89,7 @@ class Gpt(Net):
     def forward(self, tokens: Tensor, labels: Tensor) -> Tensor:
         x = self.tok(tokens) + self.pos(torch.arange(tokens.shape[1]))
         for layer in self.layers:
-            x = layer(x)
+            x = self.part(layer, x) * self.gain
         logits = self.head(self.ln(x))
         return functional.cross_entropy(logits.reshape(-1, 32).float(), labels.reshape(-1))
 
@@ -115,7 +123,7 @@ class Conv(Net):
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
         x = self.place(self.pool(self.stem(x)), 0)
-        x = x + self.place(self.two(self.one(x)), 1)
+        x = x + self.place(self.part(self.two, self.part(self.one, x)), 1) * self.gain
         x = self.place(functional.silu(self.norm(self.down(x))), 2)
         x = self.place(functional.adaptive_avg_pool2d(x, 1).flatten(1), 3)
         return functional.nll_loss(functional.log_softmax(self.head(x).float(), dim=-1), labels)
@@ -159,7 +167,8 @@ class Mixer(Net):
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
         x = self.stem(x)
         for block in self.blocks:
-            x = block(x)
+            x = self.part(block, x)
+        x = x * self.gain
         guess = torch.tanh(self.head(self.norm(x).mean(dim=1)))
         return functional.mse_loss(guess.float(), labels.float())
 
@@ -180,18 +189,46 @@ class Recurrent(Net):
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
         x = self.place(functional.leaky_relu(self.stem(x)), 0)
-        x = self.place(self.lstm(x)[0], 1)
+        x = self.place(self.lstm(x)[0], 1) * self.gain
         state = torch.zeros_like(x[0])
         for moment in range(3):
             both = torch.cat([x[moment], state], dim=-1)
             update = torch.sigmoid(self.update(both))
             fresh = torch.tanh(self.fresh(torch.cat([x[moment], torch.sigmoid(self.reset(both)) * state], dim=-1)))
             state = (1 - update) * state + update * fresh
-        state = self.place(self.norm(self.place(state, 2)), 3)
+        state = self.place(self.part(self.norm, self.place(state, 2)), 3)
         return functional.smooth_l1_loss(self.head(state).float(), labels.float())
 
     def batch(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         return torch.randn(5, 3, 8, generator=generator), torch.randn(3, 4, generator=generator)
 
 
-MODELS: dict[str, type[Net]] = {"gpt": Gpt, "conv": Conv, "mixer": Mixer, "recurrent": Recurrent}
+class Tower(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.first, self.norm = nn.Linear(12, width), nn.LayerNorm(width)
+        self.second = nn.Linear(width, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(functional.gelu(self.norm(self.first(x))))
+
+
+class Towers(Net):
+    """Two towers that read the same input and meet only in the loss; input (6, 12) numbers."""
+
+    PLACES = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.right = Tower(WIDTH), Tower(2 * WIDTH)
+
+    def forward(self, x: Tensor, labels: Tensor) -> Tensor:
+        left = self.place(self.left(x), 0)
+        right = self.place(self.right(x), 1) * self.gain
+        return functional.mse_loss(left.float(), labels.float()) + functional.l1_loss(right.float(), labels.float())
+
+    def batch(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        return torch.randn(6, 12, generator=generator), torch.randn(6, 4, generator=generator)
+
+
+MODELS: dict[str, type[Net]] = {"gpt": Gpt, "conv": Conv, "mixer": Mixer, "recurrent": Recurrent, "towers": Towers}
