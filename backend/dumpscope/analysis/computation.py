@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -10,8 +11,8 @@ from dumpscope.analysis.case import Case
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.flow import untainted
 from dumpscope.analysis.story import JUMP
-from dumpscope.domain.records import Bool, Direction, Float64, Int64, NodeKind, Role, State
-from dumpscope.verdict.score import MAX, MIN, NORM, nonfinite_differs
+from dumpscope.domain.records import Bool, Direction, Float64, Int64, Role
+from dumpscope.verdict.score import nonfinite_differs
 
 RANDOM: Final = frozenset(
     {
@@ -23,15 +24,18 @@ RANDOM: Final = frozenset(
 )  # fmt: skip
 
 
-def find_computations(case: Case, *, after_wrong: bool) -> list[Finding]:
-    """Leaf calls at which something went wrong. after_wrong: in an earlier step something did, so all weights differ and
-    only bit-equal inputs are clean."""
+def find_computations(case: Case, *, after_wrong: bool, causes: Sequence[int] = ()) -> list[Finding]:
+    """Leaf calls at which something went wrong.
+
+    after_wrong: in an earlier step something did, so all weights differ and only bit-equal inputs are clean
+    causes: calls with another weight, whether it shows there or not
+    """
     story = case.story
     broken = nonfinite_differs(case.context, case.facts)
     new_nonfinite = _at(case, broken, outputs=True) & ~_at(case, broken, outputs=False)
     with np.errstate(invalid="ignore"):
         wrong = story.wrong
-        first = int(np.flatnonzero(wrong)[0]) if wrong.any() else len(story)
+        first = min([int(np.flatnonzero(wrong)[0]) if wrong.any() else len(story), *causes])
         noise = min(_noise(np.fmax(story.out_score, story.own_in), first), story.threshold / JUMP)
         clean = ~(story.in_score > np.maximum(0.5 * story.threshold, noise))
         clean |= new_nonfinite & ~np.isinf(story.in_score)
@@ -41,9 +45,7 @@ def find_computations(case: Case, *, after_wrong: bool) -> list[Finding]:
     if after_wrong:
         suspects &= ~(story.inexact > 0)
     findings = []
-    for pair in _independent(case, np.flatnonzero(suspects), first, noise):
-        if story.kind[pair] == NodeKind.GRADIENT and story.inexact[pair] != 0 and _cancelled(case, pair, noise):
-            continue
+    for pair in _independent(case, np.flatnonzero(suspects), first, noise, causes):
         items = case.dirty_items(case.outputs_of(pair))
         kind = _kind(case, pair, bool(broken[items].any()))
         findings.append(
@@ -66,7 +68,7 @@ def _noise(worst: Float64, first: int) -> float:
     return float(np.nanmax(before)) if len(before) and not np.isnan(before).all() else 0.0
 
 
-def _independent(case: Case, suspects: Int64, first: int, noise: float) -> list[int]:
+def _independent(case: Case, suspects: Int64, first: int, noise: float, causes: Sequence[int]) -> list[int]:
     """The first suspect, and those after it that owe nothing to it.
 
     Statistics can hide an error in one call and show it again in the next, and a difference too small for a score can grow. So
@@ -80,37 +82,7 @@ def _independent(case: Case, suspects: Int64, first: int, noise: float) -> list[
             clean &= ~(story.inexact > 0)
     early = [pair for pair in suspects.tolist() if pair <= first]
     late = [pair for pair in suspects.tolist() if pair > first and clean[pair]]
-    return early + (untainted(case, first, late) if late else [])
-
-
-def _cancelled(case: Case, pair: int, noise: float) -> bool:
-    """A parameter gradient is a sum of many terms: where they cancel, what is left is rounding, however much it differs.
-
-    True where every difference is below what the pair's noise (in floors) makes of the terms' own size: the norm of the
-    gradient that arrives at the module, times the largest input for a weight.
-    """
-    story, context = case.story, case.context
-    same = [
-        p for p, label in enumerate(story.labels) if label == story.labels[pair] and story.kind[p] == NodeKind.MODULE
-    ]
-    arriving = [row for p in same if story.direction[p] == Direction.BACKWARD for row in case.inputs_of(p).tolist()]
-    entering = [row for p in same if story.direction[p] == Direction.FORWARD for row in case.inputs_of(p).tolist()]
-    size = max((_stat(case, row, NORM) for row in arriving), default=0.0)
-    largest = max((max(_stat(case, row, MAX), _stat(case, row, MIN)) for row in entering), default=1.0)
-    if not size:
-        return False
-    for row in case.dirty_items(case.outputs_of(pair)).tolist():
-        shape = case.target.items.shape[context.target[row]]
-        weight = shape >= 0 and len(case.target.items.shapes[shape]) > 1
-        bound = min(1.0, JUMP * noise) * case.floor * size * (largest if weight else 1.0)
-        if not abs(context.t_stats[row, NORM] - context.g_stats[row, NORM]) <= bound:
-            return False
-    return True
-
-
-def _stat(case: Case, row: int, column: int) -> float:
-    finite = case.context.t_state[row, column] == State.FINITE
-    return abs(float(case.context.t_stats[row, column])) if finite else 0.0
+    return early + (untainted(case, first, late, causes) if late else [])
 
 
 def _kind(case: Case, pair: int, broken: bool) -> str:

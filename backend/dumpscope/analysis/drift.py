@@ -53,8 +53,11 @@ def measure_drift(story: Story) -> Drift | None:
 
 
 def _forward(story: Story) -> Int64:
-    """Forward calls that stand for themselves and whose output was compared, in order."""
+    """Forward calls that stand for themselves and whose output was compared, in order. What follows the backward pass is the
+    optimizer, which lifts gradients that are pure rounding to any size."""
+    backward = np.flatnonzero(story.direction == Direction.BACKWARD)
+    last = int(backward[-1]) if len(backward) else len(story)
     kind = (story.kind == NodeKind.API) | (story.kind == NodeKind.MODULE)
     compared = np.isfinite(story.out_score)
     found: Int64 = np.flatnonzero(story.leaf & ~story.alone & kind & compared & (story.direction == Direction.FORWARD))
-    return found
+    return found[found < last]

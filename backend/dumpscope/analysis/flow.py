@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.makers import find_makers
-from dumpscope.domain.records import Direction, State
+from dumpscope.domain.records import Direction, Kind, State
 
 Fingerprint = tuple[float, ...]
 
@@ -22,11 +24,12 @@ def fingerprint(case: Case, row: int) -> Fingerprint:
     return (*numbers, float(context.elements[row]))
 
 
-def untainted(case: Case, first: int, suspects: list[int]) -> list[int]:
+def untainted(case: Case, first: int, suspects: list[int], causes: Iterable[int] = ()) -> list[int]:
     """Those suspects that received nothing made by a wrong call, directly or through others.
 
     Walks the calls from the first difference on. A call passes its taint to whatever it makes; a received tensor that was
-    read and found bit-equal is clean, whoever made it. Equal statistics prove nothing.
+    read and found bit-equal is clean, whoever made it. Equal statistics prove nothing, and what differs and was made by
+    nobody that is known may come from anywhere. causes: further calls at which something went wrong
     """
     story, context, facts = case.story, case.context, case.facts
     last = max(suspects)
@@ -34,18 +37,22 @@ def untainted(case: Case, first: int, suspects: list[int]) -> list[int]:
     with np.errstate(invalid="ignore"):
         wrong = story.argument | (story.out_score > story.threshold) | (story.in_score > story.threshold)
     wrong[:first] = False
+    wrong[list(causes)] = True
     rows = np.flatnonzero((maker >= first) & (facts.unequal != 0) & (context.pair <= last))
     sources: dict[int, list[int]] = {}
     for pair, made_by in zip(context.pair[rows].tolist(), maker[rows].tolist(), strict=True):
         sources.setdefault(pair, []).append(made_by)
     tainted = wrong.tolist()
-    received = [False] * (last + 1)
+    lost = case.received & (maker < 0) & (facts.equal == 0) & (context.kind == Kind.TENSOR) & (context.pair <= last)
+    received = np.zeros(last + 1, bool)
+    received[context.pair[lost]] = True
+    received[: first + 1] = False
     by_call: dict[tuple[str, str], bool] = {}
     backward = (story.direction == Direction.BACKWARD).tolist()
     forward = (story.direction == Direction.FORWARD).tolist()
     for pair in range(first, last + 1):
         name, label = story.names[pair], story.labels[pair]
-        received[pair] = any(tainted[one] for one in sources.get(pair, ()))
+        received[pair] |= any(tainted[one] for one in sources.get(pair, ()))
         if backward[pair] and by_call.get((label, name.removesuffix(".backward"))):
             received[pair] = True
         tainted[pair] = tainted[pair] or received[pair]

@@ -103,7 +103,7 @@ class Flow:
         story = self.case.story
         with np.errstate(invalid="ignore"):
             found: Bool = (np.fmax(story.out_score, story.own_in) > story.threshold) | story.argument
-        return found
+        return found | self._failed
 
     @cached_property
     def _failed(self) -> Bool:

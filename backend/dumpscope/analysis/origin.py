@@ -31,11 +31,11 @@ def find_origins(
 ) -> list[Finding]:
     """Findings of one unit, causal first. first_step: no bit of an earlier step differs, so weights and data must agree;
     after_wrong: an earlier step differs by more than noise; before: the end of the step before on this rank."""
-    findings = find_computations(case, after_wrong=after_wrong)
+    weights = find_weights(case.target, case.context, case.facts, case.opinions, case.story) if first_step else []
+    findings = find_computations(case, after_wrong=after_wrong, causes=[weight.pair for weight in weights])
     findings += find_arguments(case, alone=not findings)
     findings += _containers(case, {finding.pair for finding in findings})
     if first_step:
-        weights = find_weights(case.target, case.context, case.facts, case.opinions, case.story)
         findings += [Finding(pair=w.pair, kind="weight", rule="O-2", items=w.items, weight=w.name) for w in weights]
         used = {int(case.context.target[row]) for weight in weights for row in weight.items}
         modules = [finding.pair for finding in findings if finding.rule == "O-6"]

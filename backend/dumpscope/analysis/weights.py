@@ -51,11 +51,13 @@ def find_weights(
     target: RankDump, context: Context, facts: Facts, opinions: ItemOpinions, story: Story
 ) -> list[WeightFinding]:
     """Differing weights in the order in which the forward meets them; each weight once."""
-    limit = min(SHARE, story.threshold) if story.threshold <= 1 else story.threshold
     takes_weights = np.array([api in WEIGHT_ARGUMENTS for api in context.apis] + [False])
     parameter = context.role == Role.PARAMETER
     argument = takes_weights[context.api[context.pair]] & (story.kind[context.pair] == NodeKind.API)
     argument &= (context.role == Role.INPUT) | (context.role == Role.KWARG)
+    # What a call gets as an argument may be computed (running statistics), and is then as noisy as all else.
+    loaded = (parameter & (context.t_dtype == context.g_dtype)) | (story.threshold <= 1)
+    limit = np.where(loaded, min(SHARE, story.threshold), story.threshold)
     with np.errstate(invalid="ignore"):
         suspects = np.flatnonzero(
             (context.kind == Kind.TENSOR)
