@@ -248,5 +248,15 @@ _FIGURE: Final[dict[str, str]] = {
     "errors.relative": "Largest relative error in {largest}; most differing elements ({count}) in {bin}.",
 }
 
-ENGLISH: Final[dict[str, str]] = {**RULES, **_ITEM, **_NODE, **_LEFTOVER, **_ORIGIN, **_ADVICE, **_SETTING, **_FIGURE}
+_PLAN: Final[dict[str, str]] = {
+    "plan.given": "The sizes were given by the user.",
+    "plan.shards": "The {side} has {shards} shards: its weights differ from rank to rank and are cut along one dimension.",
+    "plan.stages": "The {side} has {stages} stages: together they hold the {layers} layers.",
+    "plan.replicas": "The {side} has {replicas} replicas: they hold equal weights.",
+    "plan.ratio": "A cut dimension of the golden's weights is {ratio} times as long as the target's.",
+}
+
+ENGLISH: Final[dict[str, str]] = {
+    **RULES, **_ITEM, **_NODE, **_LEFTOVER, **_ORIGIN, **_ADVICE, **_SETTING, **_FIGURE, **_PLAN,
+}  # fmt: skip
 """Templates for `str.format`; an enumeration is joined by commas."""

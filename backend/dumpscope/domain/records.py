@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,6 +169,7 @@ class RankRef:
 
     rank: number, or None for `proc{pid}` and bare `rank` folders and for lone files (a single-process run)
     label: folder name as found ("rank0", "proc1234"), "" for a lone file
+    joined: the ranks that it was joined from, () for one that was dumped as it is
     """
 
     step: int
@@ -179,6 +180,12 @@ class RankRef:
     stack_json: str | None
     construct_json: str | None
     debug: bool = False
+    joined: tuple[int, ...] = ()
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> RankRef:
+        """Inverse of `asdict` and JSON."""
+        return cls(**{**data, "joined": tuple(data.get("joined", ()))})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

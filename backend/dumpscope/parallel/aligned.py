@@ -1,0 +1,183 @@
+"""The same calls of several ranks next to each other: what is equal, and what each member has where the first has an item."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dumpscope.domain.facts import Method
+from dumpscope.domain.options import Options
+from dumpscope.domain.records import Bool, Float64, Int32, Int64, Kind, RankDump, UInt8
+from dumpscope.errors import UnreadableError
+from dumpscope.match import match_nodes
+from dumpscope.parallel.columns import keep_nodes, pool, take_items
+from dumpscope.parallel.replicas import agree, tolerance
+
+ENOUGH = 0.5
+"""Share of the first member's nodes that the others must have too."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Aligned:
+    """base: the first member, without the nodes that others lack; kept: its items by their number in the whole first member
+    rows: (members, items) item of every member in its own dump, -1 where it has none
+    lost: nodes that not all members have, as (member, its node)
+    stats, states: (members, items, 4); shapes: (members, items) codes into shape_table; hashes: (members, items) codes
+    sizes: (members, items) elements; wide: (item, statistic) -> exact integers of all members
+    """
+
+    members: Sequence[RankDump]
+    base: RankDump
+    kept: Int64
+    rows: Int64
+    lost: list[tuple[int, int]]
+    stats: Float64
+    states: UInt8
+    shapes: Int32
+    shape_table: list[tuple[int, ...]]
+    hashes: Int32
+    values: Int32
+    sizes: Int64
+    wide: dict[tuple[int, int], list[int]]
+
+    @cached_property
+    def same(self) -> Bool:
+        """Items of which all members have the same content, as far as that was stored: tensors (shapes too) and arguments."""
+        items = self.base.items
+        there = (self.rows >= 0).all(axis=0)
+        allowed = np.array([tolerance(dtype) for dtype in items.dtypes] + [0.0])[items.dtype]
+        equal = agree(self.stats, self.states, allowed)
+        hashed = (self.hashes >= 0).all(axis=0)
+        unlike = hashed & ~(self.hashes == self.hashes[:1]).all(axis=0)
+        tensor = items.kind == Kind.TENSOR
+        shape = (self.shapes == self.shapes[:1]).all(axis=0)
+        value = (self.values == self.values[:1]).all(axis=0)
+        found: Bool = there & np.where(tensor, equal & ~unlike & shape, value)
+        return found
+
+    @cached_property
+    def named(self) -> Bool:
+        """Items of which the first member stored a tensor."""
+        found: Bool = self.base.items.data_name >= 0
+        return found
+
+    def prints(self, item: int) -> tuple[object, ...]:
+        """What every member stored of an item's content."""
+        return (self.stats[:, item].tobytes(), self.states[:, item].tobytes(), self.hashes[:, item].tobytes())
+
+    def data_names(self, item: int) -> list[str | None]:
+        names: list[str | None] = []
+        for member, row in zip(self.members, self.rows[:, item].tolist(), strict=True):
+            code = int(member.items.data_name[row]) if row >= 0 else -1
+            names.append(member.items.data_names[code] if code >= 0 else None)
+        return names
+
+
+def align_members(members: Sequence[RankDump]) -> Aligned:
+    """Nodes correspond as calls of two sides do, items by role and path. Raises UnreadableError where the members did not run
+    the same."""
+    first = members[0]
+    partners = [np.arange(len(first.nodes)), *(_partners(first, member) for member in members[1:])]
+    there = np.stack(partners).min(axis=0) >= 0
+    if there.mean() < ENOUGH:
+        raise UnreadableError(
+            f"ranks that should have run the same calls have {int(there.sum())} of {len(there)} in common",
+            hint="give another plan with --plan",
+            where=first.ref.folder,
+        )
+    base = keep_nodes(first, there)
+    kept = np.flatnonzero(there[first.items.node])
+    rows = [kept, *(_rows(base, member, nodes[there]) for member, nodes in zip(members[1:], partners[1:], strict=True))]
+    return _aligned(members, base, kept, np.stack(rows), _lost(members, partners, there))
+
+
+def _aligned(
+    members: Sequence[RankDump], base: RankDump, kept: Int64, rows: Int64, lost: list[tuple[int, int]]
+) -> Aligned:
+    together = pool(members)
+    flat = np.where(rows >= 0, rows + np.array(together.first_item)[:, None], -1)
+    items = take_items(together.items, flat.ravel(), np.zeros(flat.size, np.int32))
+    count, width = flat.shape
+    absent = flat < 0
+    states = items.stat_state.reshape(count, width, 4)
+    states[absent] = 0
+    shapes = np.where(absent, -1, items.shape.reshape(count, width))
+    sizes = np.array([math.prod(shape) for shape in items.shapes] + [0], np.int64)[shapes]
+    return Aligned(
+        members=members,
+        base=base,
+        kept=kept,
+        rows=rows,
+        lost=lost,
+        stats=items.stats.reshape(count, width, 4),
+        states=states,
+        shapes=shapes,
+        shape_table=items.shapes,
+        hashes=np.where(absent, -1, items.hash.reshape(count, width)),
+        values=np.where(absent, -1, items.value.reshape(count, width)),
+        sizes=sizes,
+        wide=_wide(members, rows),
+    )
+
+
+def _partners(first: RankDump, member: RankDump) -> Int64:
+    """The member's node for each of the first's, -1 where it has none."""
+    if first.nodes.names == member.nodes.names:
+        return np.arange(len(first.nodes))
+    pairs = match_nodes(first, member, Options())[1]
+    found = np.full(len(first.nodes), -1, np.int64)
+    both = (pairs.target >= 0) & (pairs.golden >= 0) & (pairs.method != Method.FUSED)
+    found[pairs.target[both]] = pairs.golden[both]
+    return found
+
+
+def _lost(members: Sequence[RankDump], partners: Sequence[Int64], there: Bool) -> list[tuple[int, int]]:
+    """Nodes that not all members have, as (member, its node), member by member."""
+    found = []
+    for place, (member, nodes) in enumerate(zip(members, partners, strict=True)):
+        common = np.zeros(len(member.nodes), bool)
+        common[nodes[there]] = True
+        found += [(place, node) for node in np.flatnonzero(~common).tolist()]
+    return found
+
+
+def _rows(base: RankDump, member: RankDump, nodes: Int64) -> Int64:
+    """The member's item for each of the base's; nodes: its node for each of the base's."""
+    items, others = base.items, member.items
+    if (
+        base.nodes.names == member.nodes.names
+        and len(items) == len(others)
+        and bool((items.node == others.node).all() and (items.role == others.role).all())
+        and items.paths == others.paths
+        and bool((items.path == others.path).all())
+    ):
+        return np.arange(len(items))
+    places = {
+        (node, role, others.paths[path] if path >= 0 else ""): item
+        for item, (node, role, path) in enumerate(
+            zip(others.node.tolist(), others.role.tolist(), others.path.tolist(), strict=True)
+        )
+    }
+    keys = zip(nodes[items.node].tolist(), items.role.tolist(), items.path.tolist(), strict=True)
+    return np.array(
+        [places.get((node, role, items.paths[path] if path >= 0 else ""), -1) for node, role, path in keys], np.int64
+    )
+
+
+def _wide(members: Sequence[RankDump], rows: Int64) -> dict[tuple[int, int], list[int]]:
+    if not any(member.items.wide for member in members):
+        return {}
+    found: dict[tuple[int, int], list[int]] = {}
+    for item in range(rows.shape[1]):
+        for column in range(2):
+            keys = [(int(row), column) for row in rows[:, item].tolist()]
+            if any(key in member.items.wide for key, member in zip(keys, members, strict=True)):
+                found[item, column] = [
+                    member.items.wide.get(key, int(np.nan_to_num(member.items.stats[key])))
+                    for key, member in zip(keys, members, strict=True)
+                ]
+    return found

@@ -1,0 +1,130 @@
+"""Dumps laid end to end as one set of columns, and parts taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from dumpscope.domain.records import Int32, Int64, Items, Nodes, RankDump
+
+_CODED: Final = {
+    "path": "paths", "type": "types", "dtype": "dtypes", "shape": "shapes", "hash": "hashes", "value": "values",
+    "data_name": "data_names",
+}  # fmt: skip
+_PLAIN: Final = ("role", "kind", "stats", "stat_state", "requires_grad")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """nodes and items of all dumps, one dump after the other; an item's `node` counts over all of them.
+
+    first_node, first_item: where each dump's begin
+    """
+
+    nodes: Nodes
+    items: Items
+    first_node: tuple[int, ...]
+    first_item: tuple[int, ...]
+
+
+def pool(dumps: Sequence[RankDump]) -> Pool:
+    first_node = np.cumsum([0, *(len(dump.nodes) for dump in dumps)])
+    first_item = np.cumsum([0, *(len(dump.items) for dump in dumps)])
+    labels, label = _merged([dump.nodes.labels for dump in dumps], [dump.nodes.label for dump in dumps])
+    stacks, stack = _merged([dump.nodes.stacks for dump in dumps], [dump.nodes.stack for dump in dumps])
+    nodes = Nodes(
+        names=[name for dump in dumps for name in dump.nodes.names],
+        kind=np.concatenate([dump.nodes.kind for dump in dumps]),
+        direction=np.concatenate([dump.nodes.direction for dump in dumps]),
+        label=label,
+        labels=labels,
+        index=np.concatenate([dump.nodes.index for dump in dumps]),
+        stack=stack,
+        stacks=stacks,
+        micro=np.concatenate([dump.nodes.micro for dump in dumps]),
+    )
+    columns: dict[str, Any] = {name: np.concatenate([getattr(dump.items, name) for dump in dumps]) for name in _PLAIN}
+    for code, table in _CODED.items():
+        columns[table], columns[code] = _merged(
+            [getattr(dump.items, table) for dump in dumps], [getattr(dump.items, code) for dump in dumps]
+        )
+    starts = zip(first_node.tolist(), first_item.tolist(), dumps, strict=False)
+    wide = {
+        (item + first, statistic): value
+        for _, first, dump in starts
+        for (item, statistic), value in dump.items.wide.items()
+    }
+    owner = np.concatenate([dump.items.node + first for first, dump in zip(first_node.tolist(), dumps, strict=False)])
+    return Pool(
+        nodes=nodes,
+        items=Items(node=owner.astype(np.int32), wide=wide, **columns),
+        first_node=tuple(first_node[:-1].tolist()),
+        first_item=tuple(first_item[:-1].tolist()),
+    )
+
+
+def take_nodes(nodes: Nodes, rows: Int64) -> Nodes:
+    """The nodes `rows`, in that order."""
+    return replace(
+        nodes,
+        names=[nodes.names[row] for row in rows.tolist()],
+        **{name: getattr(nodes, name)[rows] for name in ("kind", "direction", "label", "index", "stack", "micro")},
+    )
+
+
+def take_items(items: Items, rows: Int64, node: Int32) -> Items:
+    """The items `rows`, in that order; node: the new number of the node of each."""
+    wide = items.wide
+    if wide:
+        places = {row: place for place, row in enumerate(rows.tolist())}
+        wide = {(places[item], column): value for (item, column), value in wide.items() if item in places}
+    columns = {name: getattr(items, name)[rows] for name in (*_PLAIN, *_CODED)}
+    return replace(items, node=node, wide=wide, **columns)
+
+
+def keep_nodes(dump: RankDump, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> RankDump:
+    """The dump without the nodes that are not kept; what stood below one of them stands below its parent. keep: (nodes,)"""
+    if keep.all():
+        return dump
+    count = len(dump.nodes)
+    stays = np.append(keep, np.ones(len(dump.tree) - count, bool))
+    rows = np.flatnonzero(stays)
+    number = np.full(len(stays) + 1, -1, np.int64)  # the last one is for -1
+    number[rows] = np.arange(len(rows))
+    parent = dump.tree.parent.astype(np.int64)
+    above = parent[rows]
+    while (lost := (above >= 0) & ~stays[above]).any():
+        above[lost] = parent[above[lost]]
+    kept = np.flatnonzero(keep)
+    items = np.flatnonzero(keep[dump.items.node])
+    tree = replace(
+        dump.tree,
+        names=[dump.tree.names[row] for row in rows.tolist()],
+        parent=number[above].astype(np.int32),
+        order=_ranked(dump.tree.order[rows]),
+    )
+    return replace(
+        dump,
+        nodes=take_nodes(dump.nodes, kept),
+        items=take_items(dump.items, items, number[dump.items.node[items]].astype(np.int32)),
+        tree=tree,
+    )
+
+
+def _ranked(order: Int32) -> Int32:
+    out = np.empty(len(order), np.int32)
+    out[np.argsort(order, kind="stable")] = np.arange(len(order))
+    return out
+
+
+def _merged(tables: Sequence[list[Any]], codes: Sequence[Int32]) -> tuple[list[Any], Int32]:
+    """One table of all entries, and the codes into it."""
+    known: dict[Any, int] = {}
+    merged = []
+    for table, column in zip(tables, codes, strict=True):
+        recode = np.array([known.setdefault(entry, len(known)) for entry in table] + [-1], np.int32)
+        merged.append(recode[column])
+    return list(known), np.concatenate(merged)

@@ -1,0 +1,103 @@
+"""What a rank tells of the split it is part of: its modules, its layers, its weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role, State
+
+_WEIGHTED: Final = frozenset({"linear", "matmul", "conv1d", "conv2d", "conv3d", "embedding", "layer_norm"})
+"""APIs whose second input is a weight."""
+
+Print = tuple[float, ...] | str
+"""The stored statistics or the hash of a tensor."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """modules: labels of the modules, without a class; numbers: path of a module list -> the layer numbers in it
+    weights: name -> shape and print; by module where modules hold parameters, else by call
+    first: shape of the first tensor that a call took
+    """
+
+    rank: int
+    modules: frozenset[str]
+    numbers: dict[str, tuple[int, ...]]
+    weights: dict[str, tuple[tuple[int, ...], Print]]
+    first: tuple[int, ...] | None
+
+
+def evidence(dump: RankDump, rank: int) -> Evidence:
+    paths = module_paths(dump)
+    numbers: dict[str, set[int]] = {}
+    indexed = has_model_index(paths)
+    for path in paths:
+        words = path.split(".")
+        place = layer_place(words, indexed=indexed)
+        if place is not None:
+            numbers.setdefault(".".join(words[:place]), set()).add(int(words[place]))
+    return Evidence(
+        rank=rank,
+        modules=frozenset(paths),
+        numbers={path: tuple(sorted(found)) for path, found in numbers.items()},
+        weights=_weights(dump),
+        first=_first(dump),
+    )
+
+
+def module_paths(dump: RankDump) -> set[str]:
+    """Paths of the modules, without their class."""
+    nodes = dump.nodes
+    codes = {
+        code for code, kind in zip(nodes.label.tolist(), nodes.kind.tolist(), strict=True) if kind == NodeKind.MODULE
+    }
+    return {nodes.labels[code].rpartition(".")[0] for code in codes if code >= 0}
+
+
+def has_model_index(paths: set[str]) -> bool:
+    """Whether the paths begin with the number of a model in a list of models."""
+    heads = {path.split(".", 1)[0] for path in paths}
+    return bool(paths) and all(head.isdigit() for head in heads) and not heads & paths
+
+
+def layer_place(words: list[str], *, indexed: bool) -> int | None:
+    """Which word of a module's path is the number of its layer. indexed: the first word numbers a model"""
+    first = 1 if indexed else 0
+    return next((place for place in range(first, len(words)) if words[place].isdigit()), None)
+
+
+def _first(dump: RankDump) -> tuple[int, ...] | None:
+    items = dump.items
+    taken = ((items.kind == Kind.TENSOR) & (items.role == Role.INPUT) & (items.shape >= 0)).nonzero()[0]
+    return items.shapes[items.shape[taken[0]]] if len(taken) else None
+
+
+def _weights(dump: RankDump) -> dict[str, tuple[tuple[int, ...], Print]]:
+    nodes, items = dump.nodes, dump.items
+    held: dict[str, tuple[tuple[int, ...], Print]] = {}
+    passed: dict[str, tuple[tuple[int, ...], Print]] = {}
+    for item in ((items.kind == Kind.TENSOR) & (items.shape >= 0)).nonzero()[0].tolist():
+        role, node = items.role[item], int(items.node[item])
+        if nodes.direction[node] != Direction.FORWARD:
+            continue
+        label = nodes.labels[nodes.label[node]] if nodes.label[node] >= 0 else ""
+        path = items.paths[items.path[item]]
+        if role == Role.PARAMETER:
+            name = f"{label.rpartition('.')[0]}.{path}"
+            held.setdefault(name, (items.shapes[items.shape[item]], fingerprint(dump, item)))
+        elif role == Role.INPUT and path == "1" and label.rpartition(".")[2] in _WEIGHTED:
+            passed[nodes.names[node]] = items.shapes[items.shape[item]], fingerprint(dump, item)
+    return held or passed
+
+
+def fingerprint(dump: RankDump, item: int) -> Print:
+    """What was stored of a tensor's content: its statistics, else its hash, else nothing."""
+    items = dump.items
+    stored: tuple[float, ...] = tuple(
+        value if state == State.FINITE else -float(state)
+        for value, state in zip(items.stats[item].tolist(), items.stat_state[item].tolist(), strict=True)
+        if state != State.ABSENT
+    )
+    code = int(items.hash[item])
+    return items.hashes[code] if code >= 0 and not stored else stored

@@ -1,0 +1,224 @@
+"""From the user's sizes, or from what the ranks tell of themselves, to a plan."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise, permutations, product
+from typing import Final
+
+from dumpscope.domain.phrases import Phrase, phrase
+from dumpscope.errors import UsageError
+from dumpscope.parallel.evidence import Evidence
+from dumpscope.parallel.plan import (
+    HINT,
+    Given,
+    Plan,
+    Ranks,
+    SidePlan,
+    Sizes,
+    UnitPlan,
+    require_ranks,
+    sizes_ranks,
+)
+
+ORDERS: Final = tuple(permutations(("tp", "dp", "pp")))
+"""Orders of ranks, in the order in which they are tried."""
+MOST_RANKS: Final = 4096
+"""Ranks of a side up to which a plan is found without the user."""
+
+
+def lay_out(given: Given, target: Sequence[Evidence], golden: Sequence[Evidence]) -> Plan:
+    """The plan of a comparison. Raises UsageError where what the user gave does not fit the dumps, or nothing was given and
+    nothing can be told from the dumps."""
+    rivals = {one.rank: one for one in target}, {one.rank: one for one in golden}
+    if given.units:
+        require_ranks(given.units, *rivals)
+        return Plan(units=given.units, gradients=given.gradients, dimensions=given.dimensions)
+    if given.target is None and given.golden is None:
+        sides, reasons = _found(*rivals)
+    else:
+        sizes = given.target or Sizes(), given.golden or Sizes()
+        sides = _sided(sizes[0], rivals[0], "target"), _sided(sizes[1], rivals[1], "golden")
+        reasons = [phrase("plan.given")]
+    return Plan(
+        units=tuple(_units(*sides)), gradients=given.gradients, dimensions=given.dimensions, reasons=tuple(reasons)
+    )
+
+
+def _sided(sizes: Sizes, there: Mapping[int, Evidence], side: str) -> SidePlan:
+    return _with_offsets(SidePlan(ranks=sizes_ranks(sizes, there, side), chunks=sizes.vpp), there)
+
+
+def _units(target: SidePlan, golden: SidePlan) -> Iterator[UnitPlan]:
+    """Replicas that both sides have as many of are compared one by one, and so are shards."""
+    for one, other in _apart(target, golden):
+        yield UnitPlan(rank=min(one.every()), target=one, golden=other)
+
+
+def _apart(target: SidePlan, golden: SidePlan) -> Iterator[tuple[SidePlan, SidePlan]]:
+    if target.replicas == golden.replicas > 1:
+        for one, other in zip(target.ranks, golden.ranks, strict=True):
+            yield from _apart(replace(target, ranks=(one,)), replace(golden, ranks=(other,)))
+    elif target.shards == golden.shards > 1:
+        for place in range(target.shards):
+            yield _shard(target, place), _shard(golden, place)
+    else:
+        yield target, golden
+
+
+def _shard(side: SidePlan, place: int) -> SidePlan:
+    return replace(side, ranks=tuple(tuple((stage[place],) for stage in replica) for replica in side.ranks))
+
+
+def _with_offsets(side: SidePlan, there: Mapping[int, Evidence]) -> SidePlan:
+    """Layers are counted on from stage to stage where the stages number theirs alike."""
+    counts = [_layers(there[stage[0]], chunk, side.chunks) for chunk in range(side.chunks) for stage in side.ranks[0]]
+    seen: set[int] = set()
+    shared = False
+    for numbers in counts:
+        shared = shared or bool(seen & numbers)
+        seen |= numbers
+    offsets, total = [], 0
+    for numbers in counts:
+        offsets.append(total)
+        total += max(numbers) + 1 if shared and numbers else 0
+    return replace(side, offsets=tuple(offsets))
+
+
+def _layers(one: Evidence, chunk: int, chunks: int) -> set[int]:
+    """Layer numbers in the longest module list of one chunk."""
+    head = f"{chunk}."
+    lists = [set(found) for path, found in one.numbers.items() if chunks == 1 or path.startswith(head)]
+    return max(lists, key=len, default=set())
+
+
+def _chunks(there: Mapping[int, Evidence]) -> int:
+    """Models that every rank holds, as the numbers before the names of their modules tell."""
+    heads = [{path.split(".", 1)[0] for path in one.numbers} for one in there.values()]
+    if not all(found and all(head.isdigit() for head in found) for found in heads):
+        return 1
+    return len(set.union(*heads))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Way:
+    """One way in which the ranks of a side may be arranged."""
+
+    tp: int
+    pp: int
+    dp: int
+
+
+def _ways(count: int) -> list[_Way]:
+    sizes = [size for size in range(1, count + 1) if count % size == 0]
+    return [_Way(tp=tp, pp=pp, dp=count // tp // pp) for pp, tp in product(sizes, sizes) if count % (tp * pp) == 0]
+
+
+def _found(
+    target: Mapping[int, Evidence], golden: Mapping[int, Evidence]
+) -> tuple[tuple[SidePlan, SidePlan], list[Phrase]]:
+    if max(len(target), len(golden)) > MOST_RANKS or not all(
+        any(one.weights for one in side.values()) for side in (target, golden)
+    ):
+        raise _unknown()
+    ratio = _ratio(target, golden)
+    chunks = _chunks(target), _chunks(golden)
+    ways = [
+        (one, other)
+        for one, other in product(_ways(len(target)), _ways(len(golden)))
+        if ratio is None or Fraction(one.tp, other.tp) == ratio
+    ]
+    arranged: dict[tuple[int, _Way], SidePlan | None] = {}
+    for pair in sorted(ways, key=lambda pair: (pair[0].pp + pair[1].pp, pair[0].tp + pair[1].tp)):
+        sides = []
+        for number, (way, there) in enumerate(zip(pair, (target, golden), strict=True)):
+            key = number, way
+            if key not in arranged:
+                arranged[key] = _arranged(way, there, chunks[number] if way.pp > 1 else 1)
+            sides.append(arranged[key])
+        one, other = sides
+        if one is None or other is None:
+            continue
+        layers = _total(one, target), _total(other, golden)
+        if layers[0] == layers[1] or 0 in layers:
+            return (one, other), _reasons(pair, ratio, layers)
+    raise _unknown()
+
+
+def _unknown() -> UsageError:
+    return UsageError("how the ranks of the two dumps belong together cannot be told", hint=f"give --plan; {HINT}")
+
+
+def _ratio(target: Mapping[int, Evidence], golden: Mapping[int, Evidence]) -> Fraction | None:
+    """How much longer a cut dimension of a weight is in the golden, 1 where all shapes agree, None where no weight is in both."""
+    votes: Counter[Fraction] = Counter()
+    common = False
+    for name, (shape, _) in ((name, held) for one in target.values() for name, held in one.weights.items()):
+        for other in golden.values():
+            if name not in other.weights:
+                continue
+            rival = other.weights[name][0]
+            common = True
+            apart = [(g, t) for t, g in zip(shape, rival, strict=False) if t != g]
+            if len(shape) == len(rival) and len(apart) == 1 and apart[0][1]:
+                votes[Fraction(*apart[0])] += 1
+            break
+    if not common:
+        return None
+    return votes.most_common(1)[0][0] if votes else Fraction(1)
+
+
+def _arranged(way: _Way, there: Mapping[int, Evidence], chunks: int) -> SidePlan | None:
+    """The first order of ranks that the dumps do not contradict."""
+    for order in ORDERS:
+        ranks = sizes_ranks(Sizes(tp=way.tp, pp=way.pp, order=order), there, "")
+        if _consistent(ranks, there):
+            return _with_offsets(SidePlan(ranks=ranks, chunks=chunks), there)
+    return None
+
+
+def _consistent(ranks: Ranks, there: Mapping[int, Evidence]) -> bool:
+    first = ranks[0]
+    for place, stage in enumerate(first):
+        modules = there[stage[0]].modules
+        if any(there[rank].modules != modules for replica in ranks for rank in replica[place]):
+            return False
+        for replica in ranks[1:]:
+            if not all(_agree(there[a], there[b]) for a, b in zip(stage, replica[place], strict=True)):
+                return False
+        if len(stage) > 1 and there[stage[0]].weights == there[stage[1]].weights:
+            return False
+    pairs = pairwise(first)
+    return all(there[a[0]].modules != there[b[0]].modules or not _agree(there[a[0]], there[b[0]]) for a, b in pairs)
+
+
+def _agree(one: Evidence, other: Evidence) -> bool:
+    """Copies of one another: more than three quarters of their weights are equal (one of them may be at fault)."""
+    if one.weights.keys() != other.weights.keys():
+        return False
+    same = sum(held == other.weights[name] for name, held in one.weights.items())
+    return 4 * same > 3 * len(one.weights) or same == len(one.weights)
+
+
+def _total(side: SidePlan, there: Mapping[int, Evidence]) -> int:
+    return sum(
+        len(_layers(there[stage[0]], chunk, side.chunks)) for chunk in range(side.chunks) for stage in side.ranks[0]
+    )
+
+
+def _reasons(pair: tuple[_Way, _Way], ratio: Fraction | None, layers: tuple[int, int]) -> list[Phrase]:
+    reasons = []
+    for word, way in (("target", pair[0]), ("golden", pair[1])):
+        side = [phrase(f"side.{word}")]
+        if way.tp > 1:
+            reasons.append(phrase("plan.shards", side=side, shards=way.tp))
+        if way.pp > 1:
+            reasons.append(phrase("plan.stages", side=side, stages=way.pp, layers=max(layers)))
+        if way.dp > 1:
+            reasons.append(phrase("plan.replicas", side=side, replicas=way.dp))
+    if ratio is not None and ratio != 1:
+        reasons.append(phrase("plan.ratio", ratio=str(ratio)))
+    return reasons
