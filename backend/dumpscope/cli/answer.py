@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from dumpscope.cli.printing import line, listed, number, plural, styled
+from dumpscope.domain.joined import Joined
 from dumpscope.domain.result import Answer, Side
 from dumpscope.export.frames import user_frame
 from dumpscope.export.report import headline
 
 _ORIGINS: Final = 5
 _PROBLEMS: Final = 10
+_UNITS: Final = 8
 _METRICS: Final = ("cosine", "max_abs", "max_rel", "rel_l2", "max_ulp", "norm_rel", "mean_rel", "nonfinite_disagree")
 
 
@@ -55,12 +57,27 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
             f"   farther from it: target at {plural(third.target_farther, 'item')}, golden at {third.golden_farther},"
             f" alike {third.alike}, not measured {third.not_measured}"
         )
+    if answer.joined is not None:
+        _print_joined(answer.joined)
     for sentence in answer.settings:
         line(styled(f"note: {sentence}", "yellow"))
     for problem in answer.problems[:_PROBLEMS]:
         line(styled(f"problem: {problem.kind} at {problem.loc}: {problem.message}", "yellow"))
     if len(answer.problems) > _PROBLEMS:
         line(f"and {len(answer.problems) - _PROBLEMS} more problems (--json lists all)")
+
+
+def _print_joined(joined: Joined) -> None:
+    for unit in joined.units[:_UNITS]:
+        target, golden = (_ranks(side.ranks) for side in (unit.target, unit.golden))
+        line(f"joined: step {unit.step} rank {unit.rank} is target {target} against golden {golden}")
+    if len(joined.units) > _UNITS:
+        line(f"   and {len(joined.units) - _UNITS} more (--json lists all)")
+
+
+def _ranks(ranks: list[list[list[int]]]) -> str:
+    """Shards joined by +, stages by an arrow, replicas by &."""
+    return " & ".join(" -> ".join("+".join(map(str, stage)) for stage in replica) for replica in ranks)
 
 
 def _print_golden_off(answer: Answer) -> None:

@@ -100,6 +100,10 @@ def compare(
     matches: Annotated[
         Path | None, typer.Option("--matches", help="yaml: matches made by hand, as the server exports them.")
     ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", help="yaml: which ranks are joined, as --dry-run prints it; `{}` finds one."),
+    ] = None,
     step: Annotated[list[int] | None, typer.Option("--step", help="Only these steps.")] = None,
     rank: Annotated[list[int] | None, typer.Option("--rank", help="Only these ranks.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=0, help="Processes to use; 0 means one per core.")] = 0,
@@ -134,6 +138,7 @@ def compare(
             rename=tuple(rename or ()),
             fusion=fusion,
             matches=matches,
+            plan=plan,
             steps=tuple(step or ()),
             ranks=tuple(rank or ()),
             jobs=jobs,

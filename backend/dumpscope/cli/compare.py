@@ -37,6 +37,7 @@ class Request:
     layer_mapping: Path | None = None
     fusion: Path | None = None
     matches: Path | None = None
+    plan: Path | None = None
     rename: tuple[str, ...] = ()
     dry_run: bool = False
     steps: tuple[int, ...] = ()
@@ -113,6 +114,7 @@ def _options(request: Request) -> Options:
         layer_mapping=_text(request.layer_mapping),
         fusion=_text(request.fusion),
         matches=_text(request.matches),
+        parallel=_text(request.plan),
         rename=request.rename,
         steps=request.steps,
         ranks=request.ranks,

@@ -13,6 +13,7 @@ from dumpscope.domain.leftovers import said
 from dumpscope.domain.options import Options
 from dumpscope.domain.phrases import english
 from dumpscope.match.preview import Preview
+from dumpscope.parallel.plan import write_plan
 from dumpscope.pipeline.local import preview_layouts
 
 SHOWN: Final = 20
@@ -21,10 +22,14 @@ SHOWN: Final = 20
 
 def run(target: Path, golden: Path, options: Options, *, as_json: bool) -> int:
     with opened(target) as one, opened(golden) as other:
-        found = preview_layouts(one, other, options)
+        found, plan = preview_layouts(one, other, options)
     if as_json:
-        print_json({"schema": 1, "matching": [asdict(unit) for unit in found]})
+        joined = None if plan is None else write_plan(plan)
+        print_json({"schema": 1, "plan": joined, "matching": [asdict(unit) for unit in found]})
     else:
+        if plan is not None:
+            line(write_plan(plan).rstrip())
+            line()
         for unit in found:
             _print(unit)
     return FINE

@@ -16,6 +16,7 @@ class Options:
     rename: `PATTERN=REPLACEMENT` over the target's labels, the first that fits counts
     matches: text of a file of matches made by hand, or None
     fusion: text of a file of fusion rules, or None
+    parallel: text of a plan of how ranks are joined ("" to find one), or None to join them only where their numbers differ
     steps, ranks: restrict to these; empty means all that both sides have
     tensors: read tensor files where both sides have them (False: statistics only)
     """
@@ -28,6 +29,7 @@ class Options:
     rename: tuple[str, ...] = ()
     fusion: str | None = None
     matches: str | None = None
+    parallel: str | None = None
     steps: tuple[int, ...] = ()
     ranks: tuple[int, ...] = ()
     tensors: bool = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dumpscope.domain.facts import Facts, ItemOpinions, ItemPairs, NodeOpinions, NodePairs, Origin
+from dumpscope.domain.joined import Joined, JoinedUnit
 from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import Header, Int32, RankDump
 from dumpscope.errors import Problem
@@ -43,6 +44,7 @@ class Unit:
     item_opinions: ItemOpinions
     node_opinions: NodeOpinions
     reference: Header | None = None  # of the rank it was measured against, in the process that did
+    joined: JoinedUnit | None = None  # what its ranks were joined from, in the process that did
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -127,6 +129,7 @@ class Answer:
     """What `compare --json` and `/summary` say (contract.md), before wire encoding.
 
     settings: how the two dumps were taken differently (dtype, task, level...), one sentence each; settings_said: the same
+    joined: where ranks were joined, which and how
     """
 
     mode: str
@@ -140,3 +143,4 @@ class Answer:
     problems: list[Problem]
     settings_said: list[Phrase] = field(default_factory=list)
     reference: Reference | None = None
+    joined: Joined | None = None

@@ -10,6 +10,8 @@ from json.encoder import encode_basestring as _quoted
 from typing import Any, Final
 
 from dumpscope.domain.facts import VERDICT_WORDS, Origin
+from dumpscope.domain.joined import Joined
+from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Int64
 from dumpscope.domain.result import Answer, Reference, Side
 from dumpscope.errors import Problem
@@ -72,6 +74,7 @@ def document(answer: Answer) -> dict[str, Any]:
         "settings": list(answer.settings),
         "problems": [problem_document(problem) for problem in answer.problems],
         "reference": None if answer.reference is None else reference_document(answer.reference),
+        "joined": None if answer.joined is None else joined_document(answer.joined),
     }
 
 
@@ -112,6 +115,15 @@ def origin_document(origin: Origin) -> dict[str, Any]:
         "path": list(origin.path),
         "spread": [{"rank": one.rank, "node": one.node} for one in origin.spread],
         "stack": list(origin.stack),
+    }
+
+
+def joined_document(joined: Joined) -> dict[str, Any]:
+    """Which ranks were joined, and how."""
+    return {
+        "plan": joined.plan,
+        "reasons": [english([reason]) for reason in joined.reasons],
+        "units": [asdict(unit) for unit in joined.units],
     }
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy import insert as insert_row
 
 from dumpscope.domain.facts import VERDICT_WORDS, Origin, Reached
+from dumpscope.domain.joined import joined_from
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer, Counts, FirstNo, GoldenOff, Reference, Side
 from dumpscope.errors import NotFoundError, Problem, UsageError
@@ -21,8 +22,9 @@ from dumpscope.index import tables
 from dumpscope.index.codec import storable, to_json
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import capped, like, plain, unit_word
+from dumpscope.index.joined import hide_joined
 from dumpscope.index.listing import Order, list_key, ordered
-from dumpscope.index.owners import UNITS, hide, remove, show
+from dumpscope.index.owners import RANKS, UNITS, hide, remove, show
 from dumpscope.index.page import Seek
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -156,8 +158,10 @@ def delete_comparison(database: Database, comparison_id: str) -> None:
         if serial is None:
             return
         left = hide(connection, UNITS, serial)
+        ranks = hide_joined(connection, comparison_id)
         connection.execute(delete(tables.comparison).where(tables.comparison.c.serial == serial))
     remove(database, UNITS, left)
+    remove(database, RANKS, ranks)
 
 
 def clear_comparison(database: Database, comparison_id: str) -> None:
@@ -168,12 +172,14 @@ def clear_comparison(database: Database, comparison_id: str) -> None:
         if serial is None:
             return
         left = hide(connection, UNITS, serial)
+        ranks = hide_joined(connection, comparison_id)
         connection.execute(
             update(tables.comparison)
             .where(tables.comparison.c.serial == serial)
             .values(answer=None, verdict=None, mode=None)
         )
     remove(database, UNITS, left)
+    remove(database, RANKS, ranks)
 
 
 def stranded_comparisons(database: Database) -> list[str]:
@@ -295,6 +301,7 @@ def _answer(text: str | None) -> Answer | None:
         settings_said=data.get("settings_said", []),
         problems=[Problem(**problem) for problem in data["problems"]],
         reference=_reference(data.get("reference")),
+        joined=joined_from(data.get("joined")),
     )
 
 

@@ -24,6 +24,10 @@ PROBLEM_LIMIT = 1000
 """Problems kept per dump and per comparison; beyond that only their number is."""
 
 
+JOINED = "joined"
+"""Status of a dump that a comparison made for itself (see `index.joined`): no list names it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpRow:
     """status: pending, ready or failed; error: wire form of what made it fail; owned: its files lie in the data folder
@@ -104,7 +108,8 @@ def list_dumps(
     database: Database, *, q: str = "", order: Order = "-created", after: Seek | None = None, limit: int = 100
 ) -> list[tuple[tuple[Any, ...], DumpRow]]:
     """Rows with their list keys, newest first; `after` is the key of the last one seen, `q` a part of the name or path."""
-    statement = ordered(select(tables.dump), tables.dump, order, after, limit)
+    listed = select(tables.dump).where(tables.dump.c.status != JOINED)
+    statement = ordered(listed, tables.dump, order, after, limit)
     if q:
         statement = statement.where(_matches(q))
     with database.read() as connection:
@@ -112,7 +117,7 @@ def list_dumps(
 
 
 def count_dumps(database: Database, *, q: str = "") -> int:
-    statement = select(func.count()).select_from(tables.dump)
+    statement = select(func.count()).select_from(tables.dump).where(tables.dump.c.status != JOINED)
     if q:
         statement = statement.where(_matches(q))
     with database.read() as connection:

@@ -35,13 +35,26 @@ def load_rank(database: Database, rank_id: int) -> RankDump:
         nodes, tree = _load_entries(connection, row)
         items = _load_items(connection, row, nodes.names)
     return RankDump(
-        ref=RankRef(**json.loads(row.place)),
+        ref=RankRef.from_json(json.loads(row.place)),
         header=Header(**json.loads(row.header)),
         nodes=nodes,
         items=items,
         tree=tree,
         problems=[Problem(**problem) for problem in json.loads(row.problems)],
     )
+
+
+def rank_places(database: Database, dump_id: str) -> dict[int, RankRef]:
+    """rank_dump id -> where that rank lies, for all ranks of a dump by step and rank."""
+    rank = tables.rank_dump.c
+    statement = (
+        select(rank.id, rank.place)
+        .join(tables.dump, tables.dump.c.serial == rank.dump)
+        .where(tables.dump.c.id == dump_id)
+        .order_by(rank.step, rank.rank)
+    )
+    with database.read() as connection:
+        return {row.id: RankRef.from_json(json.loads(row.place)) for row in connection.execute(statement)}
 
 
 def _load_entries(connection: Connection, row: Any) -> tuple[Nodes, Tree]:

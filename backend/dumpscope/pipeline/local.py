@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,8 +19,18 @@ from dumpscope.domain.records import Header, Layout, RankDump, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
 from dumpscope.match.preview import Preview, preview
+from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.compare import compare_rank
 from dumpscope.pipeline.conclusion import conclude
+from dumpscope.pipeline.joining import (
+    UnitPair,
+    find_plan,
+    join_pair,
+    refuse_reference,
+    stray_problems,
+    told,
+    unit_pairs,
+)
 from dumpscope.pipeline.pairing import RankPair, add_reference, pair_ranks
 from dumpscope.pipeline.shelf import Shelf, Shelved, shelve
 from dumpscope.readers import read_rank
@@ -66,12 +76,20 @@ def compare_layouts(
     Ranks that cannot be read are problems of the answer; UnreadableError where none is left.
     """
     jobs = jobs or os.cpu_count() or 1
-    pairs, problems = pair_ranks(target.ranks, golden.ranks, options)
-    problems = [*target.problems, *golden.problems, *problems]
-    if reference is not None:
-        pairs, missing = add_reference(pairs, reference[1].ranks)
-        problems += [*reference[1].problems, *missing]
     units = Shelf()
+    plan, problems = find_plan(target.ranks, golden.ranks, options, read_rank)
+    problems = [*target.problems, *golden.problems, *problems]
+    pairs: Sequence[RankPair | UnitPair]
+    if plan is not None:
+        refuse_reference(reference)
+        pairs, missing = unit_pairs(plan, target.ranks, golden.ranks, options, units.folder())
+        problems += missing
+    else:
+        pairs, missing = pair_ranks(target.ranks, golden.ranks, options)
+        problems += missing
+        if reference is not None:
+            pairs, missing = add_reference(pairs, reference[1].ranks)
+            problems += [*reference[1].problems, *missing]
     for done, result in enumerate(_units(pairs, options, jobs, units, progress), start=1):
         if isinstance(result, Problem):
             problems.append(result)
@@ -89,17 +107,28 @@ def compare_layouts(
         reference=None if reference is None else side(*reference, []),
         problems=problems,
     )
+    if plan is not None:
+        answer = replace(answer, joined=told(plan, units.joined))
     return Outcome(answer=answer, units=units)
 
 
-def preview_layouts(target: Layout, golden: Layout, options: Options) -> list[Preview]:
-    """What matching every common rank would give; measures nothing. Raises UnreadableError for a rank that cannot be read."""
+def preview_layouts(target: Layout, golden: Layout, options: Options) -> tuple[list[Preview], Plan | None]:
+    """What matching every common rank would give, and the plan where ranks would be joined; measures nothing.
+
+    Raises UnreadableError for a rank that cannot be read.
+    """
     found = []
+    plan = find_plan(target.ranks, golden.ranks, options, read_rank)[0]
+    if plan is not None:
+        for unit in unit_pairs(plan, target.ranks, golden.ranks, options, Path())[0]:
+            one, other, _ = join_pair(unit, replace(options, tensors=False), read_rank)
+            found.append(preview(one, other, options, step=unit.step, rank=unit.rank))
+        return found, plan
     for pair in pair_ranks(target.ranks, golden.ranks, options)[0]:
         sides = read_rank(pair.target), read_rank(pair.golden)
         _require_nodes(*sides)
         found.append(preview(*sides, options, step=pair.step, rank=pair.rank))
-    return found
+    return found, None
 
 
 def side(path: str, layout: Layout, headers: Sequence[Header]) -> Side:
@@ -116,10 +145,10 @@ def side(path: str, layout: Layout, headers: Sequence[Header]) -> Side:
 
 
 def _units(
-    pairs: list[RankPair], options: Options, jobs: int, shelf: Shelf, progress: Progress
+    pairs: Sequence[RankPair | UnitPair], options: Options, jobs: int, shelf: Shelf, progress: Progress
 ) -> Iterator[Unit | Shelved | Problem]:
     """Every pair's unit, in any order; those of a large comparison wait in a folder of the shelf."""
-    if len(pairs) == 1:
+    if len(pairs) == 1 and isinstance(pairs[0], RankPair):
         yield _alone(pairs[0], options, jobs, progress)
     elif sum(map(_weight, pairs)) < WORTH:
         for pair in pairs:
@@ -160,13 +189,23 @@ def _alone(pair: RankPair, options: Options, jobs: int, progress: Progress) -> U
         return lost_rank(pair, error)
 
 
-def _compare(pair: RankPair, options: Options, threads: int) -> Unit | Problem:
+def _compare(pair: RankPair | UnitPair, options: Options, threads: int) -> Unit | Problem:
     try:
+        if isinstance(pair, UnitPair):
+            return _joined(pair, options, threads)
         target, golden = read_rank(pair.target), read_rank(pair.golden)
         _require_nodes(target, golden)
         return _compared(pair, target, golden, options, threads=threads)
     except UnreadableError as error:
         return lost_rank(pair, error)
+
+
+def _joined(pair: UnitPair, options: Options, threads: int) -> Unit:
+    """Compare a virtual unit."""
+    target, golden, joined = join_pair(pair, options, read_rank)
+    _require_nodes(target, golden)
+    unit = compare_rank(target, golden, step=pair.step, rank=pair.rank, options=options, threads=threads)
+    return replace(unit, joined=joined, problems=[*stray_problems(joined), *unit.problems])
 
 
 def _compared(
@@ -197,7 +236,7 @@ def _compared(
     return replace(unit, problems=[*unit.problems, *problems])
 
 
-def _compare_away(pair: RankPair, options: Options, folder: Path) -> Shelved | Problem:
+def _compare_away(pair: RankPair | UnitPair, options: Options, folder: Path) -> Shelved | Problem:
     result = _compare(pair, options, 1)
     return result if isinstance(result, Problem) else shelve(result, folder)
 
@@ -214,7 +253,7 @@ def nothing_recorded(ref: RankRef, why: str) -> UnreadableError:
     return UnreadableError(f"nothing was recorded: {why or 'It holds no node.'}", where=ref.dump_json)
 
 
-def lost_rank(pair: RankPair, error: DumpscopeError) -> Problem:
+def lost_rank(pair: RankPair | UnitPair, error: DumpscopeError) -> Problem:
     """A pair that was left out, and why."""
     return Problem(loc=f"step{pair.step}/rank{pair.rank}", kind="unreadable", message=f"{error} It was not compared.")
 
@@ -228,9 +267,14 @@ def lost_reference(pair: RankPair, error: DumpscopeError) -> Problem:
     )
 
 
-def _weight(pair: RankPair) -> int:
+def _weight(pair: RankPair | UnitPair) -> int:
     total = 0
-    for ref in (pair.target, pair.golden, pair.reference):
+    refs: Iterable[RankRef | None]
+    if isinstance(pair, UnitPair):
+        refs = (*pair.target.values(), *pair.golden.values())
+    else:
+        refs = (pair.target, pair.golden, pair.reference)
+    for ref in refs:
         if ref is None:
             continue
         try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import overload
 
 from dumpscope.domain.facts import NodeOpinions
+from dumpscope.domain.joined import JoinedUnit
 from dumpscope.domain.records import Header
 from dumpscope.domain.result import Unit
 from dumpscope.errors import DumpscopeError
@@ -25,6 +26,7 @@ class Shelved:
     target: Header
     golden: Header
     file: Path
+    joined: JoinedUnit | None
 
 
 def shelve(unit: Unit, folder: Path) -> Shelved:
@@ -35,7 +37,14 @@ def shelve(unit: Unit, folder: Path) -> Shelved:
             pickle.dump(unit, stream, protocol=pickle.HIGHEST_PROTOCOL)
     except OSError as error:
         raise _no_room(error, str(folder)) from error
-    return Shelved(step=unit.step, rank=unit.rank, target=unit.target.header, golden=unit.golden.header, file=file)
+    return Shelved(
+        step=unit.step,
+        rank=unit.rank,
+        target=unit.target.header,
+        golden=unit.golden.header,
+        file=file,
+        joined=unit.joined,
+    )
 
 
 class Shelf(Sequence[Unit]):
@@ -77,6 +86,11 @@ class Shelf(Sequence[Unit]):
         """Every unit's header of one side."""
         sides = [entry.golden if golden else entry.target for entry in self._entries]
         return [side if isinstance(side, Header) else side.header for side in sides]
+
+    @property
+    def joined(self) -> list[JoinedUnit]:
+        """What was joined for the units."""
+        return [entry.joined for entry in self._entries if entry.joined is not None]
 
     def __len__(self) -> int:
         return len(self._entries)

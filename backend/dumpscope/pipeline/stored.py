@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from sqlalchemy import select
 
+from dumpscope.domain.joined import Joined
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import Header, Layout, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
@@ -24,28 +27,31 @@ from dumpscope.index.comparisons import (
 )
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import DumpRow, get_dump
-from dumpscope.index.ranks import load_rank
+from dumpscope.index.joined import create_joined
+from dumpscope.index.ranks import load_rank, rank_places
 from dumpscope.index.results import UnitSides, store_unit, update_opinions
 from dumpscope.index.units import load_unit
+from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.compare import Columns, compare_rank, judge_unit
 from dumpscope.pipeline.conclusion import Conclusion, conclude
+from dumpscope.pipeline.joining import find_plan, refuse_reference, told, unit_pairs
 from dumpscope.pipeline.local import lost_rank, nothing_recorded, side
 from dumpscope.pipeline.pairing import add_reference, pair_ranks
 from dumpscope.pipeline.shelf import Shelf
 from dumpscope.pipeline.spread import Cancelled, Progress, Work, spread
+from dumpscope.pipeline.stored_joined import LOADED, MEASURED, compare_joined
 from dumpscope.verdict.policy import load_policy
 
-LOADED: Final = 0.2
-"""Share of a comparison's work that is done when both sides of a rank are loaded."""
-MEASURED: Final = 0.85
-"""Share of a comparison's work that is done when every rank is measured."""
 CONCLUDED: Final = 0.9
 """Share of a comparison's work that is done when the cause is found and only storing is left."""
 
 
-def run_comparison(work: Work, comparison_id: str, *, progress: Progress, cancelled: Cancelled) -> None:
+def run_comparison(
+    work: Work, comparison_id: str, *, room: Path | None = None, progress: Progress, cancelled: Cancelled
+) -> None:
     """Compare all common ranks of the two dumps and store the answer. Starts from nothing, so doing it again is safe.
 
+    room: folder that takes the tensors of joined ranks, emptied first; without one they are compared by their statistics
     Raises ConflictError where a dump is not ready, UnreadableError where no rank can be compared, CancelledError.
     """
     database = work.database
@@ -55,13 +61,22 @@ def run_comparison(work: Work, comparison_id: str, *, progress: Progress, cancel
     reference = None if row.reference is None else _ready(database, row.reference)
     clear_comparison(database, comparison_id)
     change_comparison(database, comparison_id, status="running", error=None)
-    places = [_places(database, row.target), _places(database, row.golden)]
-    pairs, problems = pair_ranks(list(places[0].values()), list(places[1].values()), row.options)
+    places = [rank_places(database, row.target), rank_places(database, row.golden)]
+    ranks = list(places[0].values()), list(places[1].values())
+    numbers = {ref: number for side_places in places for number, ref in side_places.items()}
+    plan, no_plan = find_plan(*ranks, row.options, lambda ref: load_rank(database, numbers[ref]))
+    if plan is not None:
+        refuse_reference(reference)
+        problems = [*target.problems, *golden.problems]
+        _run_joined(work, row, plan, ranks, numbers, room, problems, progress, cancelled)
+        return
+    pairs, problems = pair_ranks(*ranks, row.options)
+    problems = [*no_plan, *problems]
     if not pairs:
         why = problems[-1].message if problems else "they have no step and rank in common"
         raise UnreadableError(f"nothing can be compared: {why}", where=row.name)
     if reference is not None:
-        places.append(_places(database, reference.id))
+        places.append(rank_places(database, reference.id))
         pairs, missing = add_reference(pairs, list(places[-1].values()))
         problems += [*reference.problems, *missing]
     ids = {id(ref): number for side_places in places for number, ref in side_places.items()}
@@ -89,6 +104,43 @@ def run_comparison(work: Work, comparison_id: str, *, progress: Progress, cancel
         work,
         conclude_stored,
         [(comparison_id, units, problems)],
+        progress=lambda done, text: progress(MEASURED + done * (1 - MEASURED), text),
+        cancelled=cancelled,
+    )
+
+
+def _run_joined(
+    work: Work,
+    row: ComparisonRow,
+    plan: Plan,
+    ranks: tuple[Sequence[RankRef], Sequence[RankRef]],
+    numbers: Mapping[RankRef, int],
+    room: Path | None,
+    problems: Sequence[Problem],
+    progress: Progress,
+    cancelled: Cancelled,
+) -> None:
+    """Compare the virtual units of a plan. numbers: rank_dump ids"""
+    if room is not None:
+        shutil.rmtree(room, ignore_errors=True)
+    options = row.options if room is not None else replace(row.options, tensors=False)
+    pairs, missing = unit_pairs(plan, *ranks, options, room or Path())
+    problems = [*problems, *missing]
+    if not pairs:
+        why = problems[-1].message if problems else "they have no step in common"
+        raise UnreadableError(f"nothing can be compared: {why}", where=row.name)
+    create_joined(work.database, row.id)
+    calls = [
+        (row.id, options, pair, {ref: numbers[ref] for ref in (*pair.target.values(), *pair.golden.values())})
+        for pair in pairs
+    ]
+    found = spread(
+        work, compare_joined, calls, progress=lambda done, text: progress(done * MEASURED, text), cancelled=cancelled
+    )
+    spread(
+        work,
+        conclude_stored,
+        [(row.id, [unit for unit, _ in found], problems, told(plan, [joined for _, joined in found]))],
         progress=lambda done, text: progress(MEASURED + done * (1 - MEASURED), text),
         cancelled=cancelled,
     )
@@ -158,6 +210,7 @@ def conclude_stored(
     comparison_id: str,
     units: Sequence[int],
     problems: Sequence[Problem],
+    joined: Joined | None = None,
     *,
     progress: Progress,
     cancelled: Cancelled,
@@ -165,7 +218,7 @@ def conclude_stored(
     """Find the causes over these stored units, then show them with the answer."""
     row = get_comparison(database, comparison_id)
     answer = _concluded(database, row, row.options.policy, units, lambda unit: unit, problems, progress, cancelled)
-    store_answer(database, comparison_id, answer, units=units)
+    store_answer(database, comparison_id, replace(answer, joined=joined), units=units)
 
 
 def judge_stored(
@@ -184,6 +237,7 @@ def judge_stored(
     answer = _concluded(
         database, row, policy, units, lambda unit: _judged(unit, policy), row.answer.problems, progress, cancelled
     )
+    answer = replace(answer, joined=row.answer.joined)
     store_answer(database, comparison_id, answer, options=replace(row.options, policy=policy))
 
 
@@ -282,19 +336,6 @@ def _ready(database: Database, dump_id: str) -> DumpRow:
     return dump
 
 
-def _places(database: Database, dump_id: str) -> dict[int, RankRef]:
-    """rank_dump id -> where that rank lies, for all ranks of a dump."""
-    rank = tables.rank_dump.c
-    statement = (
-        select(rank.id, rank.place)
-        .join(tables.dump, tables.dump.c.serial == rank.dump)
-        .where(tables.dump.c.id == dump_id)
-        .order_by(rank.step, rank.rank)
-    )
-    with database.read() as connection:
-        return {row.id: RankRef(**json.loads(row.place)) for row in connection.execute(statement)}
-
-
 def _empty_ranks(database: Database, dump_ids: Sequence[str]) -> dict[int, str]:
     """rank_dump id -> why, for the ranks in which no node was recorded."""
     rank = tables.rank_dump.c
@@ -324,5 +365,5 @@ def _third(database: Database, row: ComparisonRow) -> Side | None:
 
 def _side(database: Database, dump_id: str, headers: Sequence[Header]) -> Side:
     dump = get_dump(database, dump_id)
-    layout = Layout(root=dump.path, ranks=list(_places(database, dump_id).values()), problems=[])
+    layout = Layout(root=dump.path, ranks=list(rank_places(database, dump_id).values()), problems=[])
     return side(dump.path, layout, headers)

@@ -22,6 +22,11 @@ from dumpscope.pipeline.stored import rejudge, run_comparison
 WAIT_SECONDS: Final = 0.3
 
 
+def joined_room(unpacked: Path, comparison_id: str) -> Path:
+    """Folder for the tensors that a comparison joins."""
+    return unpacked / f"{comparison_id}.joined"
+
+
 def job_kinds(database: Database, executor: Executor, unpacked: Path) -> dict[str, Kind]:
     """Job kind -> what does it. unpacked: archives are unpacked into one folder per dump below it."""
 
@@ -50,7 +55,11 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path) -> dict[st
     def compare(job: Job, progress: Progress, cancelled: Cancelled) -> None:
         _await_dumps(database, job.subject, progress, cancelled)
         run_comparison(
-            Work(database=database, executor=executor, job=job.id), job.subject, progress=progress, cancelled=cancelled
+            Work(database=database, executor=executor, job=job.id),
+            job.subject,
+            room=joined_room(unpacked, job.subject),
+            progress=progress,
+            cancelled=cancelled,
         )
 
     def judge(job: Job, progress: Progress, cancelled: Cancelled) -> None:

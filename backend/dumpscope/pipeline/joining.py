@@ -1,0 +1,181 @@
+"""Comparisons of dumps whose ranks do not correspond: the plan is found or read, and its units are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from dumpscope.domain.joined import Joined, JoinedUnit
+from dumpscope.domain.options import Options
+from dumpscope.domain.records import RankDump, RankRef
+from dumpscope.errors import Problem, UsageError
+from dumpscope.parallel.evidence import Evidence, evidence
+from dumpscope.parallel.layout import lay_out
+from dumpscope.parallel.plan import Plan, UnitPlan, parse_plan, write_plan
+from dumpscope.parallel.unit import join_unit
+from dumpscope.pipeline.made_tensors import make_tensors
+from dumpscope.pipeline.pairing import number
+
+Load = Callable[[RankRef], RankDump]
+
+COPIES: Final = 8
+"""Replicas up to which a side is looked at as a whole, with nobody asking, where the other side is one of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitPair:
+    """One step of a virtual unit. target, golden: where its ranks lie, by number; worlds: all ranks of both sides
+    folder: below it its tensors are made"""
+
+    step: int
+    unit: UnitPlan
+    plan: Plan
+    target: dict[int, RankRef]
+    golden: dict[int, RankRef]
+    worlds: tuple[tuple[int, ...], tuple[int, ...]]
+    folder: Path
+
+    @property
+    def rank(self) -> int:
+        return self.unit.rank
+
+
+def find_plan(
+    target: Sequence[RankRef], golden: Sequence[RankRef], options: Options, load: Load
+) -> tuple[Plan | None, list[Problem]]:
+    """The plan by which ranks are joined; None where they are compared one by one.
+
+    That is so unless the user asks for a plan, or both sides have another number of ranks and their weights or layers tell
+    that the model was split. Raises UsageError where a plan that was asked for cannot be had.
+    """
+    sides = [_first_step(side, options) for side in (target, golden)]
+    asked = options.parallel is not None
+    if not asked and (options.ranks or len(sides[0]) == len(sides[1]) or not all(sides)):
+        return None, []
+    given = parse_plan(options.parallel)
+    known = bool(given.units)  # nothing is to be found out
+    try:
+        seen = [
+            [_bare(rank) if known else evidence(load(ref), rank) for rank, ref in sorted(side.items())]
+            for side in sides
+        ]
+        plan = lay_out(given, *seen)
+    except UsageError as error:
+        if asked:
+            raise
+        return None, [Problem(loc="", kind="no_plan", message=f"{error.detail}; ranks of one number were compared.")]
+    if not asked and _copies(plan) and seen[0][0].first == seen[1][0].first and not _few(*map(len, sides)):
+        return None, []
+    return plan, []
+
+
+def unit_pairs(
+    plan: Plan, target: Sequence[RankRef], golden: Sequence[RankRef], options: Options, folder: Path
+) -> tuple[list[UnitPair], list[Problem]]:
+    """Units of every step that both sides have, and a problem for each that lacks a rank in some step."""
+    steps = sorted({ref.step for ref in target} & {ref.step for ref in golden})
+    pairs, problems = [], []
+    for step in steps:
+        if options.steps and step not in options.steps:
+            continue
+        there = [{number(ref): ref for ref in side if ref.step == step} for side in (target, golden)]
+        worlds = tuple(sorted(there[0])), tuple(sorted(there[1]))
+        for unit in plan.units:
+            if options.ranks and unit.rank not in options.ranks:
+                continue
+            lacking = [
+                f"rank {rank} of the {word}"
+                for word, side, refs in zip(("target", "golden"), (unit.target, unit.golden), there, strict=True)
+                for rank in sorted(set(side.every()) - refs.keys())
+            ]
+            if lacking:
+                message = f"This step has no {', '.join(lacking)}; the unit was not compared."
+                problems.append(Problem(loc=f"step{step}/rank{unit.rank}", kind="missing_rank", message=message))
+                continue
+            pairs.append(
+                UnitPair(
+                    step=step,
+                    unit=unit,
+                    plan=plan,
+                    target={rank: there[0][rank] for rank in unit.target.every()},
+                    golden={rank: there[1][rank] for rank in unit.golden.every()},
+                    worlds=worlds,
+                    folder=folder,
+                )
+            )
+    return pairs, problems
+
+
+def join_pair(pair: UnitPair, options: Options, load: Load) -> tuple[RankDump, RankDump, JoinedUnit]:
+    """Both sides of a unit as one dump each, with their tensors made. Raises UnreadableError."""
+    whole = join_unit(
+        pair.unit,
+        pair.plan,
+        {rank: load(ref) for rank, ref in pair.target.items()},
+        {rank: load(ref) for rank, ref in pair.golden.items()},
+        replace(options, ranks=()),
+        worlds=pair.worlds,
+    )
+    keep = options.tensors and all(len(dump.items.data_names) for dump in (whole.target, whole.golden))
+    place = pair.folder / f"step{pair.step}_rank{pair.rank}"
+    target = make_tensors(whole.target, whole.target_orders, place / "target", keep=keep)
+    golden = make_tensors(whole.golden, whole.golden_orders, place / "golden", keep=keep)
+    return target, golden, whole.unit
+
+
+def refuse_reference(reference: object) -> None:
+    """Raise UsageError where there is one: it would have to be joined too."""
+    if reference is not None:
+        raise UsageError(
+            "an absolute reference cannot be used where ranks are joined",
+            hint="leave it out, or compare ranks that correspond",
+        )
+
+
+def told(plan: Plan, units: Sequence[JoinedUnit]) -> Joined:
+    """What the answer says of the joining."""
+    order = sorted(units, key=lambda unit: (unit.step, unit.rank))
+    return Joined(plan=write_plan(plan), reasons=list(plan.reasons), units=order)
+
+
+def stray_problems(unit: JoinedUnit) -> list[Problem]:
+    """Copies that differ between ranks, as problems of the comparison."""
+    problems = []
+    for word, side in (("target", unit.target), ("golden", unit.golden)):
+        for stray in side.strays:
+            who = f"{'ranks' if len(stray.ranks) > 1 else 'rank'} {', '.join(map(str, stray.ranks))}"
+            if not stray.item:
+                what = f"In the {word} only {who} made {stray.items} calls, first {stray.node}; they were left out."
+            elif stray.ranks:
+                what = (
+                    f"In the {word} {who} differs from its copies at {stray.items} tensors, first at {stray.item};"
+                    " its values were compared."
+                )
+            else:
+                what = (
+                    f"In the {word} copies differ at {stray.items} tensors, first at {stray.item}; none is the odd one."
+                )
+            problems.append(Problem(loc=f"step{unit.step}/{stray.node}", kind="odd_rank", message=what))
+    return problems
+
+
+def _first_step(refs: Sequence[RankRef], options: Options) -> dict[int, RankRef]:
+    """Ranks of the first step."""
+    steps = [ref.step for ref in refs if not options.steps or ref.step in options.steps]
+    return {number(ref): ref for ref in refs if steps and ref.step == min(steps)}
+
+
+def _bare(rank: int) -> Evidence:
+    return Evidence(rank=rank, modules=frozenset(), numbers={}, weights={}, first=None)
+
+
+def _few(one: int, other: int) -> bool:
+    """One rank and some copies of it: these are looked at together."""
+    return min(one, other) == 1 and max(one, other) <= COPIES
+
+
+def _copies(plan: Plan) -> bool:
+    """Both sides have replicas only."""
+    return all(side.shards == side.stages == 1 for unit in plan.units for side in (unit.target, unit.golden))

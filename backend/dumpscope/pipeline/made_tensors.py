@@ -1,0 +1,143 @@
+"""Tensors of a joined dump: made of the ranks' files by its orders, in a folder of its own."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from dumpscope.domain.records import Float64, RankDump, State, UInt8, item_name
+from dumpscope.errors import Problem, TensorError
+from dumpscope.parallel.joint import Order
+from dumpscope.readers import tensorfile
+
+Array = np.ndarray[Any, Any]
+_CLOSE: Final = 1e-2
+"""Distance, by the magnitude, up to which an element is where it is in the other side's tensor."""
+_CLEAR: Final = 0.1
+"""Parts lie in blocks where that brings this share of the elements more to their places."""
+
+
+def make_tensors(dump: RankDump, orders: Mapping[str, Order], folder: Path, *, keep: bool) -> RankDump:
+    """The dump with its tensors in `folder` (which is made) and the statistics of sums; what cannot be read is a problem.
+
+    keep: tensors are wanted, not only the statistics of sums
+    """
+    items = dump.items
+    stats, states = items.stats.copy(), items.stat_state.copy()
+    names: list[str] = []
+    codes = np.full(len(items), -1, np.int32)
+    problems: list[Problem] = []
+    if keep:
+        folder.mkdir(parents=True)
+    for item in np.flatnonzero(items.data_name >= 0).tolist():
+        name = items.data_names[items.data_name[item]]
+        order = orders.get(name)
+        summed = order is not None and order.dimension is None
+        if not keep and not summed:
+            continue
+        try:
+            if order is None:
+                made = f"{item}{os.path.splitext(name)[1]}"
+                _link(name, folder / made)
+            else:
+                array = realise(order)
+                if summed:
+                    stats[item], states[item] = _statistics(array)
+                made = f"{item}.npy"
+                if keep:
+                    np.save(folder / made, array)
+        except (TensorError, OSError) as error:
+            loc = f"step{dump.ref.step}/{dump.ref.label}/{item_name(dump, item)}"
+            problems.append(Problem(loc=loc, kind="tensor_unreadable", message=str(error)))
+            continue
+        if keep:
+            codes[item] = len(names)
+            names.append(made)
+    return replace(
+        dump,
+        header=replace(dump.header, data_dir=str(folder) if keep else None),
+        items=replace(items, stats=stats, stat_state=states, data_name=codes, data_names=names),
+        problems=[*dump.problems, *problems],
+    )
+
+
+def realise(order: Order | str) -> Array:
+    """The tensor that an order makes, 16-bit floats as float32. Raises TensorError."""
+    if isinstance(order, str):
+        array = tensorfile.load(order).array
+        if array.dtype.kind not in "fcbiu" or (array.dtype.itemsize < 4 and array.dtype.kind == "f"):
+            return array.astype(np.float32)
+        return array
+    parts = [realise(part) for part in order.parts]
+    rests = (
+        {part.shape[: order.dimension] for part in parts} if order.dimension is not None else {p.shape for p in parts}
+    )
+    if len(rests) > 1:
+        raise TensorError(f"parts of shapes {', '.join(str(list(part.shape)) for part in parts)} do not go together")
+    whole = sum(parts[1:], start=parts[0]) if order.dimension is None else _joined(parts, order.dimension, order.like)
+    return whole if order.factor == 1.0 else whole * np.asarray(order.factor, whole.dtype)
+
+
+def _joined(parts: list[Array], dimension: int, like: str | None) -> Array:
+    """Parts end to end, or block by block where that is what the other side's tensor looks like.
+
+    A part of several matrices in one (query, key and value; gate and up; heads of a batch) holds a part of each.
+    """
+    plain = np.concatenate(parts, axis=dimension)
+    if like is None or any(part.shape != parts[0].shape for part in parts):
+        return plain
+    try:
+        pattern = realise(like)
+    except TensorError:
+        return plain
+    if pattern.shape != plain.shape or not plain.size or plain.dtype.kind not in "fiu":
+        return plain
+    best, most = plain, _near(plain, pattern)
+    needed = most + _CLEAR
+    size = parts[0].shape[dimension]
+    for blocks in range(2, size + 1 if needed <= 1 else 0):
+        if size % blocks:
+            continue
+        rows = [np.split(part, blocks, axis=dimension) for part in parts]
+        found = np.concatenate([row[place] for place in range(blocks) for row in rows], axis=dimension)
+        near = _near(found, pattern)
+        if near > most and near >= needed:
+            best, most = found, near
+    return best
+
+
+def _near(one: Array, other: Array) -> float:
+    """Share of elements that lie close together: a fault in one part leaves those of the others."""
+    wide = other.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        usual = np.sqrt(np.square(wide, where=np.isfinite(wide), out=np.zeros_like(wide)).mean())
+        return float((np.abs(one - wide) <= _CLOSE * (np.abs(wide) + usual)).mean())
+
+
+def _statistics(array: Array) -> tuple[Float64, UInt8]:
+    if not array.size or array.dtype.kind not in "fiu":
+        return np.full(4, np.nan), np.zeros(4, np.uint8)
+    wide = array.astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        values = [float(wide.max()), float(wide.min()), float(wide.mean()), float(np.linalg.norm(wide.ravel()))]
+    states = [
+        State.NAN if math.isnan(value) else State.FINITE if math.isfinite(value) else (
+            State.POS_INF if value > 0 else State.NEG_INF
+        )
+        for value in values
+    ]  # fmt: skip
+    return np.array(values), np.array(states, np.uint8)
+
+
+def _link(source: str, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
