@@ -18,6 +18,8 @@ BLOCK_BYTES: Final = 1 << 22
 _WORD: Final = 8
 _COLUMNS: Final = 251  # a prime: rows of a matrix that change places change columns here
 _TABLE: Final = (32, _COLUMNS)  # words whose columns are added up
+_WORDS: Final = _TABLE[0] * _TABLE[1]
+_MIXER: Final = 0x1E3779B97F4A7C15
 _LINE: Final = 1024  # elements whose squares are summed in their own precision
 _COUNTED: Final = 1 << 18  # elements whose zeros are counted at a time
 _scratch: Final = threading.local()
@@ -28,18 +30,38 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def checksum(memory: torch.Tensor, *, thorough: bool) -> tuple[int, ...]:
     """Of the bytes of a tensor in one dimension without gaps. Any change of one of its 8-byte words changes it.
 
-    thorough: words that change places change it too (sums of short columns); else only a change of what is there
+    thorough: words that change places change it too; else only a change of what is there
     """
-    if not thorough and not memory.nbytes % _WORD and not memory.storage_offset() * memory.itemsize % _WORD:
-        return (int(memory.view(torch.int64).sum().item()),)  # wraps, as it should
+    add = _ordered if thorough else _sum
+    if not memory.nbytes % _WORD and not memory.storage_offset() * memory.itemsize % _WORD:
+        return (add(memory.view(torch.int64)),)
     data = memory.view(torch.uint8)
-    size = data.numel()
     start = -data.storage_offset() % _WORD
-    unit = _WORD * _TABLE[0] * _TABLE[1] if thorough else _WORD
-    end = start + max(size - start, 0) // unit * unit
+    end = start + (data.numel() - start) // _WORD * _WORD
     rest = crc32(data[end:].numpy().data, crc32(data[:start].numpy().data))
-    words = data[start:end].view(torch.int64)
-    return rest, crc32(words.view(-1, *_TABLE).sum(1).numpy().data) if thorough else int(words.sum().item())
+    return rest, add(data[start:end].view(torch.int64))
+
+
+def _sum(words: torch.Tensor) -> int:
+    return int(words.sum().item())  # wraps, as it should
+
+
+def _ordered(words: torch.Tensor) -> int:
+    """From sums of short columns, added up with weights so that tables that change places change the result."""
+    whole = words.numel() // _WORDS * _WORDS
+    if not whole:
+        return crc32(words.numpy().data)
+    sums = words[:whole].view(-1, *_TABLE).sum(1).numpy()
+    sums *= _weights(len(sums))
+    return crc32(words[whole:].numpy().data, crc32(np.add.reduce(sums).data))
+
+
+def _weights(count: int) -> Array:
+    """A column of different odd numbers."""
+    known: Array | None = getattr(_scratch, "weights", None)
+    if known is None or len(known) < count:
+        known = _scratch.weights = (np.arange(2 * count) * _MIXER | 1).reshape(-1, 1)
+    return known[:count]
 
 
 class Survey(NamedTuple):

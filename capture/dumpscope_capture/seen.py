@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, Final
-from zlib import crc32
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -93,10 +92,3 @@ class Seen:
 def file_key(tensor: torch.Tensor, *, requires_grad: bool) -> _File:
     """What two files of the same memory may differ by."""
     return requires_grad, tuple(tensor.shape), tensor.stride()
-
-
-def crc_of(sight: Sight, data: memoryview) -> int:
-    """CRC-32 of the bytes of a sight's memory, computed once."""
-    if sight.crc is None:
-        sight.crc = crc32(data)
-    return sight.crc

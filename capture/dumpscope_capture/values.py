@@ -25,8 +25,9 @@ import torch
 
 from dumpscope_capture import hashing, kinds
 from dumpscope_capture.context import Quiet
+from dumpscope_capture.crc import crc
 from dumpscope_capture.groups import distributed_record, is_operation, operation_record
-from dumpscope_capture.seen import Seen, Sight, crc_of, file_key
+from dumpscope_capture.seen import Seen, Sight, file_key
 from dumpscope_capture.snapshots import Again, Buffers, Snapshot, take
 from dumpscope_capture.statistics import Chunk, Statistics, measure_later, measure_now, reason_absent
 from dumpscope_format.layout import file_name
@@ -272,7 +273,9 @@ class Recorder:
     def _hash_now(self, tensor: torch.Tensor, sight: Sight | None) -> str | float | int | bool:
         if sight is None or not tensor.is_contiguous():
             return self._hash(tensor)
-        return f"{crc_of(sight, hashing.raw(tensor)):08x}"
+        if sight.crc is None:
+            sight.crc = crc(hashing.raw(tensor))
+        return hashing.digits(sight.crc)
 
     def _add_hash(self, tensor: torch.Tensor, record: dict[str, Any], snapshot: Snapshot | None) -> None:
         """Have the hash of a tensor on another device made when the chunk is resolved."""
@@ -287,7 +290,7 @@ class Recorder:
 
     def _hash(self, tensor: torch.Tensor) -> str | float | int | bool:
         data = hashing.raw(tensor)
-        return hashing.xor(tensor, data) if self.summary == "xor" else hashing.crc(data)
+        return hashing.xor(tensor, data) if self.summary == "xor" else hashing.digits(crc(data))
 
     def _array(self, array: np.ndarray[Any, Any], item: str) -> dict[str, Any]:
         record: dict[str, Any] = {"type": ARRAY_TYPE, "dtype": str(array.dtype), "shape": list(array.shape)}
