@@ -325,6 +325,41 @@ def test_unaligned_data_goes_through_the_compiled_kernel() -> None:
     assert_same(forced(unaligned, values + 1), by_numpy(values, values + 1))
 
 
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("begin", [0, 1])
+def test_several_chunks_of_either_sign_with_odd_ends_and_starts_are_measured_alike(name: str, begin: int) -> None:
+    random = np.random.default_rng(8)
+    values = random.standard_normal(40_003)
+    noisy = values * (1 + 1e-2 * random.standard_normal(values.size))
+    noisy[20_000:30_000] = -noisy[20_000:30_000]
+    noisy[[3, 17_000, 40_001]] = np.nan
+    values[[4, 17_000]] = np.inf
+    target, golden = values.astype(dtype_of(name))[begin:], noisy.astype(dtype_of(name))[begin:]
+    assert_same(forced(target, golden), by_numpy(target, golden))
+    assert_same(forced(target[:20_001], golden[:20_001]), by_numpy(target[:20_001], golden[:20_001]))
+
+
+@pytest.mark.parametrize("names", [("float32", "float32"), ("bfloat16", "bfloat16"), ("float32", "bfloat16")])
+def test_machine_code_reads_files_as_the_interpreter_does(
+    names: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.random.default_rng(9).standard_normal(700_001, dtype=np.float32)
+    sides = [values.astype(dtype_of(names[0])), (values * np.float32(1.01)).astype(dtype_of(names[1]))]
+    for place, side in enumerate(sides):
+        (tmp_path / str(place)).write_bytes(b"xx" + side.tobytes())
+    mapped = [
+        np.frombuffer(MappedFile(file.fileno(), 2 + side.nbytes), np.uint8)[2:].view(side.dtype)
+        for place, side in enumerate(sides)
+        for file in [(tmp_path / str(place)).open("rb")]
+    ]
+    found = [forced(mapped[0], mapped[1], threads) for threads in (1, 2)]
+    found += [forced(mapped[0], sides[1]), forced(sides[0], mapped[1])]
+    monkeypatch.setattr(importlib.import_module("dumpscope.metrics.fused"), "READS", False)
+    found.append(forced(mapped[0], mapped[1]))
+    for facts in found:
+        assert_same(facts, by_numpy(*sides))
+
+
 def test_a_large_pair_that_is_not_contiguous_is_measured_in_index_order() -> None:
     base = np.arange(300 * 200, dtype=np.int32).reshape(300, 200)
     other = base.copy()

@@ -215,6 +215,42 @@ def test_whoever_wants_no_more_gets_no_more(roots: tuple[str, str], tmp_path: Pa
     assert len(alone) < len(pairs)
 
 
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_of_a_file_that_is_not_small_only_the_ends_are_read_to_recognise_it(
+    roots: tuple[str, str], tmp_path: Path, alone: list[str]
+) -> None:
+    save(tmp_path / PLAIN, np.arange(bulk.WHOLE, dtype=np.float32))
+    pairs = copies(tmp_path, str(tmp_path / PLAIN), 90)
+    other = bytearray((tmp_path / PLAIN).read_bytes())
+    other[-5] ^= 1
+    (tmp_path / "copy.50.pt").write_bytes(other)
+    before = open_files()
+    found = at_once((str(tmp_path), str(tmp_path)), pairs, threads=1)
+    assert open_files() == before
+    assert alone[0] == "copy.0.pt"
+    assert len(alone) < 10
+    assert_same(found, one_by_one((str(tmp_path), str(tmp_path)), pairs), pairs)
+
+
+def test_a_file_that_is_cut_between_its_ends_and_its_tensor_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / PLAIN, np.arange(bulk.WHOLE, dtype=np.float32))
+    pairs = copies(tmp_path, str(tmp_path / PLAIN), 5)
+    compare_many = tensor_files.compare_many
+
+    def cut_first(*arguments: Any) -> Any:
+        os.truncate(tmp_path / "copy.3.pt", bulk.WHOLE)
+        return compare_many(*arguments)
+
+    monkeypatch.setattr(tensor_files, "compare_many", cut_first)
+    found = at_once((str(tmp_path), str(tmp_path)), pairs, threads=1)
+    assert [isinstance(facts, str) for _, facts in found] == [False, False, False, True, False]
+
+
 def test_a_layout_is_recognised_by_machine_code_where_it_is_by_python(tmp_path: Path) -> None:
     save(tmp_path / PLAIN, np.arange(40, dtype=np.float32))
     whole = (tmp_path / PLAIN).read_bytes()
