@@ -32,8 +32,10 @@ def write_tensor(path: Path, values: np.ndarray[Any, Any], dtype: str) -> None:
     """One flat tensor as a torch zip: entries stored, data on a multiple of 64 bytes. At most 2 GiB."""
     stem = path.name.removesuffix(".pt")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(f"{stem}/data.pkl", _pickle(dtype, values.size))
-        archive.writestr(f"{stem}/byteorder", "little")
+        archive.writestr(
+            zipfile.ZipInfo(f"{stem}/data.pkl"), _pickle(dtype, values.size)
+        )  # without a date, as in torch's
+        archive.writestr(zipfile.ZipInfo(f"{stem}/byteorder"), "little")
         data = zipfile.ZipInfo(f"{stem}/data/0")
         header = archive.fp.tell() + 30 + len(data.filename) + 4  # type: ignore[union-attr]
         padding = -header % 64
@@ -42,7 +44,7 @@ def write_tensor(path: Path, values: np.ndarray[Any, Any], dtype: str) -> None:
         with archive.open(data, "w") as file:
             for start in range(0, values.size, 1 << 22):
                 file.write(values[start : start + (1 << 22)].tobytes())
-        archive.writestr(f"{stem}/version", "3\n")
+        archive.writestr(zipfile.ZipInfo(f"{stem}/version"), "3\n")
 
 
 def _leaf(values: np.ndarray[Any, Any], dtype: str, data_name: str) -> dict[str, Any]:

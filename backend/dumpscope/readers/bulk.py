@@ -138,7 +138,7 @@ class Files:
                     found[place] = layout
                 places = places[answers == 0]
                 if not places.size:
-                    twins.expect(key, layout)
+                    twins.expect(*key, layout)
                     break
         return found
 

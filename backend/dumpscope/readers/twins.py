@@ -29,13 +29,15 @@ MAX_FIXED: Final = 1 << 14
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Layout:
     """pick: the parts of a buffer that must equal `fixed` when joined; fixed_address: where that lies in memory
-    parts: where those parts start and end, shape (m, 2); end_parts: the same where only the first and last END bytes of a file
-        lie one behind the other, None if there are parts between
+    parts: where those parts start and end, shape (m, 2)
+    pick_ends, end_parts: the same where only the first and last END bytes of a file lie one behind the other, None if there are
+        parts between
     model: the tensor first found; start: byte of its first element; steps: its strides in bytes; nbytes: logical bytes
     contiguous: its elements lie one behind the other in C order, and on their own boundaries if the buffer starts on one
     """
 
     pick: Callable[[Bytes], tuple[bytes, ...]]
+    pick_ends: Callable[[Bytes], tuple[bytes, ...]] | None
     parts: Int64
     end_parts: Int64 | None
     fixed: bytes
@@ -53,8 +55,15 @@ _learnt = 0
 
 def find(buffer: Bytes, budget: int) -> LoadedTensor | None:
     """The tensor of a file laid out like one learnt; None if there was none, or if it is larger than `budget` bytes."""
-    for layout in _known.get((len(buffer), buffer[26:28]), ()):
-        if b"".join(layout.pick(buffer)) == layout.fixed:
+    size = len(buffer)
+    head = buffer[:END]
+    key = size, bytes(head[26:28])
+    layouts = _known.get(key, ())
+    ends = head + buffer[size - END :] if layouts and size >= 2 * END else b""
+    for layout in layouts:
+        found = layout.pick(buffer) if layout.pick_ends is None else layout.pick_ends(ends)
+        if b"".join(found) == layout.fixed:
+            _expect(key, layout)
             model = layout.model
             if layout.nbytes > budget:
                 return None
@@ -95,11 +104,13 @@ def learn(buffer: Bytes, directory: Directory, prefix: str, loaded: LoadedTensor
     _learnt += 1
     joined = b"".join(pick(buffer))
     parts = np.array([(part.start, part.stop) for part in fixed], np.int64)
+    end_parts = _end_parts(parts, len(buffer))
     _known.setdefault((len(buffer), bytes(buffer[26:28])), []).append(
         Layout(
             pick=pick,
+            pick_ends=None if end_parts is None else itemgetter(*(slice(*part) for part in end_parts.tolist())),
             parts=parts,
-            end_parts=_end_parts(parts, len(buffer)),
+            end_parts=end_parts,
             fixed=joined,
             fixed_address=np.frombuffer(joined, np.uint8).__array_interface__["data"][0],
             model=model,
@@ -126,11 +137,15 @@ def known(size: int, stem: int) -> tuple[Layout, ...]:
     return tuple(_known.get((size, stem.to_bytes(2, "little")), ()))
 
 
-def expect(key: tuple[int, int], layout: Layout) -> None:
+def expect(size: int, stem: int, layout: Layout) -> None:
     """Look for this layout first among those of the same size and first name: the next files will probably be like it."""
-    layouts = _known.get((key[0], key[1].to_bytes(2, "little")), [])
+    _expect((size, stem.to_bytes(2, "little")), layout)
+
+
+def _expect(key: tuple[int, bytes], layout: Layout) -> None:
+    layouts = _known.get(key, [])
     if len(layouts) > 1 and layouts[0] is not layout:
-        _known[key[0], key[1].to_bytes(2, "little")] = [layout, *(other for other in layouts if other is not layout)]
+        _known[key] = [layout, *(other for other in layouts if other is not layout)]
 
 
 def learnt() -> int:
