@@ -114,3 +114,14 @@ def test_a_reference_equal_to_the_golden_changes_no_cause(runs: Path) -> None:
     assert off(answer) == []
     assert unit.item_opinions.standing is not None
     assert (unit.item_opinions.standing.inverse[~np.isnan(unit.item_opinions.standing.inverse)] <= 1).all()
+
+
+def test_two_sides_far_larger_than_the_reference_are_told_apart(tmp_path: Path) -> None:
+    script = str(Path(__file__).with_name("three_runs.py"))
+    for name, factor in (("target", "1e4"), ("golden", "30"), ("reference", "1")):
+        command = [sys.executable, script, str(tmp_path / name), "float32", "statistics", "2", factor]
+        subprocess.run(command, check=True, capture_output=True)
+    assert causes(compared(tmp_path, "target", "golden")[0]) == ["Functional.layer_norm.2.forward"]
+    answer, _ = compared(tmp_path, "golden", "target")
+    assert causes(answer) == []
+    assert off(answer) == ["Functional.layer_norm.2.forward"]

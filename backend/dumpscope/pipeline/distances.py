@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from dumpscope.domain.context import gather
+from dumpscope.domain.context import Context, gather
 from dumpscope.domain.distances import Distances
 from dumpscope.domain.facts import ItemPairs, NodePairs
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Float64, Int32, RankDump
+from dumpscope.domain.records import Float64, Int32, RankDump, State
 from dumpscope.match import match
 from dumpscope.pipeline.measure import Cancelled, Progress, measure, mode_of
-from dumpscope.verdict.score import distance
+from dumpscope.verdict.score import MAX, MIN, NORM, distance
 
 
 def measure_distances(
@@ -80,5 +80,18 @@ def _distances(
     facts = measure(side, reference, context, mode, threads=threads, progress=progress, cancelled=cancelled)
     one, never = np.ones(len(context)), np.full(len(context), np.inf)
     found = np.column_stack([distance(context, facts, one, never), distance(context, facts, never, one)])
+    found *= _against_reference(context)
     found[(items.target < 0) | (items.golden < 0)] = np.nan
     return found
+
+
+def _against_reference(context: Context) -> Float64:
+    """Factors, shape (n, 2), that turn distances by the larger side's size into distances by the reference's: two sides that are
+    both far larger than it would else look alike. 1 where a size is not known."""
+    sizes = []
+    for stats, states in ((context.t_stats, context.t_state), (context.g_stats, context.g_state)):
+        known = np.where(states == State.FINITE, np.abs(stats), np.nan)
+        sizes.append(np.column_stack([known[:, NORM], np.fmax(known[:, MAX], known[:, MIN])]))
+    with np.errstate(all="ignore"):
+        larger = sizes[0] / sizes[1]
+    return np.where(larger > 1, larger, 1.0)

@@ -2655,7 +2655,7 @@ export interface operations {
                 from?: number | null;
                 /** @description Highest order. */
                 to?: number | null;
-                sort?: "order" | "-out_score" | "name";
+                sort?: "order" | "-out_score" | "-ratio" | "name";
                 around?: string | null;
                 /** @description The last page. */
                 end?: boolean;

@@ -22,6 +22,7 @@ export type NodeRow = Schemas["NodeRow"];
 export type Origin = Schemas["Origin"];
 export type Pair = Schemas["Pair"];
 export type Problem = Schemas["Problem"];
+export type Standing = Schemas["Standing"];
 export type Strip = Schemas["Strip"];
 export type StripBucket = Schemas["StripBucket"];
 export type Summary = Schemas["Summary"];

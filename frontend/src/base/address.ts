@@ -4,7 +4,7 @@ import { type ClassWord, isClass, isVerdict, type VerdictWord } from "./verdicts
 export const PLOTS = ["api", "order", "hist", "error"] as const;
 export type PlotTab = (typeof PLOTS)[number];
 
-export const SORTS = ["order", "-out_score", "name"] as const;
+export const SORTS = ["order", "-out_score", "-ratio", "name"] as const;
 export type Sort = (typeof SORTS)[number];
 
 export interface Filter {

@@ -7,6 +7,7 @@ import { asClass } from "../base/verdicts";
 import classes from "./CallList.module.css";
 import { ClassMark, MatchChip, VerdictMark } from "./Mark";
 import { MiddleName } from "./MiddleName";
+import { StandingMark } from "./Standing";
 import { Failure, Loading } from "./States";
 import type { CallRows } from "./useCallRows";
 
@@ -15,6 +16,8 @@ const EDGE = 30;
 
 interface CallListProps {
   calls: CallRows;
+  /** Show how far both sides are from an absolute reference. */
+  reference: boolean;
   selected: string | null;
   onSelect: (row: NodeRow, replace: boolean) => void;
   onMove: (delta: 1 | -1) => void;
@@ -22,7 +25,7 @@ interface CallListProps {
 }
 
 /** Calls in order, input and output error side by side: that pair is the argument for an origin. */
-export function CallList({ calls, selected, onSelect, onMove, onEdge }: CallListProps) {
+export function CallList({ calls, reference, selected, onSelect, onMove, onEdge }: CallListProps) {
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const idBase = useId();
@@ -79,6 +82,7 @@ export function CallList({ calls, selected, onSelect, onMove, onEdge }: CallList
       aria-activedescendant={active >= 0 ? `${idBase}-${rows[active]?.pair}` : undefined}
       onKeyDown={press}
       data-testid="calls"
+      data-reference={reference || undefined}
     >
       {/* biome-ignore lint/a11y/useSemanticElements: as above */}
       {/* biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus */}
@@ -90,6 +94,7 @@ export function CallList({ calls, selected, onSelect, onMove, onEdge }: CallList
         <Head>{t("list.name")}</Head>
         <Head title={t("list.inputHint")}>{t("list.input")}</Head>
         <Head title={t("list.outputHint")}>{t("list.output")}</Head>
+        {reference && <Head title={t("reference.ratioHint")}>{t("reference.ratio")}</Head>}
         <Head title={t("evidence.reached")}>{t("list.reached")}</Head>
       </div>
       <div ref={box} className={classes.box} role="none">
@@ -103,6 +108,7 @@ export function CallList({ calls, selected, onSelect, onMove, onEdge }: CallList
                 key={item.key}
                 id={`${idBase}-${row.pair}`}
                 row={row}
+                reference={reference}
                 top={item.start}
                 selected={row.name === selected}
                 onSelect={() => onSelect(row, false)}
@@ -128,15 +134,16 @@ function Head({ children, className, title }: { children: React.ReactNode; class
 interface RowProps {
   id: string;
   row: NodeRow;
+  reference: boolean;
   top: number;
   selected: boolean;
   onSelect: () => void;
 }
 
-function Row({ id, row, top, selected, onSelect }: RowProps) {
+function Row({ id, row, reference, top, selected, onSelect }: RowProps) {
   const { t } = useTranslation();
   const cls = asClass(row.cls);
-  const onlyGolden = row.match === "none" && row.golden_name === row.name;
+  const only = onlySide(row);
   return (
     // biome-ignore lint/a11y/useSemanticElements: see the grid
     // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the grid, which holds the focus
@@ -170,6 +177,11 @@ function Row({ id, row, top, selected, onSelect }: RowProps) {
       <Cell>
         <ErrorBar score={row.out_score} error={row.out_error} cls={cls} label={t("list.outputHint")} />
       </Cell>
+      {reference && (
+        <Cell>
+          <StandingMark standing={row.standing} />
+        </Cell>
+      )}
       <Cell>
         <VerdictMark verdict={row.verdict} />
       </Cell>

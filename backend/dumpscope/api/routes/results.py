@@ -97,7 +97,7 @@ def nodes(
     q: Search = "",
     first: Annotated[Order, Query(alias="from", description="Lowest order.")] = None,
     last: Annotated[Order, Query(alias="to", description="Highest order.")] = None,
-    sort: Literal["order", "-out_score", "name"] = "order",
+    sort: Literal["order", "-out_score", "-ratio", "name"] = "order",
     around_name: Annotated[str | None, Query(alias="around", max_length=4000)] = None,
     end: Annotated[bool, Query(description="The last page.")] = False,
     cursor: Cursor = None,

@@ -12,6 +12,7 @@ import { MiddleName } from "../../widgets/MiddleName";
 import { Notes, ProblemList } from "../../widgets/Problems";
 import { Loading } from "../../widgets/States";
 import classes from "./Banner.module.css";
+import { GoldenOff } from "./GoldenOff";
 import { UnitMatrix } from "./UnitMatrix";
 import type { Triage } from "./useTriage";
 
@@ -45,6 +46,7 @@ export function Banner({ triage, comparison }: BannerProps) {
       ) : (
         <NoOrigin summary={summary} policy={comparison.policy} triage={triage} />
       )}
+      <GoldenOff summary={summary} triage={triage} />
       <Numbers summary={summary} triage={triage} />
     </section>
   );

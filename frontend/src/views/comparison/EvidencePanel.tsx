@@ -10,6 +10,7 @@ import { IoTable } from "../../widgets/IoTable";
 import { ClassMark, MatchChip, VerdictMark } from "../../widgets/Mark";
 import { MiddleName } from "../../widgets/MiddleName";
 import { Stack } from "../../widgets/Stack";
+import { StandingMark } from "../../widgets/Standing";
 import { Boundary, Empty, Failure, Loading } from "../../widgets/States";
 import classes from "./EvidencePanel.module.css";
 import { FlowPanel } from "./FlowPanel";
@@ -112,6 +113,11 @@ function Why({ node, triage }: { node: NodeDetail; triage: Triage }) {
             : t(onlyGolden(node) ? "evidence.onlyGolden" : "evidence.onlyTarget")
           : say(node.reason, node.reason_said)}
       </p>
+      {triage.summary?.reference != null && (
+        <p className={classes.reason} data-testid="node-standing">
+          <span className="dim">{t("reference.title")}:</span> <StandingMark standing={node.standing} words />
+        </p>
+      )}
       <nav className={classes.links} aria-label={t("evidence.parents")}>
         {node.path.map((name) => (
           <button

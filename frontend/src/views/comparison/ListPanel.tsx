@@ -16,6 +16,8 @@ export function ListPanel({ triage }: { triage: Triage }) {
   const { address, update, calls, selected } = triage;
   const filtered = isFiltered(address);
   const total = formatCount(calls.total);
+  const reference = triage.summary?.reference != null;
+  const sorts = SORTS.filter((sort) => reference || sort !== "-ratio" || address.sort === sort);
   return (
     <>
       <div className={classes.head}>
@@ -26,7 +28,7 @@ export function ListPanel({ triage }: { triage: Triage }) {
           data-testid="sort"
           w={138}
           allowDeselect={false}
-          data={SORTS.map((sort) => ({ value: sort as string, label: t(`list.sorts.${sort}`) }))}
+          data={sorts.map((sort) => ({ value: sort as string, label: t(`list.sorts.${sort}`) }))}
           value={address.sort}
           onChange={(sort) => sort && update({ sort: sort as Sort })}
         />
@@ -47,6 +49,7 @@ export function ListPanel({ triage }: { triage: Triage }) {
       ) : (
         <CallList
           calls={calls}
+          reference={reference}
           selected={selected}
           onSelect={(row, replace) => triage.select(row.name, replace)}
           onMove={triage.move}

@@ -55,13 +55,19 @@ export function CompareForm({ picked, onPick }: CompareFormProps) {
   const [options, setOptions] = useState(DEFAULTS);
   const [open, setOpen] = useState(false);
   const { target, golden } = picked;
+  const [reference, setReference] = useState<PickedDump | null>(null);
   const numbersOk = parseNumbers(options.steps) !== null && parseNumbers(options.ranks) !== null;
   const ready = target !== null && golden !== null && numbersOk;
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     if (!target || !golden || !numbersOk) return;
-    const body = { target: target.id, golden: golden.id, options: await toWire(options) };
+    const body = {
+      target: target.id,
+      golden: golden.id,
+      reference: reference?.id ?? null,
+      options: await toWire(options),
+    };
     compare.mutate(body, { onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`) });
   };
 
@@ -111,6 +117,17 @@ export function CompareForm({ picked, onPick }: CompareFormProps) {
           </Button>
           {target && golden && target.id === golden.id && <span className="dim">{t("home.same")}</span>}
         </div>
+        {open && (
+          <div className={classes.reference}>
+            <DumpSelect
+              label={t("reference.title")}
+              hint={t("reference.hint")}
+              testId="reference"
+              value={reference}
+              onChange={setReference}
+            />
+          </div>
+        )}
         {open && <OptionFields options={options} onChange={setOptions} />}
       </form>
       {compare.error && <Failure problem={compare.error} />}
