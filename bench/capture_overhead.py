@@ -1,13 +1,15 @@
 """What capture costs a training step, side by side with msprobe in the same run.
 
     python bench/capture_overhead.py [--peer /path/to/venv/bin/python] [--device cpu] [--steps 6] [--rounds 2]
+    python bench/capture_overhead.py --peer ... --only statistics-L1-md5       one case, within a minute
     python bench/capture_overhead.py --threads 1 --clock cpu        on a machine that does other work at the same time
     python bench/capture_overhead.py --memory 300          resident memory over 300 steps, garbage collector off
 
-A transformer of 4 layers, d=512, batch 4 x 128, trained with Adam. Every case is a process of its own; cases are run round by
-round so that other load meets them all, and the fastest of all their steps counts (the first two of a process do not), with
-the ratio of the lower quartiles beside it. A step includes stop() and step(), which write the files. "off" has a debugger that
-never starts.
+A transformer of 4 layers, d=512, batch 4 x 128, trained with Adam. Every case is a process of its own, ours and msprobe's in
+turn. In each, plain steps come first and captured ones follow; what capture adds is the difference of the fastest of both kinds
+(the first two of each do not count), with the ratio of the lower quartiles beside it. A captured step includes start(), stop()
+and step(), which write the files. "off" takes turns: a plain step, and one with start(), stop() and step() of a debugger that
+records none of them.
 """
 
 from __future__ import annotations
@@ -36,6 +38,11 @@ CASES = [
     ("tensor", "mix", "statistics"),
 ]
 WARM_UP = 2
+NEVER = 1_000_000
+"""Number of a step that does not come."""
+
+Case = tuple[str, str, str]
+Times = dict[tuple[str, Case], list[float]]
 
 
 def build(device: str) -> tuple[Any, Any]:
@@ -94,39 +101,48 @@ def child(options: argparse.Namespace) -> None:
         import torch  # noqa: PLC0415
 
         torch.set_num_threads(options.threads)
-    debugger: Any = None
     folder = Path(tempfile.mkdtemp(prefix="capture-", dir=options.folder))
-    if options.engine in ("ours", "off"):
-        from dumpscope_capture import PrecisionDebugger  # noqa: PLC0415
-    elif options.engine == "peer":
+    if options.engine == "peer":
         from msprobe.pytorch import PrecisionDebugger  # noqa: PLC0415
-    if options.engine != "bare":
-        config = folder / "config.json"
-        task = {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": options.summary}
-        config.write_text(
-            json.dumps({
-                "task": options.task, "dump_path": str(folder / "dump"), "rank": [], "step": [], "level": options.level,
-                options.task: task,
-            })
-        )  # fmt: skip
-        debugger = PrecisionDebugger(str(config))
+    else:
+        from dumpscope_capture import PrecisionDebugger  # noqa: PLC0415
+    config = folder / "config.json"
+    task = {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": options.summary}
+    wanted = [NEVER] if options.engine == "off" else []
+    config.write_text(
+        json.dumps({
+            "task": options.task, "dump_path": str(folder / "dump"), "rank": [], "step": wanted, "level": options.level,
+            options.task: task,
+        })
+    )  # fmt: skip
+    debugger = PrecisionDebugger(str(config))
     model, step = build(options.device)
     memory, objects = [], []
     if options.memory:
         gc.disable()
-    times = []
+    plain: list[float] = []
+    times: list[float] = []
     size = files = 0
-    for number in range(options.steps + WARM_UP):
+
+    def measure(into: list[float], *, captured: bool) -> None:
         begin = clock()
-        if debugger is not None and options.engine != "off":
+        if captured:
             debugger.start(model=model)
         step()
-        if debugger is not None and options.engine != "off":
+        if captured:
             debugger.stop()
             debugger.step()
         synchronize(options.device)
-        if number >= WARM_UP:
-            times.append(clock() - begin)
+        into.append(clock() - begin)
+
+    count = options.steps + WARM_UP
+    if options.engine != "off" and not options.memory:
+        for _ in range(count):
+            measure(plain, captured=False)
+    for number in range(count):
+        if options.engine == "off":
+            measure(plain, captured=False)
+        measure(times, captured=True)
         memory.append(resident())
         if options.memory and number % max(options.steps // 10, 1) == 0:
             objects.append(tensors())
@@ -135,7 +151,15 @@ def child(options: argparse.Namespace) -> None:
         for old in (folder / "dump").glob(f"step{number}"):
             shutil.rmtree(old)
     shutil.rmtree(folder)
-    print("RESULT", json.dumps({"times": times, "memory": memory, "objects": objects, "size": size, "files": files}))
+    told = {
+        "plain": plain[WARM_UP:],
+        "times": times[WARM_UP:],
+        "memory": memory,
+        "objects": objects,
+        "size": size,
+        "files": files,
+    }
+    print("RESULT", json.dumps(told))
 
 
 def synchronize(device: str) -> None:
@@ -169,7 +193,7 @@ def disk(folder: Path) -> tuple[int, int]:
     return sum(seen.values()), names
 
 
-def ask(python: str, options: argparse.Namespace, engine: str, case: tuple[str, str, str]) -> dict[str, Any] | None:
+def ask(python: str, options: argparse.Namespace, engine: str, case: Case) -> dict[str, Any] | None:
     """Run one case in its own process; None where it failed."""
     task, level, summary = case
     command = [
@@ -188,44 +212,67 @@ def ask(python: str, options: argparse.Namespace, engine: str, case: tuple[str, 
 
 def compare(options: argparse.Namespace) -> None:
     """The table of all cases."""
-    none = ("statistics", "L1", "statistics")
     cases = [case for case in CASES if not options.only or f"{case[0]}-{case[1]}-{case[2]}" in options.only]
-    jobs = [("bare", none, sys.executable), ("off", none, sys.executable)]
-    jobs += [("ours", case, sys.executable) for case in cases]
-    if options.peer:
-        jobs += [("bare peer", none, options.peer), *(("peer", case, options.peer) for case in cases)]
-    times: dict[tuple[str, tuple[str, str, str]], list[float]] = {}
-    told: dict[tuple[str, tuple[str, str, str]], dict[str, Any]] = {}
+    jobs = [("off", cases[0], sys.executable)]
+    for case in cases:
+        jobs.append(("ours", case, sys.executable))
+        if options.peer:
+            jobs.append(("peer", case, options.peer))
+    plain: Times = {}
+    times: Times = {}
+    sizes: dict[tuple[str, Case], int] = {}
     for number in range(options.rounds):
         for engine, case, python in jobs:
-            found = ask(python, options, engine.split()[0], case)
+            found = ask(python, options, engine, case)
             if found is not None:
+                plain.setdefault((engine, case), []).extend(found["plain"])
                 times.setdefault((engine, case), []).extend(found["times"])
-                told[engine, case] = found
+                sizes[engine, case] = found["size"]
         print(f"round {number + 1} of {options.rounds} done", file=sys.stderr)
-    best = {key: min(values) * 1000 for key, values in times.items()}
-    low = {key: statistics.quantiles(values, n=4)[0] * 1000 for key, values in times.items()}
-    bare, peer_bare = best["bare", none], best.get(("bare peer", none))
-    print(
-        f"bare {bare:.0f} ms a step; installed but off {best['off', none]:.0f} ms ({best['off', none] / bare - 1:+.1%}, "
-        f"quartiles {low['off', none] / low['bare', none] - 1:+.1%})"
+    off = jobs[0][:2]
+    if off in times:
+        change = statistics.median(one / other for one, other in zip(times[off], plain[off], strict=True)) - 1
+        print(
+            f"installed but off: {least(times[off]) / least(plain[off]) - 1:+.1%} ({change:+.1%} in the median of neighbours)"
+        )
+    heads = (
+        "bare ms",
+        "ours ms",
+        "+ms",
+        "x bare",
+        "MB",
+        "peer bare",
+        "ms",
+        "+ms",
+        "MB",
+        "ours/peer added",
+        "of the quartiles",
     )
-    if peer_bare:
-        print(f"bare under the peer's python {peer_bare:.0f} ms")
-    heads = ("ours ms", "+ms", "x bare", "MB", "peer ms", "+ms", "MB", "ours/peer added", "of the quartiles")
-    print(f"{'task level summary':28}" + "".join(f"{head:>{9 if len(head) < 9 else 17}}" for head in heads))
+    print(f"{'task level summary':28}" + "".join(f"{head:>{10 if len(head) < 10 else 17}}" for head in heads))
     for case in cases:
-        ours, theirs = best.get(("ours", case)), best.get(("peer", case))
+        ours, theirs = ("ours", case), ("peer", case)
         line = f"{' '.join(case):28}"
-        if ours is None:
+        if ours not in times:
             print(line + "  failed")
             continue
-        line += f"{ours:9.0f}{ours - bare:9.0f}{ours / bare:9.2f}{told['ours', case]['size'] / 1e6:9.1f}"
-        if theirs is not None and peer_bare:
-            added = (ours - bare) / (theirs - peer_bare)
-            quarter = (low["ours", case] - low["bare", none]) / (low["peer", case] - low["bare peer", none])
-            line += f"{theirs:9.0f}{theirs - peer_bare:9.0f}{told['peer', case]['size'] / 1e6:9.1f}{added:17.2f}{quarter:17.2f}"
+        bare, step = least(plain[ours]), least(times[ours])
+        line += f"{bare:10.0f}{step:10.0f}{step - bare:10.0f}{step / bare:10.2f}{sizes[ours] / 1e6:10.1f}"
+        if theirs in times:
+            added = least(times[theirs]) - least(plain[theirs])
+            line += f"{least(plain[theirs]):10.0f}{least(times[theirs]):10.0f}{added:10.0f}{sizes[theirs] / 1e6:10.1f}"
+            quarters = (low(times[ours]) - low(plain[ours])) / (low(times[theirs]) - low(plain[theirs]))
+            line += f"{(step - bare) / added:17.2f}{quarters:17.2f}"
         print(line)
+
+
+def least(seconds: list[float]) -> float:
+    """The shortest, in ms."""
+    return min(seconds) * 1000
+
+
+def low(seconds: list[float]) -> float:
+    """The lower quartile, in ms."""
+    return statistics.quantiles(seconds, n=4)[0] * 1000
 
 
 def watch_memory(options: argparse.Namespace) -> None:
