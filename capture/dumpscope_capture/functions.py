@@ -40,6 +40,8 @@ class FunctionMode(TorchFunctionMode):
         self, func: Any, types_: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
+        if type(func) is types.MethodWrapperType:  # `tensor.grad` and its like are no calls
+            return func(*args, **kwargs)
         recording = self._recording
         call = None
         if recording.active and not recording.place.inside and not recording.functions_off:

@@ -61,7 +61,7 @@ def shape_of(tensor: torch.Tensor) -> list[int] | None:
     """Sizes as whole numbers; None for a nested tensor, whose rows differ."""
     if tensor.is_nested:
         return None
-    return [int(size) for size in tensor.shape]
+    return list(tensor.shape) if type(tensor) is torch.Tensor else [int(size) for size in tensor.shape]
 
 
 def _is(tensor: torch.Tensor, module: str, name: str) -> bool:

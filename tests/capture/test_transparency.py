@@ -46,7 +46,7 @@ class Odd(nn.Module):
 
 
 def _run(
-    model: nn.Module, loss_of: Callable[[Any], Any], debugger: Any, steps: int = 3
+    model: nn.Module, loss_of: Callable[[Any], Any], debugger: Any, steps: int = 5
 ) -> dict[str, list[torch.Tensor]]:
     """Losses, gradients, weights and random states of a short training."""
     torch.manual_seed(3)
