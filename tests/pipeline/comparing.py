@@ -24,5 +24,5 @@ def compare(target: Path, golden: Path, options: Options | None = None) -> tuple
             sides = read_rank(ref), read_rank(rivals[place])
             units.append(compare_rank(*sides, step=place[0], rank=place[1], options=options))
     shelf = Shelf(units)
-    answer = conclude(shelf, policy=options.policy, target=NOWHERE, golden=NOWHERE)
+    answer, _ = conclude(shelf, policy=options.policy, target=NOWHERE, golden=NOWHERE)
     return answer, list(shelf)

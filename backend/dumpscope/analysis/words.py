@@ -142,7 +142,9 @@ def _inputs(case: Case, pair: int) -> Phrase:
     if not compared:
         return phrase("inputs.none")
     worst = float(np.nanmax(scores))
-    if worst == 0 and (case.facts.equal[rows[scores == 0]] < 0).any():  # the golden's own error, see `reference.of_target`
+    if (
+        worst == 0 and (case.facts.equal[rows[scores == 0]] < 0).any()
+    ):  # the golden's own error, see `reference.of_target`
         return phrase("inputs.as_near", count=compared)
     if worst == 0:
         return phrase("inputs.equal", count=compared) if compared > 1 else phrase("inputs.equal_one")

@@ -35,11 +35,12 @@ class FlowConsumer(Wire):
 
 
 class FlowSource(Wire):
-    """A step back along what differs: `received` from the call that made it, `inside` the module, `saved` by the forward call, or
-    taken to come from the last differing call `before`, where nothing tells."""
+    """A step back along what differs: `received` from the call that made it, `inside` the module, `saved` by the forward call,
+    `sent` by another `rank`, or taken to come from the last differing call `before`, where nothing tells."""
 
     node: NodeRow
-    way: Literal["received", "inside", "saved", "before"]
+    way: Literal["received", "inside", "saved", "before", "sent"]
+    rank: int | None
 
 
 class Flow(Wire):

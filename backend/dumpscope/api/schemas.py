@@ -301,23 +301,6 @@ class Summary(Wire):
     reference: Reference | None
 
 
-class StripBucket(Wire):
-    """Node pairs `first`..`last`; `seq`, `name`, `cls` and `verdict` are the worst one's, `severity` the largest out score."""
-
-    first: int
-    last: int
-    severity: Real
-    cls: str
-    verdict: VerdictWord
-    seq: int
-
-
-class Strip(Wire):
-    total: int
-    buckets: list[StripBucket]
-    backward: int | None
-
-
 class Standing(Wire):
     """Distances from the reference; `ratio` is the target's by the golden's, `inverse` the golden's by the target's, distances
     below the floor counting as the floor; `measure`: relative L2 (bulk), or that of the largest element (peak)."""
@@ -386,20 +369,6 @@ class PairDetail(Wire):
 class PairWithDetail(Pair):
     detail: PairDetail | None
     message_said: list[Phrase]
-
-
-class NodeDetail(NodeRow):
-    """`items` holds at most 100 of `item_count` pairs; `GET .../pairs?node=` pages through all."""
-
-    reason: str
-    reason_said: list[Phrase]
-    rule: str
-    items: list[Pair]
-    item_count: int
-    target_stack: list[str]
-    golden_stack: list[str]
-    path: list[str]
-    siblings: list[str]
 
 
 class Figure(Wire):

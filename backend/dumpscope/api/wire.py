@@ -22,7 +22,6 @@ from dumpscope.index.flow import NodeFlow, Passed, Received
 from dumpscope.index.item_pairs import ItemPairRow
 from dumpscope.index.leaves import Leaf
 from dumpscope.index.node_pairs import NodePairRow
-from dumpscope.index.strip import Bucket
 from dumpscope.index.trees import TreeRow
 
 PROBLEMS: Final = 200
@@ -238,17 +237,6 @@ def _reference(found: Reference) -> schemas.Reference:
     )
 
 
-def bucket(row: Bucket) -> schemas.StripBucket:
-    return schemas.StripBucket(
-        first=row.first,
-        last=row.last,
-        severity=real(row.severity),
-        cls=row.cls,
-        verdict=row.verdict,  # type: ignore[arg-type]
-        seq=row.seq,
-    )
-
-
 def node_fields(row: NodePairRow) -> dict[str, Any]:
     return {
         "pair": row.pair,
@@ -308,7 +296,7 @@ def flow(found: NodeFlow) -> flows.Flow:
         consumer_count=found.consumer_count,
         source=None
         if found.source is None
-        else flows.FlowSource(node=node_row(found.source.node), way=found.source.way),
+        else flows.FlowSource(node=node_row(found.source.node), way=found.source.way, rank=found.source.rank),
     )
 
 

@@ -68,7 +68,9 @@ def compare(
     golden: Annotated[Path, typer.Argument(help="Dump of the run that is right.")],
     reference: Annotated[
         Path | None,
-        typer.Option("--reference", help="Dump of an absolute reference (CPU, float64): which side is farther from it?"),
+        typer.Option(
+            "--reference", help="Dump of an absolute reference (CPU, float64): which side is farther from it?"
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for result files and result.db.")

@@ -12,11 +12,13 @@ import numpy as np
 from sqlalchemy import Connection, Select, select
 
 from dumpscope.analysis.case import RECEIVED
-from dumpscope.domain.facts import VERDICT_WORDS, Verdict
+from dumpscope.analysis.messages import PREFIX
+from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS, Class, Verdict
 from dumpscope.domain.records import STATISTICS, Int32, Int64, Kind, State
 from dumpscope.errors import ConflictError
 from dumpscope.index import tables
 from dumpscope.index.codec import STATE_BITS, score, unpack_makers
+from dumpscope.index.collectives import sender
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.leaves import Leaf, leaves
@@ -122,8 +124,10 @@ class _Tensor:
     untold: Untold
 
 
-def node_flow(database: Database, unit: StoredUnit, name: str) -> NodeFlow:
-    """Raises NotFoundError for an unknown node, ConflictError where the result was stored before data flow was kept."""
+def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[StoredUnit] = ()) -> NodeFlow:
+    """units: all of the comparison, to follow what other ranks sent.
+
+    Raises NotFoundError for an unknown node, ConflictError where the result was stored before data flow was kept."""
     with database.read() as connection:
         node = one_node_pair(connection, unit, name)
         wires = _wires(connection, unit)
@@ -144,7 +148,8 @@ def node_flow(database: Database, unit: StoredUnit, name: str) -> NodeFlow:
             input_count=len(inputs),
             consumers=_consumers(connection, unit, readers[:EXAMINED] + tables.key(unit.id), outputs),
             consumer_count=len(readers),
-            source=find_source(
+            source=_sent(connection, units, unit, node)
+            or find_source(
                 connection,
                 unit,
                 node,
@@ -153,6 +158,18 @@ def node_flow(database: Database, unit: StoredUnit, name: str) -> NodeFlow:
                 received_dirt=bool(dirty),
             ),
         )
+
+
+def _sent(connection: Connection, units: Sequence[StoredUnit], unit: StoredUnit, node: NodePairRow) -> Source | None:
+    """What a communication call received from another rank, where its own inputs agree."""
+    if node.cls in (CLASS_WORDS[Class.ORIGIN], CLASS_WORDS[Class.NONFINITE]) or not node.name.startswith(PREFIX):
+        return None
+    found = sender(connection, units, unit, node.pair)
+    if found is None:
+        return None
+    other, pair = found
+    rows = node_pair_rows(connection, other, [pair])
+    return Source(node=rows[pair], way="sent", rank=other.rank) if pair in rows else None
 
 
 def producers(connection: Connection, unit: StoredUnit, keys: Sequence[int]) -> dict[int, str]:

@@ -13,8 +13,9 @@ from dumpscope.index import tables
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.node_pairs import NodePairRow, node_pair_rows
 
-Way = Literal["received", "inside", "saved", "before"]
-"""How a difference came: in a tensor that a dumped call made; made by a call inside the module; in what the forward call saved
+Way = Literal["received", "inside", "saved", "before", "sent"]
+"""How a difference came: from another rank that sent it; in a tensor that a dumped call
+made; made by a call inside the module; in what the forward call saved
 for this backward call; from the last call before that differs, since nothing tells who made what differs here (of a module that
 is the last one inside it)."""
 
@@ -24,10 +25,13 @@ _PAIR: Final = tables.node_pair.c
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The node pair that the difference came from; it always stands before, so that following sources ends."""
+    """The node pair that the difference came from; it always stands before, so that following sources ends.
+
+    rank: of the node where it is another one"""
 
     node: NodePairRow
     way: Way
+    rank: int | None = None
 
 
 def find_source(

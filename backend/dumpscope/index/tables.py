@@ -323,6 +323,33 @@ distance = Table(
     Column("inverse", Double),
 )
 
+collective = Table(
+    "collective",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),  # below the first unit of its step
+    Column("api", Text, nullable=False),
+    Column("call", Integer, nullable=False),
+    Column("ranks", Text, nullable=False),  # JSON list, of the group
+    Column("missing", Text, nullable=False),  # JSON list of those that have no part
+    Column("verdict", SmallInteger, nullable=False),  # worst of its parts
+    Column("faulty", SmallInteger, nullable=False),
+    Column("first_part", BigInteger, nullable=False),  # key of its first part, the others follow
+    Column("part_count", Integer, nullable=False),
+)
+
+collective_part = Table(
+    "collective_part",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),  # below the first unit of its step
+    Column("unit", BigInteger, nullable=False),  # of its rank
+    Column("node", Integer, nullable=False),  # node pair number there
+    Column("gave", SmallInteger),  # verdict; null: it gives nothing
+    Column("gave_severity", Double, nullable=False),
+    Column("took", SmallInteger),  # verdict; null: it takes nothing
+    Column("took_severity", Double, nullable=False),
+    Index(None, "unit", "node"),
+)
+
 item_error = Table(
     "item_error",
     metadata,
@@ -362,5 +389,5 @@ task = Table(
 RANK_ROWS: Final = (entry, item)
 """Tables whose keys begin with a rank_dump's id."""
 
-UNIT_ROWS: Final = (node_pair, place, item_pair, tensor_fact, distance, item_error, flow)
+UNIT_ROWS: Final = (node_pair, place, item_pair, tensor_fact, distance, item_error, flow, collective, collective_part)
 """Tables whose keys begin with a unit's id."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.classes import classify, exactness, mark
+from dumpscope.analysis.collectives import Collective
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.makers import Flow, find_makers
 from dumpscope.analysis.messages import messages
@@ -54,6 +55,8 @@ class Conclusion:
         self._settings: dict[str, Phrase] = {}
         self._problems: dict[Problem, None] = {}
         self._golden = GoldenFaults()
+        self.collectives: list[Collective] = []
+        """Communications of all ranks; after `answer`."""
 
     def add(self, unit: Unit) -> Unit:
         """Take in the next unit; returns it with the classes that follow from itself alone."""
@@ -93,6 +96,7 @@ class Conclusion:
     ) -> Answer:
         """The answer over all units taken in. problems: found before and beside them"""
         traffic = traffic_of(self._found)
+        self.collectives = [one for _, road in sorted(traffic.items()) for one in road.collectives]
         found = drop_echoes(settle(self._found, traffic))
         self._kept = {(entry.step, entry.rank): [told.finding for told in entry.findings] for entry in found}
         first = min(self._first_no, key=lambda no: place(traffic[no[0].step], no[0], no[1], no[2]), default=None)
@@ -157,8 +161,8 @@ def conclude(
     golden: Side,
     reference: Side | None = None,
     problems: Sequence[Problem] = (),
-) -> Answer:
-    """The answer over all units, which get their final classes. Looks at one unit at a time."""
+) -> tuple[Answer, list[Collective]]:
+    """The answer over all units, which get their final classes, and their communications. Looks at one unit at a time."""
     conclusion = Conclusion(policy)
     for number, unit in enumerate(units):
         units.judge(number, conclusion.add(unit).node_opinions)
@@ -166,7 +170,7 @@ def conclude(
     for number, where in enumerate(units.places):
         if conclusion.changes(*where):
             units.judge(number, conclusion.final(units[number]).node_opinions)
-    return answer
+    return answer, conclusion.collectives
 
 
 def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, floor: float) -> Case:

@@ -9,6 +9,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import Header, RankDump
 from dumpscope.domain.result import Answer
 from dumpscope.errors import Problem
+from dumpscope.index.collectives import store_collectives
 from dumpscope.index.comparisons import create_comparison, store_answer
 from dumpscope.index.database import Database, sqlite_url
 from dumpscope.index.dumps import change_dump, create_dump
@@ -29,13 +30,14 @@ def keep(database: Database, outcome: Outcome, options: Options, *, name: str) -
         reference=_reference(database, answer),
         options=options,
     )
-    units = []
+    units = {}
     for unit in outcome.units:
         stored = UnitSides(target=sides[0].store(unit.target), golden=sides[1].store(unit.golden))
-        units.append(store_unit(database, comparison, unit, stored))
+        units[unit.step, unit.rank] = store_unit(database, comparison, unit, stored)
     for side in sides:
         side.close()
-    store_answer(database, comparison, answer, units=units)
+    store_collectives(database, units, outcome.collectives)
+    store_answer(database, comparison, answer, units=list(units.values()))
     return comparison
 
 

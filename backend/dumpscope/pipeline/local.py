@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from dumpscope.analysis.collectives import Collective
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import Header, Layout, RankDump, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
@@ -52,6 +53,7 @@ LOST: Final = frozenset(
 class Outcome:
     answer: Answer
     units: Shelf
+    collectives: list[Collective]
 
     @property
     def incomplete(self) -> bool:
@@ -99,7 +101,7 @@ def compare_layouts(
     if not units:
         why = next((one.message for one in reversed(problems)), "no rank could be compared")
         raise UnreadableError(f"nothing can be compared: {why}", where=paths[0])
-    answer = conclude(
+    answer, collectives = conclude(
         units,
         policy=options.policy,
         target=side(paths[0], target, units.headers(golden=False)),
@@ -109,7 +111,7 @@ def compare_layouts(
     )
     if plan is not None:
         answer = replace(answer, joined=told(plan, units.joined))
-    return Outcome(answer=answer, units=units)
+    return Outcome(answer=answer, units=units, collectives=collectives)
 
 
 def preview_layouts(target: Layout, golden: Layout, options: Options) -> tuple[list[Preview], Plan | None]:

@@ -17,6 +17,7 @@ from dumpscope.domain.records import Header, Layout, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import CancelledError, ConflictError, Problem, UnreadableError
 from dumpscope.index import tables
+from dumpscope.index.collectives import store_collectives
 from dumpscope.index.comparisons import (
     ComparisonRow,
     change_comparison,
@@ -192,7 +193,7 @@ def compare_alone(
     row = get_comparison(database, comparison_id)
     sides = _sides(database, row, [unit.target.header], [unit.golden.header])
     units = Shelf([unit])
-    answer = conclude(
+    answer, collectives = conclude(
         units,
         policy=options.policy,
         target=sides[0],
@@ -202,6 +203,7 @@ def compare_alone(
     )
     progress(CONCLUDED, "storing")
     new = store_unit(database, comparison_id, units[0], UnitSides(target=target, golden=golden))
+    store_collectives(database, {(step, rank): new}, collectives)
     store_answer(database, comparison_id, answer, units=[new])
 
 
@@ -295,6 +297,7 @@ def _concluded(
             after = conclusion.final(before)
             update_opinions(database, unit_id, before, after.item_opinions, after.node_opinions)
             del before, after
+    store_collectives(database, dict(zip(places, units, strict=True)), conclusion.collectives)
     return answer
 
 

@@ -368,6 +368,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/collectives": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Collectives
+         * @description Communications of a step, each with every rank's part, in the order that they force.
+         */
+        get: operations["collectives_api_comparisons__comparison_id__collectives_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/collectives/{collective_id}/parts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Collective Parts
+         * @description Every rank's part in a communication.
+         */
+        get: operations["collective_parts_api_comparisons__comparison_id__collectives__collective_id__parts_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/pairs": {
         parameters: {
             query?: never;
@@ -699,6 +739,50 @@ export interface components {
             /** Job */
             job: string;
         };
+        /**
+         * Collective
+         * @description One communication of all its ranks. `call` counts those of its kind and group before it; `ranks` are the group's, `missing`
+         *     those without a part; `faulty`: all that was given agrees and a result does not; `parts` holds 64 of `part_count`.
+         */
+        Collective: {
+            /** Id */
+            id: number;
+            /** Step */
+            step: number;
+            /** Api */
+            api: string;
+            /** Call */
+            call: number;
+            /** Ranks */
+            ranks: number[];
+            /** Missing */
+            missing: number[];
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "yes" | "n/a" | "warning" | "no";
+            /** Faulty */
+            faulty: boolean;
+            /** Parts */
+            parts: components["schemas"]["CollectivePart"][];
+            /** Part Count */
+            part_count: number;
+        };
+        /**
+         * CollectivePart
+         * @description One rank's part in a communication; `gave` or `took` is null where the call reads or writes nothing there.
+         */
+        CollectivePart: {
+            /** Rank */
+            rank: number;
+            /** Node */
+            node: string;
+            /** Pair */
+            pair: number;
+            gave: components["schemas"]["Half"] | null;
+            took: components["schemas"]["Half"] | null;
+        };
         /** Comparison */
         Comparison: {
             /** Id */
@@ -1012,8 +1096,8 @@ export interface components {
         };
         /**
          * FlowSource
-         * @description A step back along what differs: `received` from the call that made it, `inside` the module, `saved` by the forward call, or
-         *     taken to come from the last differing call `before`, where nothing tells.
+         * @description A step back along what differs: `received` from the call that made it, `inside` the module, `saved` by the forward call,
+         *     `sent` by another `rank`, or taken to come from the last differing call `before`, where nothing tells.
          */
         FlowSource: {
             node: components["schemas"]["NodeRow"];
@@ -1021,7 +1105,9 @@ export interface components {
              * Way
              * @enum {string}
              */
-            way: "received" | "inside" | "saved" | "before";
+            way: "received" | "inside" | "saved" | "before" | "sent";
+            /** Rank */
+            rank: number | null;
         };
         /**
          * GoldenOff
@@ -1058,6 +1144,22 @@ export interface components {
             stack: string[];
             /** Pair */
             pair: number;
+        };
+        /**
+         * Half
+         * @description What went one way; `score` is the worst of its tensors.
+         */
+        Half: {
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "yes" | "n/a" | "warning" | "no";
+            /**
+             * Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            score: number | string | null;
         };
         /**
          * HandEdit
@@ -1311,7 +1413,8 @@ export interface components {
         };
         /**
          * NodeDetail
-         * @description `items` holds at most 100 of `item_count` pairs; `GET .../pairs?node=` pages through all.
+         * @description `items` holds at most 100 of `item_count` pairs; `GET .../pairs?node=` pages through all. `collectives` are the
+         *     communications that this call takes part in, at most 8.
          */
         NodeDetail: {
             /** Pair */
@@ -1384,6 +1487,8 @@ export interface components {
             path: string[];
             /** Siblings */
             siblings: string[];
+            /** Collectives */
+            collectives: components["schemas"]["Collective"][];
         };
         /**
          * NodeRow
@@ -1495,6 +1600,28 @@ export interface components {
         Origins: {
             /** Items */
             items: components["schemas"]["Origin"][];
+        };
+        /** Page[CollectivePart] */
+        Page_CollectivePart_: {
+            /** Items */
+            items: components["schemas"]["CollectivePart"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+        };
+        /** Page[Collective] */
+        Page_Collective_: {
+            /** Items */
+            items: components["schemas"]["Collective"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
         };
         /** Page[Comparison] */
         Page_Comparison_: {
@@ -2755,6 +2882,87 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["NodeDetail"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    collectives_api_comparisons__comparison_id__collectives_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Only those that this rank has a part in. */
+                rank?: number | null;
+                /** @description Any of these verdicts; several times or with commas. */
+                verdict?: string[];
+                /** @description all_reduce, send_receive, ... */
+                api?: string;
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_Collective_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    collective_parts_api_comparisons__comparison_id__collectives__collective_id__parts_get: {
+        parameters: {
+            query?: {
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+                collective_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_CollectivePart_"];
                 };
             };
             /** @description What went wrong. */

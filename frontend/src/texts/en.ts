@@ -342,6 +342,16 @@ export const en = {
     noItems: "Nothing was dumped for this call.",
     onlyTarget: "Only the target makes this call.",
     onlyGolden: "Only the golden run makes this call.",
+    ranks: {
+      title: "All ranks",
+      group: "of ranks {{ranks}}",
+      faulty: "Every input agrees and a result does not: the communication is at fault.",
+      missing: "Without a part here: rank {{ranks}}.",
+      call: "Call",
+      reads: "nothing is read here",
+      writes: "nothing is written here",
+      more: "and {{count}} more ranks",
+    },
     flow: {
       title: "Data flow",
       producers: "Producers",
@@ -357,6 +367,7 @@ export const en = {
         received: "What differs was made by <node/>",
         inside: "What differs was made inside this module by <node/>",
         saved: "What differs comes with what <node/> saved for the backward pass",
+        sent: "What differs was sent by rank {{rank}}: <node/>",
         before: "No dumped call made what differs; the last one before it that differs is <node/>",
       },
       untold: {

@@ -336,6 +336,16 @@ export const zh: Texts = {
     noItems: "该调用没有 dump 任何数据。",
     onlyTarget: "只有调试侧有该调用。",
     onlyGolden: "只有标杆侧有该调用。",
+    ranks: {
+      title: "所有 rank",
+      group: "通信组 rank {{ranks}}",
+      faulty: "所有输入一致而结果不同：问题出在通信本身。",
+      missing: "此处缺少的 rank：{{ranks}}。",
+      call: "调用",
+      reads: "此处不读取数据",
+      writes: "此处不写入数据",
+      more: "另有 {{count}} 个 rank",
+    },
     flow: {
       title: "数据流",
       producers: "输入来自",
@@ -351,6 +361,7 @@ export const zh: Texts = {
         received: "不一致的输入来自 <node/>",
         inside: "不一致由该模块内的 <node/> 产生",
         saved: "不一致来自 <node/> 为反向保存的数据",
+        sent: "差异由 rank {{rank}} 发送：<node/>",
         before: "不一致的输入并非由已 dump 的调用产生；在它之前最近的异常调用是 <node/>",
       },
       untold: {

@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from dumpscope.api import schemas, wire
+from dumpscope.api import details, schemas, wire
 from dumpscope.api.flows import Flow
 from dumpscope.api.parameters import (
     Cursor,
@@ -28,6 +28,7 @@ from dumpscope.domain.facts import VERDICT_WORDS
 from dumpscope.domain.phrases import english
 from dumpscope.errors import NotFoundError
 from dumpscope.index import tables
+from dumpscope.index.collectives import collectives_of, list_collectives, list_parts
 from dumpscope.index.columns import node_columns
 from dumpscope.index.comparisons import find_unit, stored_units
 from dumpscope.index.flow import node_flow
@@ -70,7 +71,7 @@ def tree(
     return page_reply(page, wire.tree_row)
 
 
-@router.get("/strip", response_model=schemas.Strip)
+@router.get("/strip", response_model=details.Strip)
 def overview(
     comparison_id: Id,
     state: Shared,
@@ -81,7 +82,9 @@ def overview(
     """All node pairs in equal buckets of execution order, the worst of each."""
     unit = find_unit(state.database, comparison_id, step, rank)
     found = strip(node_columns(state.database, unit), buckets=buckets)
-    return reply(schemas.Strip(total=unit.pairs, buckets=[wire.bucket(row) for row in found], backward=unit.backward))
+    return reply(
+        details.Strip(total=unit.pairs, buckets=[details.bucket(row) for row in found], backward=unit.backward)
+    )
 
 
 @router.get("/nodes", response_model=schemas.Page[schemas.NodeRow])
@@ -128,17 +131,20 @@ def nodes(
 def flow(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
     """One hop of data flow: which dumped call made each tensor that this one received, and which received what it made."""
     unit = find_unit(state.database, comparison_id, step, rank)
-    return reply(wire.flow(node_flow(state.database, unit, name)))
+    units = stored_units(state.database, comparison_id)
+    return reply(wire.flow(node_flow(state.database, unit, name, units)))
 
 
-@router.get("/nodes/{name:anything}", response_model=schemas.NodeDetail)
+@router.get("/nodes/{name:anything}", response_model=details.NodeDetail)
 def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
     """One node pair: why it got its verdict, its item pairs, both call stacks, relatives and place in the tree."""
+    units = stored_units(state.database, comparison_id)
     unit = find_unit(state.database, comparison_id, step, rank)
     with state.database.read() as connection:
         row = one_node_pair(connection, unit, name)
         pairs = items_of_node(connection, unit, row.pair, limit=DETAIL_PAIRS)
         context = node_context(connection, unit, row.pair)
+        collectives = collectives_of(connection, units, unit, row.pair)
     worst = max(
         pairs,
         key=lambda pair: (VERDICT_WORDS.index(pair.verdict), -1.0 if pair.score is None else pair.score),
@@ -146,7 +152,7 @@ def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
     )
     why = wire.reason(row, worst)
     return reply(
-        schemas.NodeDetail(
+        details.NodeDetail(
             **wire.node_fields(row),
             reason=english(why),
             reason_said=wire.phrases(why),
@@ -157,8 +163,47 @@ def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
             golden_stack=context.golden_stack[: wire.SENT_FRAMES],
             path=context.path,
             siblings=context.siblings,
+            collectives=[details.told_collective(row) for row in collectives],
         )
     )
+
+
+@router.get("/collectives", response_model=schemas.Page[details.Collective])
+def collectives(
+    comparison_id: Id,
+    state: Shared,
+    step: Step = None,
+    rank: Annotated[Rank, Query(description="Only those that this rank has a part in.")] = None,
+    verdict: Verdicts = [],  # noqa: B006
+    api: Annotated[str, Query(max_length=300, description="all_reduce, send_receive, ...")] = "",
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> Response:
+    """Communications of a step, each with every rank's part, in the order that they force."""
+    unit = find_unit(state.database, comparison_id, step, None)
+    seek, total = decode_cursor(cursor)
+    page = list_collectives(
+        state.database,
+        comparison_id,
+        unit.step,
+        api=api,
+        verdicts=words(verdict),
+        rank=rank,
+        seek=seek,
+        total=total,
+        limit=limit,
+    )
+    return page_reply(page, details.told_collective)
+
+
+@router.get("/collectives/{collective_id}/parts", response_model=schemas.Page[details.CollectivePart])
+def collective_parts(
+    comparison_id: Id, collective_id: Key, state: Shared, cursor: Cursor = None, limit: Limit = 100
+) -> Response:
+    """Every rank's part in a communication."""
+    seek, _total = decode_cursor(cursor)
+    page = list_parts(state.database, comparison_id, collective_id, seek=seek, limit=limit)
+    return page_reply(page, details.told_part)
 
 
 @router.get("/pairs", response_model=schemas.Page[schemas.Pair])

@@ -15,6 +15,7 @@ import { Boundary, Empty, Failure, Loading } from "../../widgets/States";
 import classes from "./EvidencePanel.module.css";
 import { FlowPanel } from "./FlowPanel";
 import { PlotPanel } from "./PlotPanel";
+import { RanksPanel } from "./RanksPanel";
 import type { Triage } from "./useTriage";
 
 /** Why the selected call is judged as it is: sentence, numbers, pictures, code. */
@@ -56,6 +57,7 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
             )}
           </section>
         )}
+        {node && <RanksPanel triage={triage} node={node} />}
         {node && (
           <Boundary title={t("app.crashed")} resetKey={selected}>
             <FlowPanel key={node.name} comparison={comparison} triage={triage} node={node} />

@@ -44,8 +44,8 @@ export function FlowPanel({ comparison, triage, node }: FlowPanelProps) {
 function Hop({ flow, comparison, triage }: { flow: Flow; comparison: Comparison; triage: Triage }) {
   const { t } = useTranslation();
   const made = flow.inputs.filter((input) => input.producer !== null).length;
-  const link = (node: NodeRow) => (
-    <NodeLink node={node} from={flow.node.direction} comparison={comparison} triage={triage} />
+  const link = (node: NodeRow, rank?: number | null) => (
+    <NodeLink node={node} rank={rank} from={flow.node.direction} comparison={comparison} triage={triage} />
   );
   return (
     <>
@@ -97,13 +97,17 @@ function Hop({ flow, comparison, triage }: { flow: Flow; comparison: Comparison;
 }
 
 /** Where what differs came from, as the key p goes. */
-function Origin({ flow, link }: { flow: Flow; link: (node: NodeRow) => ReactElement }) {
+function Origin({ flow, link }: { flow: Flow; link: (node: NodeRow, rank?: number | null) => ReactElement }) {
   const { t } = useTranslation();
   const { source, node } = flow;
   if (source) {
     return (
       <p className={classes.source} data-testid="flow-source" data-way={source.way}>
-        <Trans i18nKey={`evidence.flow.way.${source.way}`} components={{ node: link(source.node) }} />{" "}
+        <Trans
+          i18nKey={`evidence.flow.way.${source.way}`}
+          values={{ rank: source.rank }}
+          components={{ node: link(source.node, source.rank) }}
+        />{" "}
         <Kbd size="xs" title={t("keys.flow")}>
           p
         </Kbd>
@@ -169,15 +173,18 @@ function Place({ end }: { end: FlowInput | FlowConsumer }) {
 
 interface NodeLinkProps {
   node: NodeRow;
+  /** Where the node is, unless on the rank that is shown. */
+  rank?: number | null | undefined;
   /** Direction of the call that the link stands beside: another one is said. */
   from: string;
   comparison: Comparison;
   triage: Triage;
 }
 
-function NodeLink({ node, from, comparison, triage }: NodeLinkProps) {
+function NodeLink({ node, rank, from, comparison, triage }: NodeLinkProps) {
   const { t } = useTranslation();
-  const search = formatAddress({ ...triage.address, node: node.name });
+  const here = { ...triage.address, node: node.name };
+  const search = formatAddress(typeof rank === "number" ? { ...here, rank } : here);
   const error = t("list.score", { error: exactReal(node.out_error), score: exactReal(node.out_score) });
   const turned = node.direction !== from && (node.direction === "forward" || node.direction === "backward");
   return (

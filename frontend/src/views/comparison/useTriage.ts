@@ -169,7 +169,9 @@ export function useTriage(id: string): Triage {
     try {
       const flow = await fetchFlow(client, id, unit, selected);
       const next = step(flow, isBad);
-      if (next) select(next);
+      const rank = step === stepBack ? flow.source?.rank : null;
+      if (next && typeof rank === "number") update({ rank, node: next });
+      else if (next) select(next);
       else setNotice(nowhere(flow));
     } catch (problem) {
       setNotice(describeProblem(problem).detail);

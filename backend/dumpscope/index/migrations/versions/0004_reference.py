@@ -13,7 +13,6 @@ branch_labels = None
 depends_on = None
 
 
-
 def _columns() -> tuple[sa.Column[Any], ...]:
     return (
         sa.Column("target_distance", sa.Double(), nullable=True),
