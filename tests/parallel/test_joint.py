@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, State
+from dumpscope.errors import UnreadableError
 from dumpscope.parallel.joint import Order
 from dumpscope.parallel.plan import Plan, SidePlan, UnitPlan
 from dumpscope.parallel.unit import Whole, join_unit
@@ -143,6 +144,17 @@ def test_a_call_that_one_rank_made_alone_shifts_no_other(tmp_path: Path) -> None
         ([1], "Torch.mul.1.forward", "", 1)
     ]
     assert found.unit.target.shards == {"copy": 4}
+
+
+def test_ranks_that_did_not_run_the_same_are_not_joined(tmp_path: Path) -> None:
+    ranks = [
+        write(
+            tmp_path / api, {f"Torch.{api}.{k}.forward": ([tensor(np.ones(2))], [tensor(np.ones(2))]) for k in range(3)}
+        )
+        for api in ("mul", "exp")
+    ]
+    with pytest.raises(UnreadableError, match="ranks that should have run the same calls have 0 of 3 in common"):
+        joined(ranks, ranks[0])
 
 
 @given(st.integers(2, 3), st.integers(1, 4), st.integers(0, 1), st.booleans())

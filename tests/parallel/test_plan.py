@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dumpscope.errors import UsageError
+from dumpscope.parallel.evidence import Evidence
+from dumpscope.parallel.layout import lay_out
 from dumpscope.parallel.plan import Plan, SidePlan, Sizes, UnitPlan, parse_plan, sizes_ranks, write_plan
 
 
@@ -100,3 +102,10 @@ def test_what_is_wrong_with_a_plan_is_named(text: str, said: str) -> None:
 def test_any_text_is_a_plan_or_a_usage_error(text: str) -> None:
     with suppress(UsageError):
         assert parse_plan(text) == parse_plan(f"{text}\n")
+
+
+def test_a_unit_of_as_many_shards_on_both_sides_is_refused() -> None:
+    ranks = [Evidence(rank=rank, modules=frozenset(), numbers={}, weights={}, first=None) for rank in (0, 1)]
+    given_plan = parse_plan("units: [{target: {ranks: [[[0, 1]]]}, golden: {ranks: [[[0, 1]]]}}]")
+    with pytest.raises(UsageError, match="unit 0 joins 2 shards on both sides"):
+        lay_out(given_plan, ranks, ranks)

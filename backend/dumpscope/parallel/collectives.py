@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 
-from dumpscope.domain.records import RankDump
+from dumpscope.domain.records import Kind, RankDump
 from dumpscope.parallel.columns import keep_nodes
 
 _PREFIX = "Distributed."
@@ -26,6 +27,18 @@ def without_collectives(dump: RankDump, joined: Collection[int], world: Collecti
     for node, ranks in zip(calls.tolist(), _partners(dump, calls.tolist()), strict=True):
         keep[node] = not (ranks if ranks else set(world)) <= ours
     return keep_nodes(dump, keep), int((~keep).sum())
+
+
+def without_peers(dump: RankDump) -> RankDump:
+    """The dump with the groups and peers of its calls shown, not judged: ranks have other numbers under another split."""
+    items = dump.items
+    groups = np.array([text == "torch.ProcessGroup" for text in items.types] + [False])[items.type]
+    paths = np.array([path.rpartition(".")[2] in _PEERS for path in items.paths] + [False])[items.path]
+    calls = np.array([label.startswith(_PREFIX) for label in dump.nodes.labels] + [False])[dump.nodes.label]
+    unjudged = (items.kind == Kind.SCALAR) & (groups | (paths & calls[items.node]))
+    if not unjudged.any():
+        return dump
+    return replace(dump, items=replace(items, kind=np.where(unjudged, Kind.OPAQUE, items.kind).astype(np.int8)))
 
 
 def _partners(dump: RankDump, calls: list[int]) -> list[set[int]]:

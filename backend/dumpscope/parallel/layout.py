@@ -36,6 +36,7 @@ def lay_out(given: Given, target: Sequence[Evidence], golden: Sequence[Evidence]
     rivals = {one.rank: one for one in target}, {one.rank: one for one in golden}
     if given.units:
         require_ranks(given.units, *rivals)
+        _require_unlike(given.units)
         return Plan(units=given.units, gradients=given.gradients, dimensions=given.dimensions)
     if given.target is None and given.golden is None:
         sides, reasons = _found(*rivals)
@@ -46,6 +47,18 @@ def lay_out(given: Given, target: Sequence[Evidence], golden: Sequence[Evidence]
     return Plan(
         units=tuple(_units(*sides)), gradients=given.gradients, dimensions=given.dimensions, reasons=tuple(reasons)
     )
+
+
+def _require_unlike(units: Sequence[UnitPlan]) -> None:
+    """Raise UsageError where a unit joins as many parts on both sides: then no shape tells which dimension is cut."""
+    for unit in units:
+        for word in ("shards", "replicas"):
+            count = getattr(unit.target, word)
+            if count == getattr(unit.golden, word) > 1:
+                raise UsageError(
+                    f"plan: unit {unit.rank} joins {count} {word} on both sides",
+                    hint=f"make {count} units, one of each",
+                )
 
 
 def _sided(sizes: Sizes, there: Mapping[int, Evidence], side: str) -> SidePlan:

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.domain.records import Direction, RankDump, Role, Tree
+from dumpscope.domain.records import Direction, Kind, RankDump, Role, Tree
 from dumpscope.parallel.columns import Pool, pool, take_items, take_nodes
-from dumpscope.parallel.evidence import has_model_index, layer_place, module_paths
+from dumpscope.parallel.evidence import Print, fingerprint, has_model_index, layer_place, module_paths
 from dumpscope.parallel.plan import SidePlan
 from dumpscope_format import naming
 
@@ -80,12 +80,14 @@ def _entries(dump: RankDump, stage: int, side: SidePlan, first: int) -> list[_En
         outermost = parsed[entry].kind == "module" or names[entry] in _OUTSIDE
         top[entry] = above if above >= 0 else (entry if outermost else -1)
     out = []
+    owners = _weight_owners(dump, chunk) if side.chunks > 1 else {}
     micro, phase, number = 0, 0, 0
     moments: list[Moment] = [(0, 0, 0, 0)] * count
     for place, entry in enumerate(in_order):
         head = top[entry]
         number = chunk[entry] if chunk[entry] >= 0 else number
         if head >= 0 and names[head] in _OUTSIDE:
+            number = owners.get(entry, number)
             moments[entry] = _END, 2, side.stages * number + stage, place
             continue
         if head >= 0:
@@ -107,6 +109,24 @@ def _entries(dump: RankDump, stage: int, side: SidePlan, first: int) -> list[_En
             )
         )
     return out
+
+
+def _weight_owners(dump: RankDump, chunk: Sequence[int]) -> dict[int, int]:
+    """Calls outside all modules (an optimizer's, say) that take a weight -> the chunk whose module holds this weight."""
+    items = dump.items
+    tensors = np.flatnonzero(items.kind == Kind.TENSOR).tolist()
+    held: dict[Print, int] = {}
+    for item in tensors:
+        if items.role[item] == Role.PARAMETER and chunk[items.node[item]] >= 0:
+            held.setdefault(fingerprint(dump, item), chunk[items.node[item]])
+    owners: dict[int, int] = {}
+    for item in tensors:
+        node = int(items.node[item])
+        if items.role[item] == Role.INPUT and chunk[node] < 0 and node not in owners:
+            found = held.get(fingerprint(dump, item))
+            if found is not None:
+                owners[node] = found
+    return owners
 
 
 def _relabelled(label: str, side: SidePlan, stage: int, *, indexed: bool) -> tuple[str, int]:

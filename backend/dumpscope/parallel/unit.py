@@ -15,7 +15,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import Direction, Kind, RankDump, Role, State, item_name
 from dumpscope.match import match
 from dumpscope.parallel.aligned import Aligned, align_members
-from dumpscope.parallel.collectives import without_collectives
+from dumpscope.parallel.collectives import without_collectives, without_peers
 from dumpscope.parallel.joint import Joint, Order, Terms, alone, join_members, share
 from dumpscope.parallel.plan import Plan, SidePlan, UnitPlan
 from dumpscope.parallel.replicas import Odd, distance, straying, tolerance
@@ -23,8 +23,8 @@ from dumpscope.parallel.shards import WHOLE, Counts, Cuts, find_cuts
 from dumpscope.parallel.stages import join_stages
 from dumpscope.parallel.wrappers import depth, unwrapped
 
-_OWN: Final = 0.5
-"""Share of the activations that differ between replicas from which they ran on data of their own."""
+_OWN: Final = 0.2
+"""Share of what was recorded of forward calls, weights included, that differs between replicas from which their data do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +258,7 @@ def _stray_weights(aligned: Aligned) -> list[Odd]:
 
 
 def _named(side: _Side, rank: int) -> RankDump:
-    dump = side.joints[0].dump
+    dump = without_peers(side.joints[0].dump)
     ranks = tuple(sorted(set(side.plan.every())))
     label = "+".join(f"rank{number}" for number in ranks)
     return replace(dump, ref=replace(dump.ref, rank=rank, label=label, joined=ranks if len(ranks) > 1 else ()))

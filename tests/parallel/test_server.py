@@ -1,0 +1,118 @@
+"""Joined ranks behind a server: stored with their comparison, read like any rank, gone with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from api.conftest import BASE, compare, register, settled
+from fastapi.testclient import TestClient
+
+from dumpscope.api.app import create_app
+from dumpscope.parallel.plan import parse_plan
+from dumpscope.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("server")
+
+
+@pytest.fixture(scope="module")
+def client(place: Path, splits: Path) -> Iterator[TestClient]:
+    settings = Settings(data_dir=place, roots=[splits], executor="threads:2")
+    with TestClient(create_app(settings), base_url=BASE) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def fault(client: TestClient, splits: Path) -> str:
+    return compare(client, splits / "tp2_fault", splits / "whole")
+
+
+def get(client: TestClient, path: str, **parameters: Any) -> Any:
+    reply = client.get(path, params=parameters)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def test_a_joined_comparison_answers_like_any_other(client: TestClient, fault: str) -> None:
+    base = f"/api/comparisons/{fault}"
+    (origin,) = get(client, f"{base}/origins")["items"]
+    assert origin["node"].startswith("Module.layers.2.mlp.up.ColumnParallelLinear")
+    node = get(client, f"{base}/nodes/{origin['node']}")
+    shapes = {pair["target_leaf"]["path"]: pair["target_leaf"]["shape"] for pair in node["pairs"]}
+    assert shapes["weight"] == [64, 16]
+    assert any("joined" in (pair["target_leaf"]["value"] or "") for pair in node["pairs"])
+    summary = get(client, f"{base}/summary")
+    assert summary["mode"] == "tensor"
+    assert [problem["kind"] for problem in summary["problems"]] == ["odd_rank"]
+
+
+def test_tensors_of_joined_ranks_are_there_for_figures(client: TestClient, fault: str) -> None:
+    (origin,) = get(client, f"/api/comparisons/{fault}/origins")["items"]
+    node = get(client, f"/api/comparisons/{fault}/nodes/{origin['node']}")
+    pair = next(pair for pair in node["pairs"] if pair["role"] == "output")
+    figure = client.get(f"/api/comparisons/{fault}/figures/histogram", params={"pair": pair["id"]})
+    assert figure.status_code == 200, figure.text
+
+
+def test_the_plan_of_a_comparison_is_shown(client: TestClient, fault: str) -> None:
+    joined = get(client, f"/api/comparisons/{fault}/plan")["joined"]
+    (unit,) = joined["units"]
+    assert (joined["unit_count"], unit["target"]["ranks"], unit["golden"]["ranks"]) == (1, [[[0, 1]]], [[[0]]])
+    assert unit["target"]["shards"]["dimension 0"] > 0
+    assert [stray["ranks"] for stray in unit["target"]["strays"]] == [[1]]
+    assert parse_plan(joined["plan"]).units[0].target.ranks == (((0, 1),),)
+    assert joined["reasons"][0].startswith("The target has 2 shards")
+
+
+def test_a_plan_can_be_tried_before_anything_is_compared(client: TestClient, splits: Path) -> None:
+    ids = {side: register(client, splits / name) for side, name in (("target", "tp2pp2"), ("golden", "whole"))}
+    for dump in ids.values():
+        settled(client, f"/api/dumps/{dump}")
+    found = client.post("/api/plans", json=ids).json()
+    assert parse_plan(found["plan"]).units[0].target.ranks == (((0, 1), (2, 3)),)
+    sized = client.post("/api/plans", json={**ids, "plan": "target: {tp: 4}"}).json()
+    assert parse_plan(sized["plan"]).units[0].target.ranks == (((0, 1, 2, 3),),)
+    wrong = client.post("/api/plans", json={**ids, "plan": "target: {tp: 3}"})
+    assert (wrong.status_code, wrong.json()["error"]) == (400, "usage")
+    assert "4 ranks cannot be cut into tp 3" in wrong.json()["detail"]
+
+
+def test_an_impossible_plan_is_refused_at_once(client: TestClient, splits: Path) -> None:
+    ids = {side: register(client, splits / "whole") for side in ("target", "golden")}
+    reply = client.post("/api/comparisons", json={**ids, "options": {"parallel": "{target: {cp: 2}}"}})
+    assert reply.status_code == 400
+    assert "cp and ep above 1" in reply.json()["detail"]
+
+
+def test_joined_ranks_are_listed_nowhere_and_go_with_their_comparison(
+    client: TestClient, splits: Path, place: Path
+) -> None:
+    before = {dump["id"] for dump in get(client, "/api/dumps", limit=500)["items"]}
+    comparison = compare(client, splits / "tp2", splits / "whole")
+    after = {dump["id"] for dump in get(client, "/api/dumps", limit=500)["items"]}
+    assert len(after - before) == 2  # the two that were registered
+    made = list(place.rglob(f"{comparison}.joined"))
+    assert len(made) == 1
+    assert any(made[0].rglob("*.npy"))
+    assert client.delete(f"/api/comparisons/{comparison}").status_code == 204
+    assert list(place.rglob(f"{comparison}.joined")) == []
+    for dump in after - before:
+        assert client.delete(f"/api/dumps/{dump}").status_code == 204
+
+
+def test_a_joined_comparison_is_judged_again_and_made_again(client: TestClient, fault: str) -> None:
+    base = f"/api/comparisons/{fault}"
+    before = get(client, f"{base}/summary")["counts"]
+    assert client.patch(base, json={"policy": "msprobe"}).status_code == 200
+    settled(client, base)
+    assert get(client, f"{base}/plan")["joined"]["unit_count"] == 1
+    assert client.patch(base, json={"policy": "default"}).status_code == 200
+    settled(client, base)
+    assert client.post(f"{base}/matching/apply").status_code == 202
+    settled(client, base)
+    assert get(client, f"{base}/summary")["counts"] == before
