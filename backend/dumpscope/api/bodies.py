@@ -19,6 +19,16 @@ class NewDump(BaseModel):
     name: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = None
 
 
+class NewPlan(BaseModel):
+    """`plan`: text of a plan to complete and check, `{}` or null to find one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    target: DumpId
+    golden: DumpId
+    plan: Annotated[str, Field(max_length=1_000_000)] | None = None
+
+
 class DumpChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -27,7 +37,8 @@ class DumpChange(BaseModel):
 
 class ComparisonOptions(BaseModel):
     """policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files; fusion: text of a
-    file of fusion rules; matches: that of a file of matches made by hand."""
+    file of fusion rules; matches: that of a file of matches made by hand; parallel: that of a plan of how ranks are joined, see
+    docs/parallel.md."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -39,6 +50,7 @@ class ComparisonOptions(BaseModel):
     rename: Annotated[list[Annotated[str, Field(max_length=2000)]], Field(max_length=100)] = []
     fusion: str | None = None
     matches: str | None = None
+    parallel: Annotated[str, Field(max_length=1_000_000)] | None = None
     steps: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
     ranks: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
     tensors: bool = True

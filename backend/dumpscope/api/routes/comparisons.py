@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 from fastapi import APIRouter, Response
 
 from dumpscope.api import bodies, schemas, wire
@@ -25,7 +27,9 @@ from dumpscope.index.comparisons import (
 from dumpscope.index.dumps import get_dump
 from dumpscope.index.listing import Order
 from dumpscope.match import check_options
+from dumpscope.parallel.plan import parse_plan
 from dumpscope.pipeline.pairing import require_chosen
+from dumpscope.pipeline.work import joined_room
 from dumpscope.verdict.policy import load_policy
 
 router = APIRouter(tags=["comparisons"])
@@ -37,6 +41,7 @@ def start(body: bodies.NewComparison, state: Shared) -> Response:
     options = Options.from_json(body.options.model_dump())
     load_policy(options.policy)
     check_options(options)
+    parse_plan(options.parallel)
     target, golden = get_dump(state.database, body.target), get_dump(state.database, body.golden)
     reference = [] if body.reference is None else [get_dump(state.database, body.reference)]
     for dump in (target, golden, *reference):
@@ -106,6 +111,7 @@ def remove(comparison_id: Id, state: Shared) -> Response:
     if row.job is not None and row.status in ("pending", "running"):
         stop(state, row.job)
     delete_comparison(state.database, comparison_id)
+    shutil.rmtree(joined_room(state.settings.unpacked, comparison_id), ignore_errors=True)
     return Response(status_code=204)
 
 

@@ -1,0 +1,50 @@
+"""How the ranks of two dumps are joined: tried before anything is compared, and as a comparison did it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter, Response
+
+from dumpscope.api import bodies
+from dumpscope.api.parameters import Id
+from dumpscope.api.plans import ComparisonPlan, PlanPreview, comparison_plan, plan_preview
+from dumpscope.api.replies import reply
+from dumpscope.api.routes.comparisons import answered
+from dumpscope.api.state import Shared
+from dumpscope.domain.options import Options
+from dumpscope.errors import ConflictError, LimitError
+from dumpscope.index.comparisons import get_comparison
+from dumpscope.index.dumps import get_dump, stored_ranks
+from dumpscope.parallel.plan import parse_plan
+from dumpscope.pipeline.stored_joined import stored_plan
+
+router = APIRouter(tags=["comparisons"])
+
+MOST: Final = 1_000_000
+"""Items of a dump's first step up to which a plan is found while the caller waits."""
+
+
+@router.post("/plans", response_model=PlanPreview)
+def preview(body: bodies.NewPlan, state: Shared) -> Response:
+    """The plan by which two dumps would be joined: found, or that of the body completed and checked. Nothing is stored."""
+    given = parse_plan(body.plan)
+    for dump_id in (body.target, body.golden):
+        dump = get_dump(state.database, dump_id)
+        if dump.status != "ready":
+            raise ConflictError(f"the dump {dump.name} is {dump.status}", hint="wait for its job, or register it again")
+        ranks = stored_ranks(state.database, dump_id)
+        first = [rank.items for rank in ranks if rank.step == ranks[0].step]
+        if not given.units and sum(first) > MOST:
+            raise LimitError(
+                f"the first step of {dump.name} holds {sum(first)} items, too many to wait for",
+                hint="compare the dumps: the plan comes with the result",
+            )
+    found, problems = stored_plan(state.database, body.target, body.golden, Options(parallel=body.plan))
+    return reply(plan_preview(found, problems))
+
+
+@router.get("/comparisons/{comparison_id}/plan", response_model=ComparisonPlan)
+def plan(comparison_id: Id, state: Shared) -> Response:
+    """Which ranks were joined with which, and how."""
+    return reply(comparison_plan(answered(get_comparison(state.database, comparison_id)).joined))
