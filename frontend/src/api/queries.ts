@@ -108,6 +108,14 @@ export function useSummary(id: string, enabled: boolean) {
   });
 }
 
+export function usePlan(id: string) {
+  return useQuery({
+    queryKey: ["comparisons", "data", id, "plan"],
+    queryFn: ({ signal }) =>
+      take(api().GET("/api/comparisons/{comparison_id}/plan", { params: { path: of(id) }, signal })),
+  });
+}
+
 export function useOrigins(id: string, enabled: boolean) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "origins"],

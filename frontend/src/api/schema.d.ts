@@ -628,6 +628,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/plans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview
+         * @description The plan by which two dumps would be joined: found, or that of the body completed and checked. Nothing is stored.
+         */
+        post: operations["preview_api_plans_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Plan
+         * @description Which ranks were joined with which, and how.
+         */
+        get: operations["plan_api_comparisons__comparison_id__plan_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/figures/{name}": {
         parameters: {
             query?: never;
@@ -834,7 +874,8 @@ export interface components {
         /**
          * ComparisonOptions
          * @description policy: default, ptdbg, msprobe, or the text of a policy file; mappings: text of msprobe's yaml files; fusion: text of a
-         *     file of fusion rules; matches: that of a file of matches made by hand.
+         *     file of fusion rules; matches: that of a file of matches made by hand; parallel: that of a plan of how ranks are joined, see
+         *     docs/parallel.md.
          */
         ComparisonOptions: {
             /**
@@ -862,6 +903,8 @@ export interface components {
             fusion?: string | null;
             /** Matches */
             matches?: string | null;
+            /** Parallel */
+            parallel?: string | null;
             /**
              * Steps
              * @default []
@@ -877,6 +920,13 @@ export interface components {
              * @default true
              */
             tensors: boolean;
+        };
+        /**
+         * ComparisonPlan
+         * @description `joined` is null where ranks were compared one by one.
+         */
+        ComparisonPlan: {
+            joined: components["schemas"]["Joined"] | null;
         };
         /** Counts */
         Counts: {
@@ -1276,6 +1326,61 @@ export interface components {
             finished: string | null;
         };
         /**
+         * Joined
+         * @description `plan`: yaml for the option `parallel`; `reasons`: why it is so; `reasons_said`: the same as phrases; `units`: at most 200 of `unit_count`.
+         */
+        Joined: {
+            /** Plan */
+            plan: string;
+            /** Reasons */
+            reasons: string[];
+            /** Reasons Said */
+            reasons_said: components["schemas"]["Phrase"][];
+            /** Units */
+            units: components["schemas"]["JoinedUnit"][];
+            /** Unit Count */
+            unit_count: number;
+        };
+        /**
+         * JoinedSide
+         * @description `ranks`: by replica, stage and shard; `offsets`: added to the layer numbers of each virtual stage.
+         *
+         *     `shards`, `replicas`: how many tensors were made in which way: copy, sum, skip, odd, `dimension 1`.
+         */
+        JoinedSide: {
+            /** Ranks */
+            ranks: number[][][];
+            /** Offsets */
+            offsets: number[];
+            /** Chunks */
+            chunks: number;
+            /** Shards */
+            shards: {
+                [key: string]: number;
+            };
+            /** Replicas */
+            replicas: {
+                [key: string]: number;
+            };
+            /** Collectives */
+            collectives: number;
+            /** Own Data */
+            own_data: number[];
+            /** Strays */
+            strays: components["schemas"]["Stray"][];
+        };
+        /** JoinedUnit */
+        JoinedUnit: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            target: components["schemas"]["JoinedSide"];
+            golden: components["schemas"]["JoinedSide"];
+            /** Gradients */
+            gradients: string | null;
+        };
+        /**
          * Leaf
          * @description `value` is JSON text: the value of a non-tensor, or a tensor's further keys.
          */
@@ -1410,6 +1515,18 @@ export interface components {
             path: string;
             /** Name */
             name?: string | null;
+        };
+        /**
+         * NewPlan
+         * @description `plan`: text of a plan to complete and check, `{}` or null to find one.
+         */
+        NewPlan: {
+            /** Target */
+            target: string;
+            /** Golden */
+            golden: string;
+            /** Plan */
+            plan?: string | null;
         };
         /**
          * NodeDetail
@@ -1815,6 +1932,22 @@ export interface components {
                 [key: string]: number | string | components["schemas"]["Phrase"][];
             };
         };
+        /**
+         * PlanPreview
+         * @description `plan`: yaml for the option `parallel`, null where ranks would be compared one by one; `units`: how many it makes.
+         */
+        PlanPreview: {
+            /** Plan */
+            plan: string | null;
+            /** Reasons */
+            reasons: string[];
+            /** Reasons Said */
+            reasons_said: components["schemas"]["Phrase"][];
+            /** Units */
+            units: number;
+            /** Problems */
+            problems: components["schemas"]["Problem"][];
+        };
         /** Problem */
         Problem: {
             /** Loc */
@@ -1909,6 +2042,20 @@ export interface components {
              * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
              */
             inverse: number | string | null;
+        };
+        /**
+         * Stray
+         * @description Copies on `ranks` differ from the others', first at `item`; with an empty `item`: calls that only these ranks made.
+         */
+        Stray: {
+            /** Ranks */
+            ranks: number[];
+            /** Node */
+            node: string;
+            /** Item */
+            item: string;
+            /** Items */
+            items: number;
         };
         /** Strip */
         Strip: {
@@ -3376,6 +3523,70 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    preview_api_plans_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPlan"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanPreview"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    plan_api_comparisons__comparison_id__plan_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ComparisonPlan"];
                 };
             };
             /** @description What went wrong. */

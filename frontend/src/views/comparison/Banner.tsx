@@ -13,6 +13,7 @@ import { Notes, ProblemList } from "../../widgets/Problems";
 import { Loading } from "../../widgets/States";
 import classes from "./Banner.module.css";
 import { GoldenOff } from "./GoldenOff";
+import { PlanNotes } from "./PlanNotes";
 import { UnitMatrix } from "./UnitMatrix";
 import type { Triage } from "./useTriage";
 
@@ -47,7 +48,7 @@ export function Banner({ triage, comparison }: BannerProps) {
         <NoOrigin summary={summary} policy={comparison.policy} triage={triage} />
       )}
       <GoldenOff summary={summary} triage={triage} />
-      <Numbers summary={summary} triage={triage} />
+      <Numbers id={comparison.id} summary={summary} triage={triage} />
     </section>
   );
 }
@@ -211,7 +212,7 @@ function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: strin
   );
 }
 
-function Numbers({ summary, triage }: { summary: Summary; triage: Triage }) {
+function Numbers({ id, summary, triage }: { id: string; summary: Summary; triage: Triage }) {
   const { t } = useTranslation();
   const { address, update } = triage;
   const active = address.filter.classes;
@@ -241,6 +242,7 @@ function Numbers({ summary, triage }: { summary: Summary; triage: Triage }) {
         );
       })}
       <UnitMatrix summary={summary} triage={triage} />
+      <PlanNotes id={id} />
     </div>
   );
 }
