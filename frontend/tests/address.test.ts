@@ -18,9 +18,16 @@ const FULL: Address = {
   node: "Functional.softmax.1.forward",
   tab: "order",
   log: true,
-  filter: { classes: ["origin", "amplifier"], verdicts: ["no", "n/a"], api: "Functional.soft,max:x", range: [10, 400] },
+  filter: {
+    classes: ["origin", "amplifier"],
+    verdicts: ["no", "n/a"],
+    leftovers: ["fused"],
+    api: "Functional.soft,max:x",
+    range: [10, 400],
+  },
   query: "soft max",
   sort: "-out_score",
+  dialog: "match",
 };
 
 describe("the address", () => {
@@ -53,8 +60,8 @@ describe("the address", () => {
   });
 
   test("writes filters the way docs show them", () => {
-    expect(formatFilter({ classes: ["origin"], verdicts: ["no"], api: null, range: [3, 9] })).toBe(
-      "class:origin,verdict:no,order:3-9",
-    );
+    expect(
+      formatFilter({ classes: ["origin"], verdicts: ["no"], leftovers: ["inserted"], api: null, range: [3, 9] }),
+    ).toBe("class:origin,verdict:no,left:inserted,order:3-9");
   });
 });

@@ -184,7 +184,10 @@ def find_pair(connection: Connection, unit: StoredUnit, name: str) -> Any:
     name = storable([name])[0]
     for column in (pair.name, pair.golden_name):
         found = connection.execute(
-            select(tables.node_pair).where(column == name, pair.id.between(first, last)).order_by(pair.id).limit(1)
+            select(tables.node_pair)
+            .where(column == name, pair.id.between(first, last))
+            .order_by(pair.target.is_(None), pair.id)  # where both sides have one and they are no pair: the target's
+            .limit(1)
         ).one_or_none()
         if found is not None:
             return found

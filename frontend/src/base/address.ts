@@ -1,4 +1,5 @@
 /** What a screen shows, as its address says it: `?s=0&r=0&n=NAME&tab=hist&f=class:origin&q=softmax&sort=name`. */
+import { isLeftover, type LeftoverWord } from "./leftovers";
 import { type ClassWord, isClass, isVerdict, type VerdictWord } from "./verdicts";
 
 export const PLOTS = ["api", "order", "hist", "error"] as const;
@@ -7,9 +8,15 @@ export type PlotTab = (typeof PLOTS)[number];
 export const SORTS = ["order", "-out_score", "-ratio", "name"] as const;
 export type Sort = (typeof SORTS)[number];
 
+/** What lies over the screen: the search for a partner of the selected call, the list of matches made by hand. */
+export const DIALOGS = ["match", "matches"] as const;
+export type DialogName = (typeof DIALOGS)[number];
+
 export interface Filter {
   classes: ClassWord[];
   verdicts: VerdictWord[];
+  /** Calls without a partner, for any of these causes. */
+  leftovers: LeftoverWord[];
   api: string | null;
   /** First and last place in call order, both included. */
   range: [number, number] | null;
@@ -25,14 +32,16 @@ export interface Address {
   filter: Filter;
   query: string;
   sort: Sort;
+  dialog: DialogName | null;
 }
 
-export const NO_FILTER: Filter = { classes: [], verdicts: [], api: null, range: null };
+export const NO_FILTER: Filter = { classes: [], verdicts: [], leftovers: [], api: null, range: null };
 
 export function parseAddress(search: string): Address {
   const params = new URLSearchParams(search);
   const tab = params.get("tab");
   const sort = params.get("sort");
+  const dialog = params.get("do");
   return {
     step: whole(params.get("s")),
     rank: whole(params.get("r")),
@@ -42,6 +51,7 @@ export function parseAddress(search: string): Address {
     filter: parseFilter(params.get("f") ?? ""),
     query: params.get("q") ?? "",
     sort: SORTS.find((known) => known === sort) ?? "order",
+    dialog: DIALOGS.find((known) => known === dialog) ?? null,
   };
 }
 
@@ -57,12 +67,13 @@ export function formatAddress(address: Address): string {
   if (filter) params.set("f", filter);
   if (address.query) params.set("q", address.query);
   if (address.sort !== "order") params.set("sort", address.sort);
+  if (address.dialog !== null) params.set("do", address.dialog);
   return params.toString();
 }
 
 /** `class:origin,class:amplifier,verdict:no,api:Functional.softmax,order:10-40`; values are percent-encoded once. */
 export function parseFilter(text: string): Filter {
-  const filter: Filter = { classes: [], verdicts: [], api: null, range: null };
+  const filter: Filter = { classes: [], verdicts: [], leftovers: [], api: null, range: null };
   for (const token of text.split(",")) {
     const colon = token.indexOf(":");
     if (colon < 0) continue;
@@ -70,6 +81,7 @@ export function parseFilter(text: string): Filter {
     const value = decode(token.slice(colon + 1));
     if (key === "class" && isClass(value) && !filter.classes.includes(value)) filter.classes.push(value);
     if (key === "verdict" && isVerdict(value) && !filter.verdicts.includes(value)) filter.verdicts.push(value);
+    if (key === "left" && isLeftover(value) && !filter.leftovers.includes(value)) filter.leftovers.push(value);
     if (key === "api" && value) filter.api = value;
     if (key === "order") {
       const match = /^(\d+)-(\d+)$/.exec(value);
@@ -83,6 +95,7 @@ export function formatFilter(filter: Filter): string {
   const tokens = [
     ...filter.classes.map((word) => `class:${word}`),
     ...filter.verdicts.map((word) => `verdict:${encodeURIComponent(word)}`),
+    ...filter.leftovers.map((word) => `left:${word}`),
   ];
   if (filter.api !== null) tokens.push(`api:${encodeURIComponent(filter.api)}`);
   if (filter.range !== null) tokens.push(`order:${filter.range[0]}-${filter.range[1]}`);

@@ -20,6 +20,8 @@ export type Action =
   | "inputs"
   | "stack"
   | "flow"
+  | "match"
+  | "matches"
   | "copyLink"
   | "help"
   | "escape";
@@ -46,6 +48,8 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   i: "inputs",
   s: "stack",
   d: "flow",
+  m: "match",
+  M: "matches",
   c: "copyLink",
   "?": "help",
   Escape: "escape",
@@ -65,6 +69,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["i", "keys.inputs"],
   ["s", "keys.stack"],
   ["d", "keys.flowSection"],
+  ["m M", "keys.match"],
   ["c", "keys.copy"],
   ["?", "keys.help"],
   ["Esc", "keys.escape"],

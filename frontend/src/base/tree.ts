@@ -19,6 +19,9 @@ export interface Entry {
   children: number;
   verdict?: string | null;
   cls?: string | null;
+  match?: string | null;
+  confidence?: number | null;
+  leftover?: string | null;
   counts?: Counts | null;
 }
 

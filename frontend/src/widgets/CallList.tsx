@@ -2,10 +2,11 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import type { NodeRow } from "../api/types";
+import { onlySide } from "../base/leftovers";
 import { barLength, exactReal, formatError, isFiniteReal, type Real } from "../base/numbers";
 import { asClass } from "../base/verdicts";
 import classes from "./CallList.module.css";
-import { ClassMark, MatchChip, VerdictMark } from "./Mark";
+import { ClassMark, LeftoverChip, MatchChip, VerdictMark } from "./Mark";
 import { MiddleName } from "./MiddleName";
 import { StandingMark } from "./Standing";
 import { Failure, Loading } from "./States";
@@ -165,10 +166,10 @@ function Row({ id, row, reference, top, selected, onSelect }: RowProps) {
       </Cell>
       <Cell className={classes.name}>
         <MiddleName name={row.name} title={title(row)} />
-        {row.match === "none" ? (
-          <span className={classes.only}>{onlyGolden ? t("list.onlyGolden") : t("list.onlyTarget")}</span>
+        {only !== null ? (
+          <LeftoverChip cause={row.leftover} side={only} brief />
         ) : (
-          row.match !== "exact" && <MatchChip match={row.match} />
+          row.match !== "exact" && <MatchChip match={row.match} confidence={row.confidence} />
         )}
       </Cell>
       <Cell>

@@ -1,4 +1,5 @@
 import { useTranslation } from "react-i18next";
+import { isLeftover, type Side } from "../base/leftovers";
 import { asClass, GLYPHS, verdictClass, verdictLabel } from "../base/verdicts";
 import classes from "./Mark.module.css";
 
@@ -26,13 +27,49 @@ export function VerdictMark({ verdict }: { verdict: string | null | undefined })
   );
 }
 
-export function MatchChip({ match }: { match: string }) {
+interface MatchChipProps {
+  match: string;
+  confidence: number | null;
+  /** Without the word: a tree has little room. */
+  brief?: boolean;
+}
+
+/** How a pair was found, and how sure that is. */
+export function MatchChip({ match, confidence, brief = false }: MatchChipProps) {
   const { t, i18n } = useTranslation();
   const known = i18n.exists(`match.${match}`);
   const word = (known ? match : "none") as "exact";
+  const name = known ? t(`match.${word}`) : match;
+  const sure = confidence === null || match === "none" ? null : t("match.confidence", { confidence });
+  const hint = known ? t(`matchHelp.${word}`) : match;
   return (
-    <span className={classes.chip} data-match={match} title={known ? t(`matchHelp.${word}`) : match}>
-      {known ? t(`match.${word}`) : match}
+    <span
+      className={classes.chip}
+      data-match={match}
+      title={[brief && name, hint, sure].filter(Boolean).join(" · ")}
+      data-testid="match"
+    >
+      {brief ? <span className="sr">{name} </span> : name}
+      {sure !== null && <span className="num"> {confidence}</span>}
+    </span>
+  );
+}
+
+/** Why a call has no partner; `side` is the only one that makes it. Brief where a name needs the room. */
+export function LeftoverChip({ cause, side, brief = false }: { cause: string | null; side: Side; brief?: boolean }) {
+  const { t } = useTranslation();
+  const only = t(side === "golden" ? "list.onlyGolden" : "list.onlyTarget");
+  const word = isLeftover(cause) ? t(`leftovers.${cause}`) : null;
+  const who = brief && word !== null ? t(`comparison.${side}`) : only;
+  return (
+    <span
+      className={classes.chip}
+      data-match="none"
+      data-leftover={cause ?? undefined}
+      title={[only, isLeftover(cause) && t(`leftoverHelp.${cause}`)].filter(Boolean).join(": ")}
+      data-testid="leftover"
+    >
+      {[who, word].filter(Boolean).join(" · ")}
     </span>
   );
 }

@@ -1,10 +1,11 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { isLeftover } from "../base/leftovers";
 import { formatCount } from "../base/numbers";
 import type { Counts, Entry, EntryLine, TreeLine } from "../base/tree";
 import { Icon } from "./Icon";
-import { ClassMark } from "./Mark";
+import { ClassMark, MatchChip } from "./Mark";
 import { MiddleName } from "./MiddleName";
 import { Failure, Loading } from "./States";
 import classes from "./TreeView.module.css";
@@ -231,9 +232,24 @@ function EntryLabel({ line, verdicts }: { line: EntryLine; verdicts: boolean }) 
         <MiddleName name={entry.label || entry.name} tail={module ? 12 : undefined} title={entry.name} />
         {line.turns && <span className={classes.turn}>{t("comparison.backward")}</span>}
       </span>
+      {verdicts && <Partner entry={entry} />}
       {verdicts && <Badges entry={entry} counts={entry.counts ?? null} />}
     </>
   );
+}
+
+/** How its partner was found where that is not by name, or why it has none. */
+function Partner({ entry }: { entry: Entry }) {
+  const { t } = useTranslation();
+  if (isLeftover(entry.leftover)) {
+    return (
+      <span className={classes.partner} title={t(`leftoverHelp.${entry.leftover}`)} data-testid="tree-leftover">
+        {t(`leftovers.${entry.leftover}`)}
+      </span>
+    );
+  }
+  if (!entry.match || entry.match === "exact" || entry.match === "none") return null;
+  return <MatchChip match={entry.match} confidence={entry.confidence ?? null} brief />;
 }
 
 function Badges({ entry, counts }: { entry: Entry; counts: Counts | null }) {

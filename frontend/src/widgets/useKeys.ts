@@ -1,7 +1,10 @@
 import { useEffect, useRef } from "react";
 import { type Action, isTyping, keyAction } from "../base/keys";
 
-/** Calls the handler of a pressed key, unless text is being typed or a dialog is open. */
+/** What is closed by Escape before anything else, and holds every other key too. */
+const OVERLAYS = "[role=dialog][aria-modal=true], [role=menu]";
+
+/** Calls the handler of a pressed key, unless text is being typed or a dialog or menu is open. */
 export function useKeys(handlers: Partial<Record<Action, () => void>>): void {
   const latest = useRef(handlers);
   latest.current = handlers;
@@ -16,7 +19,7 @@ export function useKeys(handlers: Partial<Record<Action, () => void>>): void {
         return;
       }
       const action = keyAction(event, isTyping(target));
-      if (!action || document.querySelector("[role=dialog][aria-modal=true]")) return;
+      if (!action || document.querySelector(OVERLAYS)) return;
       const handler = latest.current[action];
       if (!handler) return;
       event.preventDefault();

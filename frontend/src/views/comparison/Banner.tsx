@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 import type { Comparison, Origin, Summary } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
 import { foldStack, framePlace } from "../../base/frames";
+import { LEFT } from "../../base/leftovers";
 import { formatCount } from "../../base/numbers";
 import { CLASSES, type ClassWord, GLYPHS } from "../../base/verdicts";
 import { say } from "../../texts/said";
@@ -252,16 +253,16 @@ function Remarks({ summary, triage }: { summary: Summary; triage: Triage }) {
   const { t } = useTranslation();
   const { counts } = summary;
   const inferred = summary.units.some((unit) => unit.inferred);
-  const showStructural = () => triage.update({ filter: { ...NO_FILTER, classes: ["structural"] } });
+  const showLeft = () => triage.update({ filter: { ...NO_FILTER, leftovers: LEFT } });
   return (
     <div className={classes.remarks}>
       {counts.unmatched_target > 0 && (
-        <button type="button" className={`plain ${classes.count}`} onClick={showStructural}>
+        <button type="button" className={`plain ${classes.count}`} onClick={showLeft}>
           {t("comparison.unmatchedTarget", { total: formatCount(counts.unmatched_target) })}
         </button>
       )}
       {counts.unmatched_golden > 0 && (
-        <button type="button" className={`plain ${classes.count}`} onClick={showStructural}>
+        <button type="button" className={`plain ${classes.count}`} onClick={showLeft}>
           {t("comparison.unmatchedGolden", { total: formatCount(counts.unmatched_golden) })}
         </button>
       )}

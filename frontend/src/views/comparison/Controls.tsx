@@ -87,6 +87,15 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
           onChange={(name) => name !== null && name !== comparison.policy && policy.mutate(name)}
         />
       </span>
+      <Tooltip label={`${t("matching.list")} (M)`}>
+        <ActionIcon
+          aria-label={t("matching.list")}
+          onClick={() => triage.update({ dialog: "matches" })}
+          data-testid="hand-matches"
+        >
+          <Icon name="pair" />
+        </ActionIcon>
+      </Tooltip>
       <Menu position="bottom-end">
         <Menu.Target>
           <Button variant="default" rightSection={<Icon name="down" size={12} />} data-testid="export">

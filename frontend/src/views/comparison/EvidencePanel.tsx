@@ -3,17 +3,19 @@ import { useTranslation } from "react-i18next";
 import { ApiError } from "../../api/client";
 import type { Comparison, NodeDetail } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
+import { onlySide } from "../../base/leftovers";
 import { apiOf } from "../../base/names";
 import { say } from "../../texts/said";
 import { CopyButton } from "../../widgets/CopyButton";
 import { IoTable } from "../../widgets/IoTable";
-import { ClassMark, MatchChip, VerdictMark } from "../../widgets/Mark";
+import { ClassMark, LeftoverChip, MatchChip, VerdictMark } from "../../widgets/Mark";
 import { MiddleName } from "../../widgets/MiddleName";
 import { Stack } from "../../widgets/Stack";
 import { StandingMark } from "../../widgets/Standing";
 import { Boundary, Empty, Failure, Loading } from "../../widgets/States";
 import classes from "./EvidencePanel.module.css";
 import { FlowPanel } from "./FlowPanel";
+import { MatchActions } from "./MatchActions";
 import { PlotPanel } from "./PlotPanel";
 import { RanksPanel } from "./RanksPanel";
 import type { Triage } from "./useTriage";
@@ -37,7 +39,7 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
         {nodeProblem && !node ? (
           <Missing problem={nodeProblem} />
         ) : node ? (
-          <Why node={node} triage={triage} />
+          <Why comparison={comparison} node={node} triage={triage} />
         ) : (
           <Loading />
         )}
@@ -88,10 +90,11 @@ function Missing({ problem }: { problem: Error }) {
   return <Failure problem={problem} />;
 }
 
-function Why({ node, triage }: { node: NodeDetail; triage: Triage }) {
+function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeDetail; triage: Triage }) {
   const { t } = useTranslation();
   const api = node.api || apiOf(node.name);
   const { unit } = triage;
+  const only = onlySide(node);
   const origin = triage.origins.find(
     (one) => one.node === node.name && one.step === unit?.step && one.rank === unit?.rank,
   );
@@ -102,65 +105,77 @@ function Why({ node, triage }: { node: NodeDetail; triage: Triage }) {
         <span title={t("evidence.reached")}>
           {t("list.reached")}: <VerdictMark verdict={node.verdict} />
         </span>
-        <MatchChip match={node.match} />
+        {only === null ? (
+          <MatchChip match={node.match} confidence={node.confidence} />
+        ) : (
+          <LeftoverChip cause={node.leftover} side={only} />
+        )}
         {node.golden_name && node.golden_name !== node.name && (
           <span className="mono dim">{t("evidence.partner", { name: node.golden_name })}</span>
         )}
         {node.rule && <span className="dim">{t("evidence.rule", { rule: node.rule })}</span>}
       </div>
       <p className={classes.reason} data-testid="why">
-        {node.match === "none"
-          ? origin
-            ? say(origin.evidence, origin.evidence_said)
-            : t(onlyGolden(node) ? "evidence.onlyGolden" : "evidence.onlyTarget")
-          : say(node.reason, node.reason_said)}
+        {only !== null && origin && say(origin.evidence, origin.evidence_said)}
+        {only !== null && !origin && t(only === "golden" ? "evidence.onlyGolden" : "evidence.onlyTarget")}
+        {only !== null && node.leftover !== null && " "}
+        {(only === null || node.leftover !== null) && say(node.reason, node.reason_said)}
       </p>
       {triage.summary?.reference != null && (
         <p className={classes.reason} data-testid="node-standing">
           <span className="dim">{t("reference.title")}:</span> <StandingMark standing={node.standing} words />
         </p>
       )}
-      <nav className={classes.links} aria-label={t("evidence.parents")}>
-        {node.path.map((name) => (
-          <button
-            key={name}
-            type="button"
-            className={`plain ${classes.link}`}
-            title={name}
-            onClick={() => triage.select(name)}
-          >
-            {shortModule(name)}
-          </button>
-        ))}
-        {node.siblings.map((name) => (
-          <button
-            key={name}
-            type="button"
-            className={`plain ${classes.link} ${classes.sibling}`}
-            title={`${t("evidence.siblings")}: ${name}`}
-            onClick={() => triage.select(name)}
-          >
-            ↔ {name.split(".").slice(-2).join(".")}
-          </button>
-        ))}
-        {node.kind === "api" && (
-          <button
-            type="button"
-            className={`plain ${classes.link} ${classes.sibling}`}
-            onClick={() => triage.update({ filter: { ...NO_FILTER, api } })}
-            data-testid="filter-api"
-          >
-            {t("evidence.filterApi", { api })}
-          </button>
-        )}
-      </nav>
+      <div className={classes.foot}>
+        <nav className={classes.links} aria-label={t("evidence.parents")}>
+          {node.path.map((name) => (
+            <button
+              key={name}
+              type="button"
+              className={`plain ${classes.link}`}
+              title={name}
+              onClick={() => triage.select(name)}
+            >
+              {shortModule(name)}
+            </button>
+          ))}
+          {node.siblings.map((name) => (
+            <button
+              key={name}
+              type="button"
+              className={`plain ${classes.link} ${classes.sibling}`}
+              title={`${t("evidence.siblings")}: ${name}`}
+              onClick={() => triage.select(name)}
+            >
+              ↔ {name.split(".").slice(-2).join(".")}
+            </button>
+          ))}
+          {node.beside !== null && (
+            <button
+              type="button"
+              className={`plain ${classes.link} ${classes.sibling}`}
+              title={`${t("evidence.beside")}: ${node.beside}`}
+              onClick={() => node.beside !== null && triage.select(node.beside)}
+              data-testid="beside"
+            >
+              ⇢ {node.beside}
+            </button>
+          )}
+          {node.kind === "api" && (
+            <button
+              type="button"
+              className={`plain ${classes.link} ${classes.sibling}`}
+              onClick={() => triage.update({ filter: { ...NO_FILTER, api } })}
+              data-testid="filter-api"
+            >
+              {t("evidence.filterApi", { api })}
+            </button>
+          )}
+        </nav>
+        <MatchActions comparison={comparison.id} node={node} triage={triage} />
+      </div>
     </header>
   );
-}
-
-/** A call without partner that the golden run makes. */
-function onlyGolden(node: NodeDetail): boolean {
-  return node.match === "none" && node.golden_name !== null;
 }
 
 function ClassLabel({ cls }: { cls: string }) {
@@ -183,14 +198,14 @@ function Stacks({ node }: { node: NodeDetail }) {
         label={t("comparison.target")}
         frames={node.target_stack}
         other={node.golden_stack}
-        missing={onlyGolden(node) ? t("evidence.stackNoPartner") : t("evidence.stackNone")}
+        missing={onlySide(node) === "golden" ? t("evidence.stackNoPartner") : t("evidence.stackNone")}
       />
       <Stack
         label={t("comparison.golden")}
         frames={node.golden_stack}
         other={node.target_stack}
         brief
-        missing={node.golden_name === null ? t("evidence.stackNoPartner") : t("evidence.stackNone")}
+        missing={onlySide(node) === "target" ? t("evidence.stackNoPartner") : t("evidence.stackNone")}
       />
     </section>
   );

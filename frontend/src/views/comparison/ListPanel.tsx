@@ -1,12 +1,14 @@
-import { Button, Checkbox, CloseButton, Menu, Select, TextInput } from "@mantine/core";
+import { Button, Checkbox, Menu, Select } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type Filter, isFiltered, SORTS, type Sort } from "../../base/address";
+import { LEFT, LEFTOVERS } from "../../base/leftovers";
 import { formatCount } from "../../base/numbers";
 import { CLASSES, VERDICTS, verdictLabel } from "../../base/verdicts";
 import { CallList } from "../../widgets/CallList";
 import { Icon } from "../../widgets/Icon";
 import { ClassMark } from "../../widgets/Mark";
+import { SearchField } from "../../widgets/SearchField";
 import { Empty } from "../../widgets/States";
 import classes from "./Panels.module.css";
 import type { Triage } from "./useTriage";
@@ -85,15 +87,12 @@ function Search({ query, onQuery }: { query: string; onQuery: (query: string) =>
   }, [text]);
 
   return (
-    <TextInput
-      type="search"
+    <SearchField
       className={classes.grow}
+      label={t("tree.searchHint")}
       placeholder={`${t("tree.searchHint")}  /`}
-      aria-label={t("tree.searchHint")}
-      leftSection={<Icon name="search" size={12} />}
-      rightSection={text && <CloseButton size="xs" aria-label={t("app.clear")} onClick={() => setText("")} />}
-      value={text}
-      onChange={(event) => setText(event.currentTarget.value)}
+      text={text}
+      onText={setText}
       data-search
       data-testid="search"
     />
@@ -104,9 +103,9 @@ function FilterMenu({ filter, onFilter }: { filter: Filter; onFilter: (filter: F
   const { t } = useTranslation();
   const toggle = <T,>(list: readonly T[], item: T): T[] =>
     list.includes(item) ? list.filter((other) => other !== item) : [...list, item];
-  const count = filter.classes.length + filter.verdicts.length;
+  const count = filter.classes.length + filter.verdicts.length + filter.leftovers.length;
   return (
-    <Menu closeOnItemClick={false} position="bottom-start">
+    <Menu closeOnItemClick={false} position="bottom-start" classNames={{ dropdown: classes.menu }}>
       <Menu.Target>
         <Button variant="default" leftSection={<Icon name="filter" size={12} />} px={8} data-testid="filter">
           {t("list.filter")}
@@ -138,6 +137,19 @@ function FilterMenu({ filter, onFilter }: { filter: Filter; onFilter: (filter: F
             {verdictLabel(verdict)}
           </Menu.Item>
         ))}
+        <Menu.Label>{t("list.filterLeftover")}</Menu.Label>
+        {LEFTOVERS.map((word) => (
+          <Menu.Item
+            key={word}
+            py={3}
+            leftSection={<Checkbox.Indicator size="xs" checked={filter.leftovers.includes(word)} />}
+            onClick={() => onFilter({ ...filter, leftovers: toggle(filter.leftovers, word) })}
+            title={t(`leftoverHelp.${word}`)}
+            data-testid={`filter-left-${word}`}
+          >
+            {t(`leftovers.${word}`)}
+          </Menu.Item>
+        ))}
       </Menu.Dropdown>
     </Menu>
   );
@@ -159,6 +171,23 @@ function Chips({ triage }: { triage: Triage }) {
       without: () => update({ filter: { ...filter, verdicts: filter.verdicts.filter((other) => other !== verdict) } }),
     })),
   ];
+  // All causes at once are one thing to say: calls without a partner.
+  if (LEFT.every((word) => filter.leftovers.includes(word)) && filter.leftovers.length === LEFT.length) {
+    chips.push({
+      key: "left",
+      label: t("list.filterLeftover"),
+      without: () => update({ filter: { ...filter, leftovers: [] } }),
+    });
+  } else {
+    for (const word of filter.leftovers) {
+      const leftovers = filter.leftovers.filter((other) => other !== word);
+      chips.push({
+        key: `left:${word}`,
+        label: t("list.leftover", { cause: t(`leftovers.${word}`) }),
+        without: () => update({ filter: { ...filter, leftovers } }),
+      });
+    }
+  }
   if (filter.api !== null) {
     chips.push({
       key: "api",

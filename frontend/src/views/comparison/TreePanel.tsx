@@ -1,4 +1,3 @@
-import { CloseButton, TextInput } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -6,7 +5,7 @@ import { fetchNodes } from "../../api/queries";
 import type { Comparison } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
 import { formatCount } from "../../base/numbers";
-import { Icon } from "../../widgets/Icon";
+import { SearchField } from "../../widgets/SearchField";
 import { SearchResults } from "../../widgets/SearchResults";
 import { TreeView } from "../../widgets/TreeView";
 import { useDebounced } from "../../widgets/useDebounced";
@@ -44,15 +43,11 @@ export function TreePanel({ comparison, triage }: { comparison: Comparison; tria
   return (
     <>
       <div className={classes.head}>
-        <TextInput
-          type="search"
+        <SearchField
           className={classes.grow}
-          placeholder={t("tree.search")}
-          aria-label={t("tree.search")}
-          leftSection={<Icon name="search" size={12} />}
-          rightSection={text && <CloseButton size="xs" aria-label={t("app.clear")} onClick={() => setText("")} />}
-          value={text}
-          onChange={(event) => setText(event.currentTarget.value)}
+          label={t("tree.search")}
+          text={text}
+          onText={setText}
           data-testid="tree-search"
         />
       </div>

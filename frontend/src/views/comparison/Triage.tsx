@@ -15,6 +15,9 @@ import { Banner } from "./Banner";
 import { Controls } from "./Controls";
 import { EvidencePanel } from "./EvidencePanel";
 import { ListPanel } from "./ListPanel";
+import { WaitingMatches } from "./MatchActions";
+import { MatchDialog } from "./MatchDialog";
+import { MatchesDialog } from "./MatchesDialog";
 import { TreePanel } from "./TreePanel";
 import classes from "./Triage.module.css";
 import { useTriage } from "./useTriage";
@@ -51,6 +54,7 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
       <main id="main" className={classes.main} tabIndex={-1}>
         {triage.summaryProblem && <Failure problem={triage.summaryProblem} />}
         <Banner triage={triage} comparison={comparison} />
+        <WaitingMatches comparison={comparison.id} triage={triage} />
         <section className={`panel ${classes.strip}`} aria-label={t("comparison.strip")}>
           <OrderStrip
             box={stripBox}
@@ -104,6 +108,8 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
       <output className={classes.notice} data-shown={triage.notice !== "" || undefined} data-testid="notice">
         {triage.notice}
       </output>
+      <MatchDialog comparison={comparison.id} triage={triage} />
+      <MatchesDialog comparison={comparison.id} triage={triage} />
       <HelpOverlay opened={help} onClose={() => setHelp(false)} />
     </div>
   );

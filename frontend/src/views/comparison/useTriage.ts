@@ -29,6 +29,8 @@ export interface Triage {
   nodeProblem: Error | null;
   calls: CallRows;
   notice: string;
+  /** Shows a few words for a moment. */
+  say: (words: string) => void;
   select: (name: string, replace?: boolean) => void;
   showOrigin: (origin: Origin) => void;
   moveOrigin: (delta: 1 | -1) => void;
@@ -209,6 +211,8 @@ export function useTriage(id: string): Triage {
     inputs: () => showSection("section-io"),
     stack: () => showSection("section-stack"),
     flow: () => showSection("section-flow"),
+    match: () => selected !== null && update({ dialog: "match" }),
+    matches: () => update({ dialog: "matches" }),
     copyLink: () => void copyLink(),
     escape: () => isFiltered(address) && clearFilter(),
   });
@@ -228,6 +232,7 @@ export function useTriage(id: string): Triage {
     nodeProblem,
     calls,
     notice,
+    say: setNotice,
     select,
     showOrigin,
     moveOrigin,

@@ -1,4 +1,3 @@
-import { CloseButton, TextInput } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -10,10 +9,10 @@ import { formatBytes, formatCount } from "../../base/numbers";
 import { CopyButton } from "../../widgets/CopyButton";
 import { Header } from "../../widgets/Header";
 import { HelpOverlay } from "../../widgets/HelpOverlay";
-import { Icon } from "../../widgets/Icon";
 import { JobBar } from "../../widgets/JobBar";
 import { Notes, ProblemList } from "../../widgets/Problems";
 import { useAddress } from "../../widgets/place";
+import { SearchField } from "../../widgets/SearchField";
 import { Boundary, Failure, Loading } from "../../widgets/States";
 import { TreeView } from "../../widgets/TreeView";
 import { UnitPicker } from "../../widgets/UnitPicker";
@@ -113,14 +112,11 @@ function Ready({ dump }: { dump: Dump }) {
           </section>
           <section className={`panel ${classes.panel}`} aria-label={t("dump.calls")}>
             <div className={classes.head}>
-              <TextInput
-                type="search"
-                aria-label={t("dump.search")}
+              <SearchField
+                label={t("dump.search")}
                 placeholder={`${t("dump.search")}  /`}
-                leftSection={<Icon name="search" size={12} />}
-                rightSection={text && <CloseButton size="xs" aria-label={t("app.clear")} onClick={() => setText("")} />}
-                value={text}
-                onChange={(event) => setText(event.currentTarget.value)}
+                text={text}
+                onText={setText}
                 data-search
               />
             </div>

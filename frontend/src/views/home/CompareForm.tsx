@@ -1,11 +1,14 @@
-import { ActionIcon, Button, Checkbox, FileInput, Select, TextInput, Tooltip } from "@mantine/core";
+import { ActionIcon, Button, Checkbox, FileInput, Select, Textarea, TextInput, Tooltip } from "@mantine/core";
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useCompare, useDumps } from "../../api/queries";
-import type { ComparisonOptions } from "../../api/types";
+import { useCompare, useDumps, usePreview } from "../../api/queries";
+import type { CompareRequest, ComparisonOptions, MatchingPreview } from "../../api/types";
 import { navigate } from "../../base/location";
 import { parseNumbers } from "../../base/moments";
+import { formatCount } from "../../base/numbers";
 import { Icon } from "../../widgets/Icon";
+import { LeftoverChip } from "../../widgets/Mark";
+import { MiddleName } from "../../widgets/MiddleName";
 import { Failure } from "../../widgets/States";
 import { useDebounced } from "../../widgets/useDebounced";
 import classes from "./HomeView.module.css";
@@ -23,7 +26,7 @@ export interface Picked {
 /** Lets a button elsewhere on the page submit this form. */
 export const COMPARE_FORM = "compare-form";
 
-const MAPPINGS = ["layer_mapping", "cell_mapping", "data_mapping"] as const;
+const FILES = ["layer_mapping", "cell_mapping", "data_mapping", "fusion", "matches"] as const;
 const POLICIES = ["default", "ptdbg", "msprobe"] as const;
 
 interface Options {
@@ -32,7 +35,8 @@ interface Options {
   statisticsOnly: boolean;
   steps: string;
   ranks: string;
-  mappings: Partial<Record<(typeof MAPPINGS)[number], File | null>>;
+  rename: string;
+  files: Partial<Record<(typeof FILES)[number], File | null>>;
 }
 
 const DEFAULTS: Options = {
@@ -41,7 +45,8 @@ const DEFAULTS: Options = {
   statisticsOnly: false,
   steps: "",
   ranks: "",
-  mappings: {},
+  rename: "",
+  files: {},
 };
 
 interface CompareFormProps {
@@ -129,6 +134,12 @@ export function CompareForm({ picked, onPick }: CompareFormProps) {
           </div>
         )}
         {open && <OptionFields options={options} onChange={setOptions} />}
+        {open && (
+          <TryMatching
+            dumps={numbersOk && target && golden ? { target: target.id, golden: golden.id } : null}
+            options={options}
+          />
+        )}
       </form>
       {compare.error && <Failure problem={compare.error} />}
     </section>
@@ -157,16 +168,29 @@ function OptionFields({ options, onChange }: { options: Options; onChange: (opti
       />
       {numbers("steps")}
       {numbers("ranks")}
-      {MAPPINGS.map((key) => (
+      <Textarea
+        className={classes.wide}
+        label={t("home.rename")}
+        placeholder={t("home.renameHint")}
+        title={t("home.renameHint")}
+        autosize
+        minRows={1}
+        maxRows={8}
+        value={options.rename}
+        onChange={(event) => onChange({ ...options, rename: event.currentTarget.value })}
+        styles={{ input: { fontFamily: "var(--mono)" } }}
+        data-testid="rename-rules"
+      />
+      {FILES.map((key) => (
         <FileInput
           key={key}
           size="xs"
-          label={t(`home.mapping.${key}`)}
+          label={key === "fusion" || key === "matches" ? t(`home.${key}`) : t(`home.mapping.${key}`)}
           placeholder={t("home.mappingPick")}
           accept=".yaml,.yml"
           clearable
-          value={options.mappings[key] ?? null}
-          onChange={(file) => onChange({ ...options, mappings: { ...options.mappings, [key]: file } })}
+          value={options.files[key] ?? null}
+          onChange={(file) => onChange({ ...options, files: { ...options.files, [key]: file } })}
         />
       ))}
       <Checkbox
@@ -185,6 +209,110 @@ function OptionFields({ options, onChange }: { options: Options; onChange: (opti
   );
 }
 
+/** What the options would match, said before anything is compared. */
+function TryMatching({
+  dumps,
+  options,
+}: {
+  dumps: Pick<CompareRequest, "target" | "golden"> | null;
+  options: Options;
+}) {
+  const { t } = useTranslation();
+  const preview = usePreview();
+  const [tried, setTried] = useState<string | null>(null);
+  const now = JSON.stringify([dumps, options.rename, options.fuzzy, options.steps, options.ranks, fileKeys(options)]);
+  const start = async () => {
+    if (!dumps) return;
+    setTried(now);
+    preview.mutate({ ...dumps, options: await toWire(options) });
+  };
+  return (
+    <div className={classes.tryMatching}>
+      <Button
+        variant="default"
+        size="compact-xs"
+        disabled={!dumps}
+        loading={preview.isPending}
+        onClick={() => void start()}
+        data-testid="try-matching"
+      >
+        {t("home.tryMatching")}
+      </Button>{" "}
+      <span className="dim">{tried !== null && tried !== now ? t("home.tried.stale") : t("home.tryHint")}</span>
+      {preview.error && <Failure problem={preview.error} />}
+      {preview.data && <Tried found={preview.data} />}
+    </div>
+  );
+}
+
+function fileKeys({ files }: Options): string[] {
+  return FILES.map((key) => `${files[key]?.name}/${files[key]?.lastModified}`);
+}
+
+const SHOWN_LEFT = 30;
+
+function Tried({ found }: { found: MatchingPreview }) {
+  const { t, i18n } = useTranslation();
+  return (
+    <div className={classes.tried} data-testid="tried">
+      <p>
+        <strong>{t("home.tried.pairs", { count: found.pairs, total: formatCount(found.pairs) })}</strong>{" "}
+        {Object.entries(found.methods)
+          .map(
+            ([word, count]) =>
+              `${formatCount(count)} ${i18n.exists(`match.${word}`) ? t(`match.${word as "exact"}`) : word}`,
+          )
+          .join(" · ")}{" "}
+        <span className="dim">({t("home.tried.unit", { step: found.step, rank: found.rank })})</span>
+      </p>
+      {found.rules.length > 0 && (
+        <table className={classes.rules}>
+          <thead>
+            <tr>
+              <th className={classes.ruleHead}>{t("home.tried.rule")}</th>
+              <th className={classes.ruleHead}>{t("home.tried.labels")}</th>
+              <th className={classes.ruleHead}>{t("home.tried.made")}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {found.rules.map((rule, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a rule may stand there twice
+              <tr key={index} data-idle={rule.pairs === 0 || undefined}>
+                <td className={`mono ${classes.ruleCell}`}>{rule.rule}</td>
+                <td className={`num ${classes.ruleCell}`}>{formatCount(rule.labels)}</td>
+                <td className={`num ${classes.ruleCell}`}>
+                  {rule.labels === 0 ? t("home.tried.idle") : formatCount(rule.pairs)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <p>
+        {found.left_count === 0
+          ? t("home.tried.allPaired")
+          : t("home.tried.left", { count: found.left_count, total: formatCount(found.left_count) })}
+        {found.inside > 0 && `, ${t("home.tried.inside", { total: formatCount(found.inside) })}`}
+      </p>
+      {found.left.length > 0 && (
+        <ul className={classes.left}>
+          {found.left.slice(0, SHOWN_LEFT).map((call) => (
+            <li key={`${call.side}/${call.name}`}>
+              <MiddleName name={call.name} />
+              <LeftoverChip cause={call.leftover} side={call.side} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {found.left_count > SHOWN_LEFT && (
+        <p className="dim">
+          {t("home.tried.shown", { shown: formatCount(SHOWN_LEFT), total: formatCount(found.left_count) })}
+        </p>
+      )}
+    </div>
+  );
+}
+
 async function toWire(options: Options): Promise<ComparisonOptions> {
   const wire: ComparisonOptions = {
     policy: options.policy,
@@ -192,10 +320,13 @@ async function toWire(options: Options): Promise<ComparisonOptions> {
     tensors: !options.statisticsOnly,
     steps: parseNumbers(options.steps) ?? [],
     ranks: parseNumbers(options.ranks) ?? [],
-    rename: [],
+    rename: options.rename
+      .split("\n")
+      .map((rule) => rule.trim())
+      .filter((rule) => rule !== ""),
   };
-  for (const key of MAPPINGS) {
-    const file = options.mappings[key];
+  for (const key of FILES) {
+    const file = options.files[key];
     if (file) wire[key] = await file.text();
   }
   return wire;

@@ -1,10 +1,10 @@
-import { Button, CloseButton, TextInput } from "@mantine/core";
+import { Button } from "@mantine/core";
 import type { InfiniteData } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { ListOrder, Page } from "../../api/types";
 import { formatCount } from "../../base/numbers";
-import { Icon } from "../../widgets/Icon";
+import { SearchField } from "../../widgets/SearchField";
 import { Failure, Loading } from "../../widgets/States";
 import { useDebounced } from "../../widgets/useDebounced";
 import classes from "./HomeView.module.css";
@@ -58,16 +58,7 @@ export function RecordList<T extends { id: string }>(props: RecordListProps<T>) 
       <div className={classes.listHead}>
         <h2>{title}</h2>
         {action}
-        <TextInput
-          type="search"
-          className={classes.search}
-          aria-label={searchLabel}
-          placeholder={searchLabel}
-          leftSection={<Icon name="search" size={12} />}
-          rightSection={text && <CloseButton size="xs" aria-label={t("app.clear")} onClick={() => setText("")} />}
-          value={text}
-          onChange={(event) => setText(event.currentTarget.value)}
-        />
+        <SearchField className={classes.search} label={searchLabel} text={text} onText={setText} />
       </div>
       {query.error && <Failure problem={query.error} onRetry={() => void query.refetch()} />}
       {query.isPending && <Loading />}
