@@ -144,7 +144,7 @@ interface RowProps {
 function Row({ id, row, reference, top, selected, onSelect }: RowProps) {
   const { t } = useTranslation();
   const cls = asClass(row.cls);
-  const onlyGolden = row.match === "none" && row.golden_name === row.name;
+  const only = onlySide(row);
   return (
     // biome-ignore lint/a11y/useSemanticElements: see the grid
     // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the grid, which holds the focus
