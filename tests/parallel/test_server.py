@@ -43,9 +43,9 @@ def test_a_joined_comparison_answers_like_any_other(client: TestClient, fault: s
     (origin,) = get(client, f"{base}/origins")["items"]
     assert origin["node"].startswith("Module.layers.2.mlp.up.ColumnParallelLinear")
     node = get(client, f"{base}/nodes/{origin['node']}")
-    shapes = {pair["target_leaf"]["path"]: pair["target_leaf"]["shape"] for pair in node["pairs"]}
+    shapes = {pair["target_leaf"]["path"]: pair["target_leaf"]["shape"] for pair in node["items"]}
     assert shapes["weight"] == [64, 16]
-    assert any("joined" in (pair["target_leaf"]["value"] or "") for pair in node["pairs"])
+    assert any("joined" in (pair["target_leaf"]["value"] or "") for pair in node["items"])
     summary = get(client, f"{base}/summary")
     assert summary["mode"] == "tensor"
     assert [problem["kind"] for problem in summary["problems"]] == ["odd_rank"]
@@ -54,7 +54,7 @@ def test_a_joined_comparison_answers_like_any_other(client: TestClient, fault: s
 def test_tensors_of_joined_ranks_are_there_for_figures(client: TestClient, fault: str) -> None:
     (origin,) = get(client, f"/api/comparisons/{fault}/origins")["items"]
     node = get(client, f"/api/comparisons/{fault}/nodes/{origin['node']}")
-    pair = next(pair for pair in node["pairs"] if pair["role"] == "output")
+    pair = next(pair for pair in node["items"] if pair["role"] == "output")
     figure = client.get(f"/api/comparisons/{fault}/figures/histogram", params={"pair": pair["id"]})
     assert figure.status_code == 200, figure.text
 
