@@ -16,7 +16,19 @@ from dumpscope.api import failures, pages, reference
 from dumpscope.api.guards import Guards
 from dumpscope.api.methods import Head
 from dumpscope.api.replies import StrictJSON
-from dumpscope.api.routes import comparisons, dumps, exports, figures, health, jobs, matching, plans, results, uploads
+from dumpscope.api.routes import (
+    comparisons,
+    dumps,
+    exports,
+    figures,
+    health,
+    jobs,
+    matching,
+    plans,
+    results,
+    trends,
+    uploads,
+)
 from dumpscope.api.state import State
 from dumpscope.index.database import Database
 from dumpscope.index.jobs import JobTable
@@ -49,7 +61,20 @@ def create_app(settings: Settings) -> FastAPI:
     )
     failures.install(app)
     api = APIRouter(prefix="/api", responses=failures.RESPONSES)
-    for module in (health, dumps, uploads, comparisons, results, matching, plans, figures, exports, jobs, reference):
+    for module in (
+        health,
+        dumps,
+        uploads,
+        comparisons,
+        results,
+        trends,
+        matching,
+        plans,
+        figures,
+        exports,
+        jobs,
+        reference,
+    ):
         api.include_router(module.router)
     app.include_router(api)
     pages.install(app)

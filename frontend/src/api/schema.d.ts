@@ -448,6 +448,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/trends": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Trends
+         * @description Calls in execution order with the worst of every bucket of steps, over all ranks or one.
+         */
+        get: operations["trends_api_comparisons__comparison_id__trends_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/matching/preview": {
         parameters: {
             query?: never;
@@ -2043,6 +2063,13 @@ export interface components {
              */
             inverse: number | string | null;
         };
+        /** StepRange */
+        StepRange: {
+            /** First */
+            first: number;
+            /** Last */
+            last: number;
+        };
         /**
          * Stray
          * @description Copies on `ranks` differ from the others', first at `item`; with an empty `item`: calls that only these ranks made.
@@ -2182,6 +2209,74 @@ export interface components {
             /** Leftover */
             leftover: string | null;
             counts: components["schemas"]["TreeCounts"] | null;
+        };
+        /**
+         * TrendCell
+         * @description The worst of a bucket of steps: `verdict` first met at `step` and `rank`, largest `score` and relative `error`.
+         */
+        TrendCell: {
+            /** Bucket */
+            bucket: number;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "yes" | "n/a" | "warning" | "no";
+            /**
+             * Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            score: number | string | null;
+            /**
+             * Error
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            error: number | string | null;
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+        };
+        /**
+         * TrendPage
+         * @description `steps`: the buckets that cells name by their place.
+         */
+        TrendPage: {
+            /** Steps */
+            steps: components["schemas"]["StepRange"][];
+            /** Ranks */
+            ranks: number[];
+            /** Items */
+            items: components["schemas"]["TrendRow"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+        };
+        /** TrendPlace */
+        TrendPlace: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+        };
+        /**
+         * TrendRow
+         * @description `growth`: factor of the score per step, null with fewer than three values; `first_bad`: where No was first reached.
+         */
+        TrendRow: {
+            /** Name */
+            name: string;
+            /** Kind */
+            kind: string;
+            /**
+             * Growth
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            growth: number | string | null;
+            first_bad: components["schemas"]["TrendPlace"] | null;
+            /** Cells */
+            cells: components["schemas"]["TrendCell"][];
         };
         /**
          * UnitBrief
@@ -3191,6 +3286,51 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PairWithDetail"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    trends_api_comparisons__comparison_id__trends_get: {
+        parameters: {
+            query?: {
+                /** @description Calls to list. */
+                kind?: "module" | "api" | "all";
+                /** @description Part of a name. */
+                q?: string;
+                /** @description Only this call. */
+                name?: string | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description At most so many buckets of steps. */
+                buckets?: number;
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrendPage"];
                 };
             };
             /** @description What went wrong. */
