@@ -75,3 +75,11 @@ def test_swapped_sides_explain_as_much(dumps: Path, pair: tuple[str, str]) -> No
     one, other = compare(dumps / pair[0], dumps / pair[1])[0], compare(dumps / pair[1], dumps / pair[0])[0]
     assert [node for node, _ in told(one)] == [node for node, _ in told(other)]
     assert abs(told(one)[0][1] - told(other)[0][1]) <= 2
+
+
+def test_the_flow_that_either_side_stored_clears_a_suspect_on_both(dumps: Path) -> None:
+    """One dump holds tensors at API level, the other statistics at level mix: only one tells who made what."""
+    pair = dumps / "conv_L1", dumps / "conv_mix_stat"
+    one, other = compare(*pair)[0], compare(*pair[::-1])[0]
+    assert [origin.node for origin in one.origins] == [origin.node for origin in other.origins]
+    assert len(one.origins) == 1

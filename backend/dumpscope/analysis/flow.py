@@ -33,15 +33,18 @@ def untainted(case: Case, first: int, suspects: list[int], causes: Iterable[int]
     """
     story, context, facts = case.story, case.context, case.facts
     last = max(suspects)
-    maker = find_makers(case)
     with np.errstate(invalid="ignore"):
         wrong = story.argument | (story.out_score > story.threshold) | (story.in_score > story.threshold)
     wrong[:first] = False
     wrong[list(causes)] = True
-    rows = np.flatnonzero((maker >= first) & (facts.unequal != 0) & (context.pair <= last))
     sources: dict[int, list[int]] = {}
-    for pair, made_by in zip(context.pair[rows].tolist(), maker[rows].tolist(), strict=True):
-        sources.setdefault(pair, []).append(made_by)
+    for maker in (
+        find_makers(case),
+        find_makers(case, golden=True),
+    ):  # the sides may have stored more or less of the flow
+        rows = np.flatnonzero((maker >= first) & (facts.unequal != 0) & (context.pair <= last))
+        for pair, made_by in zip(context.pair[rows].tolist(), maker[rows].tolist(), strict=True):
+            sources.setdefault(pair, []).append(made_by)
     tainted = wrong.tolist()
     lost = case.received & (maker < 0) & (facts.equal == 0) & (context.kind == Kind.TENSOR) & (context.pair <= last)
     received = np.zeros(last + 1, bool)

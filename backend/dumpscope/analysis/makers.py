@@ -7,7 +7,7 @@ number throughout (zeros, ones, a mask) says nothing about who made it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -133,10 +133,14 @@ class Flow:
         return list(zip((edges // span).tolist(), (edges % span).tolist(), strict=True))
 
 
-def find_makers(case: Case) -> Int64:
+def find_makers(case: Case, *, golden: bool = False) -> Int64:
     """Per item pair the node pair of the last leaf call before it that put out the same tensor; -1 for what no dumped call
-    made, for outputs, and for constants."""
-    return _makers(case.context, case.target.items.hash, case.story.leaf, case.received, case.context.pair)
+    made, for outputs, and for constants. golden: told from what the golden stored"""
+    context, items = case.context, case.target.items
+    if golden:
+        items = case.golden.items
+        context = replace(context, target=context.golden, t_stats=context.g_stats, t_state=context.g_state)
+    return _makers(context, items.hash, case.story.leaf, case.received, context.pair)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
