@@ -84,7 +84,7 @@ def test_another_partner_is_found_for_either_side_of_a_pair(page: Page, address:
     expect(partners.first).to_contain_text("same name")
     dialog = page.get_by_role("dialog")
     dialog.get_by_text("New partner for the golden call").click()
-    expect(partners.first).to_contain_text("target · inserted")
+    expect(partners.first).to_contain_text("target only · inserted")
     page.get_by_test_id("partner-search").fill("no call of this name")
     expect(dialog).to_contain_text("Nothing matches")
     page.keyboard.press("Escape")
