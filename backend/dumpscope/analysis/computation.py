@@ -11,9 +11,11 @@ from dumpscope.analysis.case import Case
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.flow import untainted
 from dumpscope.analysis.story import JUMP
-from dumpscope.domain.records import Bool, Direction, Float64, Int64, Role
+from dumpscope.domain.records import Bool, Direction, Float64, Int64, NodeKind, Role
 from dumpscope.verdict.score import nonfinite_differs
 
+STEEP: Final = 10.0
+"""An output that differs so much more than inputs that do not count as different owes nothing to them."""
 RANDOM: Final = frozenset(
     {
         "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "normal", "normal_",
@@ -38,10 +40,14 @@ def find_computations(case: Case, *, after_wrong: bool, causes: Sequence[int] = 
         first = min([int(np.flatnonzero(wrong)[0]) if wrong.any() else len(story), *causes])
         noise = min(_noise(np.fmax(story.out_score, story.own_in), first), story.threshold / JUMP)
         clean = ~(story.in_score > np.maximum(0.5 * story.threshold, noise))
+        clean |= (story.in_score <= story.threshold) & (story.out_score > STEEP * story.in_score)
         clean |= new_nonfinite & ~np.isinf(story.in_score)
         jump = np.isnan(story.in_score) | (story.out_score > JUMP * np.maximum(story.in_score, noise)) | new_nonfinite
         suspects = story.leaf & clean & jump & (story.out_score > story.threshold) & ~story.argument
     suspects &= ~(story.excused > 0)
+    backward = np.flatnonzero(story.direction == Direction.BACKWARD)
+    if not story.quiet and len(backward):  # an optimizer lifts gradients that are pure rounding to any size
+        suspects[int(backward[-1]) + 1 :] &= (new_nonfinite | ~(story.inexact > 0))[int(backward[-1]) + 1 :]
     if after_wrong:
         suspects &= ~(story.inexact > 0)
     findings = []
@@ -77,7 +83,7 @@ def _independent(case: Case, suspects: Int64, first: int, noise: float, causes: 
     """
     story = case.story
     with np.errstate(invalid="ignore"):
-        clean = np.isnan(story.in_score) | (story.in_score <= 2 * noise)
+        clean = np.isnan(story.in_score) & (story.kind != NodeKind.GRADIENT) | (story.in_score <= 2 * noise)
         if story.quiet:
             clean &= ~(story.inexact > 0)
     early = [pair for pair in suspects.tolist() if pair <= first]

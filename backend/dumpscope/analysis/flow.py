@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.makers import find_makers
-from dumpscope.domain.records import Direction, Kind, State
+from dumpscope.domain.records import Bool, Direction, Int64, Kind, NodeKind, State
 
 Fingerprint = tuple[float, ...]
 
@@ -46,19 +46,42 @@ def untainted(case: Case, first: int, suspects: list[int], causes: Iterable[int]
         for pair, made_by in zip(context.pair[rows].tolist(), maker[rows].tolist(), strict=True):
             sources.setdefault(pair, []).append(made_by)
     tainted = wrong.tolist()
-    lost = case.received & (maker < 0) & (facts.equal == 0) & (context.kind == Kind.TENSOR) & (context.pair <= last)
     received = np.zeros(last + 1, bool)
-    received[context.pair[lost]] = True
+    received[context.pair[_untraced(case, maker) & (context.pair <= last)]] = True
     received[: first + 1] = False
     by_call: dict[tuple[str, str], bool] = {}
+    by_module: dict[str, bool] = {}
+    again: dict[str, bool] = {}
+    after_wrong = False
+    gradient = (story.kind == NodeKind.GRADIENT).tolist()
+    turn = (
+        int(np.argmax(story.direction == Direction.BACKWARD)) if (story.direction == Direction.BACKWARD).any() else last
+    )
     backward = (story.direction == Direction.BACKWARD).tolist()
     forward = (story.direction == Direction.FORWARD).tolist()
     for pair in range(first, last + 1):
         name, label = story.names[pair], story.labels[pair]
         received[pair] |= any(tainted[one] for one in sources.get(pair, ()))
-        if backward[pair] and by_call.get((label, name.removesuffix(".backward"))):
+        if gradient[pair]:
+            received[pair] |= by_module.get(label, False) or after_wrong
+        if backward[pair] and (again.get(label) or by_call.get((label, name.removesuffix(".backward")))):
             received[pair] = True
         tainted[pair] = tainted[pair] or received[pair]
         if forward[pair]:
             by_call[label, name.removesuffix(".forward")] = tainted[pair]
+            if pair > turn:  # run again by a checkpoint, under a new number
+                again[label] = again.get(label, False) or tainted[pair]
+        by_module[label] = by_module.get(label, False) or tainted[pair]
+        if backward[pair] and story.leaf[pair] and not gradient[pair]:
+            after_wrong = tainted[pair]
     return [pair for pair in suspects if not received[pair]]
+
+
+def _untraced(case: Case, maker: Int64) -> Bool:
+    """Tensors that were received from nobody knows whom and differ. Of a gradient equal statistics prove nothing; weights and
+    data have no maker."""
+    context, facts = case.context, case.facts
+    gradient = case.story.direction[context.pair] == Direction.BACKWARD
+    doubtful = (facts.equal == 0) | (gradient & (facts.unequal != 0))
+    found: Bool = case.received & (maker < 0) & (context.kind == Kind.TENSOR) & doubtful
+    return found

@@ -17,9 +17,10 @@ from dumpscope.analysis.case import Case
 from dumpscope.analysis.computation import find_computations
 from dumpscope.analysis.drift import find_drift
 from dumpscope.analysis.finding import Finding
-from dumpscope.analysis.sources import find_first_visible, find_sources, find_structure, in_forward
+from dumpscope.analysis.sources import find_first_bit, find_first_visible, find_sources, find_structure, in_forward
 from dumpscope.analysis.steps import StepEnd, blame, carried_over
 from dumpscope.analysis.weights import find_weights
+from dumpscope.domain.records import NodeKind
 from dumpscope.verdict.score import nonfinite_differs
 
 MANY: Final = 4
@@ -38,7 +39,16 @@ def find_origins(
     if first_step:
         findings += [Finding(pair=w.pair, kind="weight", rule="O-2", items=w.items, weight=w.name) for w in weights]
         used = {int(case.context.target[row]) for weight in weights for row in weight.items}
-        modules = [finding.pair for finding in findings if finding.rule == "O-6"]
+        # A gradient of which nothing is known that went into it shows the same as the gradients that are first seen behind it.
+        modules = [
+            finding.pair
+            for finding in findings
+            if finding.rule == "O-6"
+            or (
+                case.story.kind[finding.pair] == NodeKind.GRADIENT
+                and not np.isfinite(case.story.in_score[finding.pair])
+            )
+        ]
         findings += [
             source
             for source in find_sources(case, used)
@@ -46,6 +56,8 @@ def find_origins(
         ]
     elif before is not None and not after_wrong:
         findings += carried_over(case, before)
+    if first_step and findings and all(finding.hidden and finding.rule == "O-4" for finding in findings):
+        findings = find_first_bit(case, min(finding.pair for finding in findings)) or findings
     findings = _merge_many(_unique(findings))
     if before is not None:
         findings = [replace(one, **blame(case, before, step)) if one.kind == "weight" else one for one in findings]

@@ -9,6 +9,7 @@ import numpy as np
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.flow import Fingerprint, fingerprint
+from dumpscope.analysis.makers import find_makers
 from dumpscope.domain.records import Direction, Kind, NodeKind, Role
 from dumpscope.verdict.score import is_exact_kind, nonfinite_differs
 
@@ -29,6 +30,7 @@ def find_sources(case: Case, weights: set[int]) -> list[Finding]:
     if not story.quiet and len(backward):  # an optimizer lifts gradients that are pure rounding to any size
         last = min(last, int(backward[-1]))
     findings: list[Finding] = []
+    maker = find_makers(case)
     # What a wrong parameter gradient holds has a source: the optimizer that takes it is none.
     gradients = np.flatnonzero((story.kind == NodeKind.GRADIENT) & (story.out_score > story.threshold))
     seen: set[Fingerprint] = {
@@ -42,7 +44,8 @@ def find_sources(case: Case, weights: set[int]) -> list[Finding]:
         seen.update(fingerprint(case, i) for i in items)
         if not fresh:
             continue
-        alone = _unmatched_before(case, pair)
+        made_by = [int(maker[i]) for i in fresh if maker[i] >= 0 and story.extra[maker[i]]]
+        alone = made_by[:1] or _unmatched_before(case, pair)
         if alone:
             group = tuple(alone[1:])
             return [*findings, Finding(pair=alone[0], kind="structure", rule="O-5", items=tuple(fresh), group=group)]
@@ -56,6 +59,8 @@ def find_sources(case: Case, weights: set[int]) -> list[Finding]:
         findings.append(
             Finding(pair=pair, kind="computation" if hidden else "input", rule="O-4", items=tuple(fresh), hidden=hidden)
         )
+        if hidden:  # what was not dumped may carry it anywhere
+            return findings
     return findings
 
 
@@ -85,6 +90,22 @@ def find_first_visible(case: Case) -> list[Finding]:
     pair = int(ordered[0]) if len(ordered) else int(np.flatnonzero(seen)[0])
     items = case.dirty_items(case.items_of(pair)).tolist()
     return [Finding(pair=pair, kind="computation", rule="O-4", items=tuple(items), hidden=True)]
+
+
+def find_first_bit(case: Case, before: int) -> list[Finding]:
+    """In a quiet pair, the first call before `before` of which any bit differs: the cause of a difference that statistics hide
+    at first and that comes to light where nothing dumped made it."""
+    context, story = case.context, case.story
+    if not story.quiet:
+        return []
+    rows = (case.facts.equal == 0) & (context.kind == Kind.TENSOR) & (context.pair < before)
+    rows &= story.leaf[context.pair] & (story.kind[context.pair] != NodeKind.GRADIENT)
+    if not rows.any():
+        return []
+    pair = int(context.pair[rows].min())
+    items = tuple(np.flatnonzero(rows & (context.pair == pair)).tolist())
+    given = bool(case.received[list(items)].any())
+    return [Finding(pair=pair, kind="computation", rule="O-4" if given else "O-1", items=items, hidden=given)]
 
 
 def _hiding_module(case: Case, pair: int, items: list[int]) -> int | None:

@@ -18,6 +18,8 @@ QUIET: Final = 0.02
 """Threshold, in floors, where the runs are bit-equal up to the first difference: there any visible error is a finding."""
 ROUNDED: Final = 0.2
 """Largest score, in floors, of a 16-bit tensor of which every element was rounded once more."""
+COARSE: Final = 2e-3
+"""Bulk floors from here on are those of 16-bit numbers, and of what is computed from them."""
 JUMP: Final = 3.0
 """Healthy noisy runs grew by at most 2.65 from one call to the next on held-out pairs (kinks apart)."""
 QUIET_NODES: Final = 2
@@ -131,7 +133,7 @@ def tell(
     excuse = ((facts.equal == 0) & (opinions.score == 0)).astype(np.float64)
     backward = direction == Direction.BACKWARD
     inexact = saved.added(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0)
-    quiet = _is_quiet(context, facts, np.fmax(own_in, out_score), labels, kind)
+    quiet = _is_quiet(context, facts, np.fmax(own_in, out_score), labels, kind, bulk)
     flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
     flat = flat[np.where(context.target >= 0, _taken(target.items.shape, context.target), -1)]
     guarded = against_terms(context, opinions.score, kind, direction, saved.label, flat)
@@ -293,6 +295,7 @@ class _SavedValues:
             _looked_up(self.call, combined, self.forward),
             _looked_up(self.label, combined, self.forward & self.module),
         )
+        saved = np.fmax(saved, self._run_again(combined))
         arriving = _looked_up(self.label, own_in, self.backward & self.module)
         arriving = np.where(np.isnan(arriving), unknown, arriving)
         inside = self.backward & self.api & (self.home >= 0)
@@ -301,6 +304,24 @@ class _SavedValues:
         saved = np.where(self.gradient, np.fmax(np.fmax(saved, arriving), within), saved)
         in_score: Float64 = np.where(self.backward, np.fmax(own_in, saved), own_in)
         return in_score
+
+    def _run_again(self, combined: Float64) -> Float64:
+        """For a backward call the largest value of the calls of its API that ran between backward calls before it: a checkpoint
+        runs forward calls again under new numbers, and it is those whose values are used."""
+        found = np.full(len(combined), np.nan)
+        if not self.backward.any() or not (self.forward & self.api)[int(np.argmax(self.backward)) :].any():
+            return found
+        largest: dict[int, float] = {}
+        begun = False
+        for pair, (label, value) in enumerate(zip(self.label.tolist(), combined.tolist(), strict=True)):
+            begun = begun or bool(self.backward[pair])
+            if not begun or not self.api[pair]:
+                continue
+            if self.backward[pair]:
+                found[pair] = largest.get(label, np.nan)
+            elif self.forward[pair] and not np.isnan(value):
+                largest[label] = max(largest.get(label, 0.0), value)
+        return found
 
 
 def _taken(column: Int32, index: Int32) -> Int32:
@@ -332,7 +353,9 @@ def _threshold(facts: Facts, worst: Float64, own_in: Float64, labels: list[str],
     base = LOUD if tensors.any() and (facts.dtype_differs[tensors] == 1).mean() > 0.25 else 1.0
     known = np.where(np.isfinite(worst), worst, 0.0)
     if backward.any():
-        known[int(np.argmax(backward))] = max(known[int(np.argmax(backward))], _kinks(own_in, labels, backward, bulk))
+        bends = [pair for pair in np.flatnonzero(backward).tolist() if labels[pair].rpartition(".")[2] in KINKED]
+        first = max(0, (bends[0] if bends else int(np.argmax(backward))) - 1)  # what bends may differ itself
+        known[first] = max(known[first], _kinks(own_in, labels, backward, bulk))
     level = np.maximum.accumulate(np.concatenate([[0.0], known]))[:-1]
     with np.errstate(invalid="ignore"):
         wrong = np.flatnonzero(worst > np.maximum(base, JUMP * level))
@@ -340,13 +363,20 @@ def _threshold(facts: Facts, worst: Float64, own_in: Float64, labels: list[str],
     return max(base, JUMP * before)
 
 
-def _is_quiet(context: Context, facts: Facts, worst: Float64, labels: list[str], kind: Int8) -> bool:
-    """Enough rounding calls gave equal bits before the first difference. Equal statistics of a 16-bit dtype are weak evidence."""
+def _is_quiet(context: Context, facts: Facts, worst: Float64, labels: list[str], kind: Int8, bulk: float) -> bool:
+    """Enough rounding calls gave equal bits before the first difference. Equal statistics of a 16-bit dtype are weak evidence.
+
+    A first difference of no more than another rounding to 16 bits is none: some kernels of an otherwise bit-equal pair may
+    add in another order.
+    """
     tensors = facts.outcome == Outcome.COMPARED
     first = np.flatnonzero(worst > 0)
     before = int(first[0]) if len(first) else len(worst)
-    if _rounded(context, worst):
-        return False
+    faint = np.flatnonzero(worst > QUIET)
+    if bulk >= COARSE and len(faint):  # a parameter's gradient is a long sum of such numbers
+        most = 1.0 if kind[faint[0]] == NodeKind.GRADIENT else ROUNDED
+        if worst[faint[0]] <= most:
+            return False
     fine = np.array(
         [name in ("torch.float32", "torch.float64", "torch.complex64") for name in context.dtypes] + [False]
     )
@@ -361,16 +391,6 @@ def _is_quiet(context: Context, facts: Facts, worst: Float64, labels: list[str],
             if sum(weight.values()) >= QUIET_NODES * WEAK:
                 return True
     return False
-
-
-def _rounded(context: Context, worst: Float64) -> bool:
-    """The first difference is no more than another rounding of 16-bit numbers, which some kernels of an otherwise bit-equal
-    pair may have (another order of summation): faint noise."""
-    seen = np.flatnonzero(worst > QUIET)
-    if not len(seen) or worst[seen[0]] > ROUNDED:
-        return False
-    rows = np.flatnonzero((context.pair == seen[0]) & (context.t_dtype >= 0))
-    return any("float16" in context.dtypes[code] for code in context.t_dtype[rows].tolist())
 
 
 def _kinks(own_in: Float64, labels: list[str], backward: Bool, bulk: float) -> float:

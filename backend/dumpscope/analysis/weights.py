@@ -34,6 +34,9 @@ WEIGHT_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Arguments of an API that hold parameters or buffers, by position or keyword."""
 
+RUNNING_NORMS: Final = ("batch_norm", "instance_norm")
+RUNNING: Final = ("1", "2", "running_mean", "running_var")
+"""Their arguments that every call in training changes."""
 SHARE: Final = 0.05
 """A weight counts as different from this share of its floor on: it is loaded, so hardware noise is no excuse."""
 
@@ -69,9 +72,12 @@ def find_weights(
         )
     named: dict[tuple[float, ...], str] = {}
     felt: dict[tuple[float, ...], list[int]] = {}
+    repeated = _repeated_norms(target, context)
     for row in suspects.tolist():
         path = _path(target, context, row)
         pair = context.pair[row]
+        if path in RUNNING and int(pair) in repeated:
+            continue
         if not parameter[row] and path not in WEIGHT_ARGUMENTS[context.apis[context.api[pair]]]:
             continue
         key = _fingerprint(context, row)
@@ -85,6 +91,21 @@ def find_weights(
         name = named.get(key) or f"{story.names[context.pair[first]]}.input.{_path(target, context, first)}"
         findings.append(WeightFinding(name=name, pair=int(context.pair[first]), items=tuple(rows)))
     return sorted(findings, key=lambda finding: finding.pair)
+
+
+def _repeated_norms(target: RankDump, context: Context) -> set[int]:
+    """Calls of norms that ran before with the same weight (micro-batches, checkpoints): their running statistics were
+    computed by then, not loaded."""
+    norms = np.isin(context.api[context.pair], [c for c, api in enumerate(context.apis) if api in RUNNING_NORMS])
+    seen: set[tuple[float, ...]] = set()
+    repeated = set()
+    for row in np.flatnonzero(norms & (context.role == Role.INPUT) & (context.target >= 0)).tolist():
+        if _path(target, context, row) == "3":
+            key = _fingerprint(context, row)
+            if key in seen:
+                repeated.add(int(context.pair[row]))
+            seen.add(key)
+    return repeated
 
 
 def _fingerprint(context: Context, row: int) -> tuple[float, ...]:
