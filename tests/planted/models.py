@@ -122,8 +122,8 @@ class Conv(Net):
         self.head = nn.Linear(WIDTH, 10)
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        x = self.place(self.pool(self.stem(x)), 0)
-        x = x + self.place(self.part(self.two, self.part(self.one, x)), 1) * self.gain
+        x = self.place(self.pool(self.stem(x) * self.gain), 0)
+        x = x + self.place(self.part(self.two, self.part(self.one, x)), 1)
         x = self.place(functional.silu(self.norm(self.down(x))), 2)
         x = self.place(functional.adaptive_avg_pool2d(x, 1).flatten(1), 3)
         return functional.nll_loss(functional.log_softmax(self.head(x).float(), dim=-1), labels)
@@ -188,8 +188,8 @@ class Recurrent(Net):
         self.head = nn.Linear(WIDTH, 4)
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        x = self.place(functional.leaky_relu(self.stem(x)), 0)
-        x = self.place(self.lstm(x)[0], 1) * self.gain
+        x = self.place(functional.leaky_relu(self.stem(x) * self.gain), 0)
+        x = self.place(self.lstm(x)[0], 1)
         state = torch.zeros_like(x[0])
         for moment in range(3):
             both = torch.cat([x[moment], state], dim=-1)
@@ -224,7 +224,7 @@ class Towers(Net):
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
         left = self.place(self.left(x), 0)
-        right = self.place(self.right(x), 1) * self.gain
+        right = self.place(self.right(x * self.gain), 1)
         return functional.mse_loss(left.float(), labels.float()) + functional.l1_loss(right.float(), labels.float())
 
     def batch(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:
