@@ -33,6 +33,9 @@ export type Standing = Schemas["Standing"];
 export type Strip = Schemas["Strip"];
 export type StripBucket = Schemas["StripBucket"];
 export type Summary = Schemas["Summary"];
+export type TrendCell = Schemas["TrendCell"];
+export type TrendPage = Schemas["TrendPage"];
+export type TrendRow = Schemas["TrendRow"];
 export type TreeRow = Schemas["TreeRow"];
 
 export type ListOrder = "-created" | "created" | "name";

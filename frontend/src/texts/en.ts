@@ -282,6 +282,17 @@ export const en = {
     counts:
       "Farther from the reference: target {{target}} items, golden {{golden}}, alike {{alike}}, not measured {{none}}",
   },
+  trends: {
+    title: "Trends over steps",
+    search: "Search modules",
+    empty: "No module matches.",
+    more: "Show more ({{shown}} of {{total}})",
+    firstBad: "first No",
+    place: "step {{step}}, rank {{rank}}",
+    growth: "growth",
+    growthHint: "Factor of the error score from one step to the next",
+    cell: "step {{step}}, rank {{rank}}: {{verdict}}, largest error {{score}} times the floor",
+  },
   list: {
     title: "Calls in order",
     order: "#",

@@ -281,6 +281,17 @@ export const zh: Texts = {
     more_other: "另有 {{count}} 处",
     counts: "距参考基准更远：调试侧 {{target}} 项，标杆侧 {{golden}} 项，相当 {{alike}} 项，未测量 {{none}} 项",
   },
+  trends: {
+    title: "各 step 趋势",
+    search: "搜索模块",
+    empty: "没有符合的模块。",
+    more: "显示更多（{{shown}} / {{total}}）",
+    firstBad: "首个 No",
+    place: "step {{step}}，rank {{rank}}",
+    growth: "增长率",
+    growthHint: "误差得分逐 step 的倍数",
+    cell: "step {{step}}，rank {{rank}}：{{verdict}}，最大误差为容差的 {{score}} 倍",
+  },
   list: {
     title: "按顺序的调用",
     order: "#",

@@ -243,6 +243,16 @@ function Numbers({ id, summary, triage }: { id: string; summary: Summary; triage
         );
       })}
       <UnitMatrix summary={summary} triage={triage} />
+      {triage.steps.length > 1 && (
+        <button
+          type="button"
+          className={`plain ${classes.count}`}
+          onClick={() => update({ dialog: "trends" })}
+          data-testid="open-trends"
+        >
+          {t("trends.title")}
+        </button>
+      )}
       <PlanNotes id={id} />
     </div>
   );

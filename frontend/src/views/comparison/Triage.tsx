@@ -19,6 +19,7 @@ import { WaitingMatches } from "./MatchActions";
 import { MatchDialog } from "./MatchDialog";
 import { MatchesDialog } from "./MatchesDialog";
 import { TreePanel } from "./TreePanel";
+import { TrendsDialog } from "./TrendsDialog";
 import classes from "./Triage.module.css";
 import { useTriage } from "./useTriage";
 
@@ -109,6 +110,7 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
         {triage.notice}
       </output>
       <MatchDialog comparison={comparison.id} triage={triage} />
+      <TrendsDialog comparison={comparison.id} triage={triage} />
       <MatchesDialog comparison={comparison.id} triage={triage} />
       <HelpOverlay opened={help} onClose={() => setHelp(false)} />
     </div>
