@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from dumpscope.domain.facts import Class
+from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer
+from dumpscope.pipeline import local
+from dumpscope.readers import discover
 from pipeline.comparing import compare
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "ranks.tar.xz"
@@ -135,3 +138,11 @@ def test_of_two_ranks_the_receiver_is_named_as_reached(dumps: Path, summary: str
     (origin,) = answer.origins
     assert (origin.rank, origin.node) == (1, "Tensor.__add__.0.forward")
     assert [one.rank for one in origin.spread] in ([], [0])
+
+
+def test_the_answer_does_not_depend_on_the_number_of_workers(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "WORTH", 0)
+    sides = discover(runs / "sent"), discover(runs / "golden")
+    one, two = (local.compare_layouts(*sides, Options(), paths=("sent", "golden"), jobs=jobs) for jobs in (1, 2))
+    assert one.answer == two.answer
+    assert one.collectives == two.collectives
