@@ -10,9 +10,11 @@ a node that score.py accepts; of a healthy pair, where there is none.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import sys
 import tempfile
@@ -28,6 +30,7 @@ def forked(work: Callable[[], None]) -> None:
     """Run `work` in a child that stays silent: msprobe keeps state and exits as it likes."""
     child = os.fork()
     if child == 0:
+        os.setsid()
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
         os.dup2(null, 2)
@@ -36,6 +39,8 @@ def forked(work: Callable[[], None]) -> None:
         finally:
             os._exit(0)
     os.waitpid(child, 0)
+    with contextlib.suppress(ProcessLookupError):  # its helpers outlive it otherwise
+        os.killpg(child, signal.SIGKILL)
 
 
 def first_difference(target: Path, golden: Path, out: Path) -> str:
