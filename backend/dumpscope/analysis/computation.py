@@ -10,7 +10,7 @@ import numpy as np
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.flow import untainted
-from dumpscope.analysis.story import JUMP
+from dumpscope.analysis.noise import JUMP
 from dumpscope.domain.records import Bool, Direction, Float64, Int64, NodeKind, Role
 from dumpscope.verdict.score import nonfinite_differs
 

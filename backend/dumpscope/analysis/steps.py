@@ -10,8 +10,8 @@ import numpy as np
 
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.finding import Finding
+from dumpscope.analysis.noise import JUMP
 from dumpscope.analysis.sources import find_sources
-from dumpscope.analysis.story import JUMP
 from dumpscope.analysis.weights import WeightFinding, find_weights
 from dumpscope.domain.facts import Origin
 from dumpscope.domain.phrases import english, phrase

@@ -3,59 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis import noise
 from dumpscope.analysis.cancellation import against_terms
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, RankDump, Role
 from dumpscope.domain.result import ResultTree
-from dumpscope.verdict.score import is_exact_kind
-
-QUIET: Final = 0.02
-"""Threshold, in floors, where the runs are bit-equal up to the first difference: there any visible error is a finding."""
-ROUNDED: Final = 0.2
-"""Largest score, in floors, of a 16-bit tensor of which every element was rounded once more."""
-COARSE: Final = 2e-3
-"""Bulk floors from here on are those of 16-bit numbers, and of what is computed from them."""
-JUMP: Final = 3.0
-"""Healthy noisy runs grew by at most 2.65 from one call to the next on held-out pairs (kinks apart)."""
-QUIET_NODES: Final = 2
-"""Rounding calls whose outputs must be equal before the first difference for a pair of runs to count as quiet."""
-MOVES: Final = frozenset(
-    {
-        "arange", "as_strided", "broadcast_to", "cat", "chunk", "clone", "concat", "contiguous", "detach", "empty",
-        "empty_like", "expand", "expand_as", "eye", "flatten", "flip", "float", "full", "full_like", "half", "bfloat16",
-        "index_select", "movedim", "narrow", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "ones",
-        "ones_like", "permute", "repeat", "reshape", "select", "split", "squeeze", "stack", "swapaxes", "t", "tile", "to",
-        "transpose", "tril", "triu", "type", "type_as", "unbind", "unflatten", "unsqueeze", "view", "view_as", "zeros",
-        "zeros_like", "__getitem__", "__setitem__", "copy_",
-    }
-)  # fmt: skip
-REPRODUCIBLE: Final = MOVES | {
-    "__add__", "__iadd__", "__imul__", "__isub__", "__mul__", "__neg__", "__radd__", "__rmul__", "__rsub__",
-    "__sub__", "__truediv__", "abs", "add", "add_", "clamp", "div", "dropout", "embedding", "gather", "hardtanh",
-    "leaky_relu", "masked_fill", "masked_fill_", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "min",
-    "minimum", "mul", "mul_", "neg", "pad", "relu", "relu6", "relu_", "sort", "sub", "sub_", "threshold", "topk",
-    "where", "Dropout", "Embedding", "Flatten", "Identity", "LeakyReLU", "MaxPool1d", "MaxPool2d", "MaxPool3d",
-    "ReLU", "ReLU6",
-}  # fmt: skip
-"""Calls that give the same bits on any hardware (they copy, select, or round once): their equality proves nothing."""
-WEAK: Final = 6
-"""Calls known equal only by 16-bit statistics that weigh as much as one known equal by its bits."""
-KINKED: Final = frozenset(
-    {
-        "relu", "relu_", "relu6", "leaky_relu", "threshold", "hardtanh", "hardswish", "hardsigmoid", "clamp",
-        "clip", "abs", "max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
-        "maximum", "minimum", "max", "min", "topk", "sort", "where", "ReLU", "ReLU6", "LeakyReLU", "MaxPool1d",
-        "MaxPool2d", "MaxPool3d", "Hardtanh", "Hardswish",
-    }
-)  # fmt: skip
-"""Calls whose derivative jumps."""
-LOUD: Final = 8.0
-"""Threshold where the two runs use different dtypes: rounding grows along the net, so only a large step is a finding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,14 +89,14 @@ def tell(
     excuse = ((facts.equal == 0) & (opinions.score == 0)).astype(np.float64)
     backward = direction == Direction.BACKWARD
     inexact = saved.added(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0)
-    quiet = _is_quiet(context, facts, np.fmax(own_in, out_score), labels, kind, bulk)
+    quiet = noise.is_quiet(context, facts, np.fmax(own_in, out_score), labels, kind, bulk)
     flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
     flat = flat[np.where(context.target >= 0, _taken(target.items.shape, context.target), -1)]
     guarded = against_terms(context, opinions.score, kind, direction, saved.label, flat)
     # Where the runs are bit-equal, a sum of equal terms has no rounding to show, however small it is.
     out_score = np.where(quiet & ~(inexact > 0), out_score, _worst(context, guarded, output))
     worst = np.fmax(own_in, out_score)
-    threshold = QUIET if quiet else _threshold(facts, worst, own_in, labels, backward, bulk)
+    threshold = noise.QUIET if quiet else noise.threshold(facts, worst, own_in, labels, backward, bulk)
     return Story(
         kind=kind,
         direction=direction,
@@ -242,7 +198,7 @@ def _dumped_kind(target: RankDump, golden: RankDump, kind: Int8, pairs: NodePair
 
 def _moves_data(labels: list[str]) -> Bool:
     """Calls that only move or make data are left out of a dump by its risk level: missing ones say nothing."""
-    return np.array([label.rpartition(".")[2] in MOVES for label in labels], bool)
+    return np.array([label.rpartition(".")[2] in noise.MOVES for label in labels], bool)
 
 
 class _SavedValues:
@@ -342,68 +298,6 @@ def _looked_up(key: Int64, value: Float64, where: Bool) -> Float64:
     np.fmax.at(best, code[where], value[where])
     found: Float64 = best[code]
     return found
-
-
-def _threshold(facts: Facts, worst: Float64, own_in: Float64, labels: list[str], backward: Bool, bulk: float) -> float:
-    """Score above which a value of a noisy pair counts as different.
-
-    What came before tells how loud noise is: a difference counts from JUMP times the largest score before it.
-    """
-    tensors = facts.outcome == Outcome.COMPARED
-    base = LOUD if tensors.any() and (facts.dtype_differs[tensors] == 1).mean() > 0.25 else 1.0
-    known = np.where(np.isfinite(worst), worst, 0.0)
-    if backward.any():
-        bends = [pair for pair in np.flatnonzero(backward).tolist() if labels[pair].rpartition(".")[2] in KINKED]
-        first = max(0, (bends[0] if bends else int(np.argmax(backward))) - 1)  # what bends may differ itself
-        known[first] = max(known[first], _kinks(own_in, labels, backward, bulk))
-    level = np.maximum.accumulate(np.concatenate([[0.0], known]))[:-1]
-    with np.errstate(invalid="ignore"):
-        wrong = np.flatnonzero(worst > np.maximum(base, JUMP * level))
-    before = float(level[wrong[0]]) if len(wrong) else float(level.max(initial=0.0))
-    return max(base, JUMP * before)
-
-
-def _is_quiet(context: Context, facts: Facts, worst: Float64, labels: list[str], kind: Int8, bulk: float) -> bool:
-    """Enough rounding calls gave equal bits before the first difference. Equal statistics of a 16-bit dtype are weak evidence.
-
-    A first difference of no more than another rounding to 16 bits is none: some kernels of an otherwise bit-equal pair may
-    add in another order.
-    """
-    tensors = facts.outcome == Outcome.COMPARED
-    first = np.flatnonzero(worst > 0)
-    before = int(first[0]) if len(first) else len(worst)
-    faint = np.flatnonzero(worst > QUIET)
-    if bulk >= COARSE and len(faint):  # a parameter's gradient is a long sum of such numbers
-        most = 1.0 if kind[faint[0]] == NodeKind.GRADIENT else ROUNDED
-        if worst[faint[0]] <= most:
-            return False
-    fine = np.array(
-        [name in ("torch.float32", "torch.float64", "torch.complex64") for name in context.dtypes] + [False]
-    )
-    strong = (facts.unequal == 0) | (fine[context.t_dtype] & fine[context.g_dtype])
-    outputs = tensors & (context.role == Role.OUTPUT) & (facts.equal == 1) & ~is_exact_kind(context)
-    weight: dict[int, int] = {}
-    for pair, sure in zip(context.pair[outputs].tolist(), strong[outputs].tolist(), strict=True):
-        if pair >= before:
-            break
-        if kind[pair] in (NodeKind.API, NodeKind.MODULE) and labels[pair].rpartition(".")[2] not in REPRODUCIBLE:
-            weight[pair] = WEAK if sure else 1
-            if sum(weight.values()) >= QUIET_NODES * WEAK:
-                return True
-    return False
-
-
-def _kinks(own_in: Float64, labels: list[str], backward: Bool, bulk: float) -> float:
-    """Level that a backward pass may show because its forward had kinks (ReLU, pooling): a relative error e flips the mask
-    of about e of the elements, so the gradient differs by about the square root of e."""
-    if not bulk:
-        return 0.0
-    bends = [
-        own_in[pair]
-        for pair in np.flatnonzero(~backward & np.isfinite(own_in) & (own_in > 0)).tolist()
-        if labels[pair].rpartition(".")[2] in KINKED
-    ]
-    return float(np.sqrt(max(bends) * bulk) / bulk) if bends else 0.0
 
 
 def frames(dump: RankDump, node: int) -> list[str]:
