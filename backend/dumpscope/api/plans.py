@@ -50,7 +50,8 @@ class JoinedUnit(Wire):
 
 
 class Joined(Wire):
-    """`plan`: yaml for the option `parallel`; `reasons`: why it is so; `reasons_said`: the same as phrases; `units`: at most 200 of `unit_count`."""
+    """`plan`: yaml for the option `parallel`; `reasons`: why it is so; `reasons_said`: the same as phrases;
+    `units`: at most 200 of `unit_count`."""
 
     plan: str
     reasons: list[str]

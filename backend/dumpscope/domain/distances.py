@@ -24,8 +24,8 @@ FARTHER: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distances:
-    """Facts: shape (n, 2), by `Measure`, relative to the size of the reference. nan: not measured; inf: nothing excuses it (NaN at other places, another
-    integer, argument or shape)."""
+    """Facts: shape (n, 2), by `Measure`, relative to the size of the reference. nan: not measured; inf: nothing excuses
+    it (NaN at other places, another integer, argument or shape)."""
 
     target: Float64
     golden: Float64

@@ -1347,7 +1347,8 @@ export interface components {
         };
         /**
          * Joined
-         * @description `plan`: yaml for the option `parallel`; `reasons`: why it is so; `reasons_said`: the same as phrases; `units`: at most 200 of `unit_count`.
+         * @description `plan`: yaml for the option `parallel`; `reasons`: why it is so; `reasons_said`: the same as phrases;
+         *     `units`: at most 200 of `unit_count`.
          */
         Joined: {
             /** Plan */
