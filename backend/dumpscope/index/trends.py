@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import BigInteger, Connection, Integer, case, cast, func, select
 
 from dumpscope.analysis.trends import Bucket, buckets_of, growth
 from dumpscope.domain.facts import VERDICT_WORDS, Verdict
@@ -127,17 +127,17 @@ def _cells(
     width = edges[0].last - edges[0].first + 1
     single = all(edge.first == edge.last for edge in edges)
     bucket = _UNIT.step if single else (_UNIT.step - edges[0].first) // width
-    place = _UNIT.step * _RANKS + _UNIT.rank
+    place = cast(_UNIT.step, BigInteger) * _RANKS + _UNIT.rank  # PostgreSQL computes in the type of a column
     statement = (
         select(
             _PAIR.name,
             bucket.label("bucket"),
-            func.max(_PAIR.verdict * _STEPS - place).label("worst"),
+            func.max(cast(_PAIR.verdict, BigInteger) * _STEPS - place).label("worst"),
             func.max(_PAIR.severity).label("score"),
             func.max(_PAIR.out_error).label("error"),
-            func.min(case((_PAIR.verdict == Verdict.NO, place))).label("bad"),
+            func.min(case((_PAIR.verdict == int(Verdict.NO), place))).label("bad"),
         )
-        .join(tables.unit, _UNIT.id == _PAIR.id.op(">>")(tables.KEY_BITS))
+        .join(tables.unit, _UNIT.id == _PAIR.id.op(">>")(cast(tables.KEY_BITS, Integer)))
         .where(_PAIR.name.in_(names), *where)
         .group_by(_PAIR.name, bucket)
     )
