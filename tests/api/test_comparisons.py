@@ -14,7 +14,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from api.conftest import Client, compare, register, settled
-from dumpscope.api import schemas
+from dumpscope.api import details, schemas
 
 ORIGIN = "Functional.softmax.1.forward"
 
@@ -81,7 +81,7 @@ def test_pages_of_every_list_join_to_the_whole(served: Client, fault: str) -> No
 
 def test_a_node_shows_why_with_both_sides(served: Client, fault: str) -> None:
     node = get(served, f"/api/comparisons/{fault}/nodes/{ORIGIN}?step=0&rank=0")
-    fits(schemas.NodeDetail, node)
+    fits(details.NodeDetail, node)
     assert (node["verdict"], node["cls"]) == ("no", "origin")
     assert "elements differ" in node["reason"]
     assert node["rule"] == "T-2"
@@ -122,7 +122,7 @@ def test_the_list_can_be_centred_filtered_and_bounded(served: Client, fault: str
 
 def test_the_strip_points_at_the_origin(served: Client, fault: str) -> None:
     strip = get(served, f"/api/comparisons/{fault}/strip?buckets=20")
-    fits(schemas.Strip, strip)
+    fits(details.Strip, strip)
     assert sum(bucket["last"] - bucket["first"] + 1 for bucket in strip["buckets"]) == strip["total"]
     (marked,) = [bucket for bucket in strip["buckets"] if bucket["cls"] == "origin"]
     row = get(served, f"/api/comparisons/{fault}/nodes?from={marked['seq']}&limit=1")["items"][0]
