@@ -50,7 +50,7 @@ def tensors(draw: st.DrawFn, dtypes: list[Any]) -> Any:
     shape = draw(st.lists(st.integers(1, 5), min_size=1, max_size=3))
     count = math.prod(shape)
     if dtype.is_complex:
-        numbers = st.complex_numbers(max_magnitude=1e6)
+        numbers = st.complex_numbers(max_magnitude=1e6).map(lambda number: number if abs(number) > 1e-12 else 0j)
     elif dtype.is_floating_point:
         special = st.sampled_from([0.0, -0.0, math.nan, math.inf, -math.inf, 1e-15])
         width = st.floats(-1e4, 1e4).map(lambda number: number if abs(number) > 1e-12 else 0.0)  # squares fit float32
