@@ -8,8 +8,8 @@
 A transformer of 4 layers, d=512, batch 4 x 128, trained with Adam. Every case is a process of its own, ours and msprobe's in
 turn. In each, plain steps come first and captured ones follow; what capture adds is the difference of the fastest of both kinds
 (the first two of each do not count), with the ratio of the lower quartiles beside it. A captured step includes start(), stop()
-and step(), which write the files. "off" takes turns: a plain step, and one with start(), stop() and step() of a debugger that
-records none of them.
+and step(), which write the files. MB are what a step adds to the disk, a file with several names, also in other steps, counted
+once. "off" takes turns: a plain step, and one with start(), stop() and step() of a debugger that records none of them.
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ def child(options: argparse.Namespace) -> None:
         gc.disable()
     plain: list[float] = []
     times: list[float] = []
-    size = files = 0
+    sizes: list[int] = []
+    old: dict[int, int] = {}
 
     def measure(into: list[float], *, captured: bool) -> None:
         begin = clock()
@@ -146,18 +147,16 @@ def child(options: argparse.Namespace) -> None:
         memory.append(resident())
         if options.memory and number % max(options.steps // 10, 1) == 0:
             objects.append(tensors())
-        if number == 0:
-            size, files = disk(folder)
-        for old in (folder / "dump").glob(f"step{number}"):
-            shutil.rmtree(old)
+        old, before = disk(folder / "dump" / f"step{number}"), old
+        sizes.append(sum(size for inode, size in old.items() if inode not in before))
+        shutil.rmtree(folder / "dump" / f"step{number - 1}", ignore_errors=True)
     shutil.rmtree(folder)
     told = {
         "plain": plain[WARM_UP:],
         "times": times[WARM_UP:],
         "memory": memory,
         "objects": objects,
-        "size": size,
-        "files": files,
+        "size": statistics.mean(sizes),
     }
     print("RESULT", json.dumps(told))
 
@@ -181,16 +180,10 @@ def tensors() -> int:
     return sum(issubclass(type(one), torch.Tensor) for one in gc.get_objects())
 
 
-def disk(folder: Path) -> tuple[int, int]:
-    """(bytes on disk, names) below a folder; a file with several names counts once."""
-    seen = {}
-    names = 0
-    for path in folder.rglob("*"):
-        if path.is_file():
-            status = path.stat()
-            seen[status.st_ino] = status.st_size
-            names += 1
-    return sum(seen.values()), names
+def disk(folder: Path) -> dict[int, int]:
+    """Bytes of each file on disk below a folder, by inode: a file with several names counts once."""
+    files = [path.stat() for path in folder.rglob("*") if path.is_file()]
+    return {file.st_ino: file.st_size for file in files}
 
 
 def ask(python: str, options: argparse.Namespace, engine: str, case: Case) -> dict[str, Any] | None:
@@ -220,7 +213,7 @@ def compare(options: argparse.Namespace) -> None:
             jobs.append(("peer", case, options.peer))
     plain: Times = {}
     times: Times = {}
-    sizes: dict[tuple[str, Case], int] = {}
+    sizes: dict[tuple[str, Case], float] = {}
     for number in range(options.rounds):
         for engine, case, python in jobs:
             found = ask(python, options, engine, case)
@@ -278,7 +271,10 @@ def low(seconds: list[float]) -> float:
 def watch_memory(options: argparse.Namespace) -> None:
     """Resident memory over many steps without the garbage collector."""
     options.steps = options.memory
-    for case in (("statistics", "mix", "statistics"), ("tensor", "L1", "statistics")):
+    cases = (("statistics", "mix", "statistics"), ("tensor", "L1", "statistics"))
+    for case in cases:
+        if options.only and "-".join(case) not in options.only:
+            continue
         found = ask(sys.executable, options, "ours", case)
         if found is not None:
             memory = [value / 1e6 for value in found["memory"]]

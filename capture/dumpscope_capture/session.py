@@ -32,6 +32,7 @@ from dumpscope_capture.recording import Recording
 from dumpscope_capture.seen import Seen
 from dumpscope_capture.selection import Selection
 from dumpscope_capture.sink import StepSink
+from dumpscope_capture.tensor_files import Written
 from dumpscope_capture.values import Recorder
 from dumpscope_format.layout import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
 from dumpscope_format.schema import MICRO_STEP_KEY
@@ -66,6 +67,7 @@ class Session:
         self.rank: int | None = None
         self._used: set[Path] = set()
         self._seen: Seen | None = None
+        self._written: Written | None = None
         self._claim = Claim()
         self._handles: list[Any] = []
 
@@ -197,6 +199,7 @@ class Session:
             async_dump=self.config.async_dump,
             extra_info=self.config.extra_info,
             run=told(self.config, self.rank, step),
+            earlier=self._written,
         )
         self.step = step
         if isinstance(self._check, Bench):
@@ -236,6 +239,7 @@ class Session:
             sink.count(f"hook_error {what}", number)
         self.faults.counts.clear()
         sink.close()
+        self._written = sink.written()
         self._claim.release()
         LOG.info("dump.json is at %s", sink.folder / (DEBUG_JSON if self.config.level == "debug" else DUMP_JSON))
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from dumpscope_capture.tensor_files import TensorFiles
+from dumpscope_capture.tensor_files import TensorFiles, Written
 from dumpscope_capture.values import Recorder
 from dumpscope_format.journal import Writer
 from dumpscope_format.layout import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, RUN_JSON, STACK_JSON, TENSOR_FOLDER
@@ -52,6 +52,7 @@ class StepSink:
     async_dump: let up to 4 GiB of tensors wait in memory instead of 64 MiB
     extra_info: write stack.json and construct.json; construct.json is `{}` at level L1
     run: what run.json says besides the counts
+    earlier: tensor files of the step before, which contents that are still the same are linked to
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class StepSink:
         async_dump: bool = False,
         extra_info: bool = True,
         run: Mapping[str, Any] | None = None,
+        earlier: Written | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.recorder = recorder
@@ -79,7 +81,10 @@ class StepSink:
         self._pid = os.getpid()
         self._journal: Writer | None = None
         self._files = TensorFiles(
-            self.folder / TENSOR_FOLDER, limit=ASYNC_QUEUE_BYTES if async_dump else QUEUE_BYTES, failed=self._failed
+            self.folder / TENSOR_FOLDER,
+            limit=ASYNC_QUEUE_BYTES if async_dump else QUEUE_BYTES,
+            failed=self._failed,
+            earlier=earlier,
         )
         self._attempt("journal", self._open)
 
@@ -133,6 +138,10 @@ class StepSink:
     def tell(self, key: str, value: Any) -> None:
         """Have run.json say something."""
         self._run[key] = value
+
+    def written(self) -> Written:
+        """The tensor files, for the sink of the next step. Call `close` first."""
+        return self._files.written()
 
     # -- files ---------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,8 @@
-"""Tensor files, written by one thread from a queue that is bounded in bytes; a content that is there already is linked."""
+"""Tensor files, written by one thread from a queue that is bounded in bytes.
+
+A content that is there already, in this step or the one before, is linked: parameters and the state of an optimizer are written
+once where a step leaves them, not again where the next one finds them.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +27,21 @@ _COMPARE: Final = 1 << 18
 
 @dataclass(slots=True, kw_only=True)
 class _Known:
-    """A file that was written: its name, where its data starts, how many names it has."""
+    """A file that was written: its name and how many names it has."""
 
     name: str
-    start: int
     links: int
+
+
+_Key = tuple[Layout, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """Files of a step that is over. Each is read before it is linked, so it may be changed or removed at any time."""
+
+    folder: Path
+    known: dict[_Key, _Known]
 
 
 def _nobody(what: str, error: BaseException) -> None:
@@ -38,10 +52,14 @@ class TensorFiles:
     """Writes snapshots into a folder. `put` waits while more than `limit` bytes are queued.
 
     failed: called in the writing thread with "tensor_files" and an error; the file it was about does not exist then
+    earlier: files of the step before
     """
 
-    def __init__(self, folder: Path, *, limit: int, failed: Callable[[str, BaseException], None]) -> None:
+    def __init__(
+        self, folder: Path, *, limit: int, failed: Callable[[str, BaseException], None], earlier: Written | None = None
+    ) -> None:
         self.folder = folder
+        self._earlier = earlier
         self._limit = limit
         self._failed = failed
         self._queue: queue.SimpleQueue[Snapshot | Again | None] = queue.SimpleQueue()
@@ -49,7 +67,7 @@ class TensorFiles:
         self._bytes = 0
         self._open = 0
         self._thread: threading.Thread | None = None
-        self._known: dict[tuple[Layout, int, int], _Known] = {}
+        self._known: dict[_Key, _Known] = {}
         self._made = False
         self._written = 0
         self._linked = 0
@@ -78,6 +96,10 @@ class TensorFiles:
             self._thread.join()
             self._thread = None
         self._failed = _nobody  # the owner holds this object: without this only the collector would free the two
+
+    def written(self) -> Written:
+        """For the next step, once this one is closed."""
+        return Written(folder=self.folder, known=self._known)
 
     def told(self) -> dict[str, int]:
         """How many files were written and linked, and the bytes of those written."""
@@ -119,15 +141,13 @@ class TensorFiles:
             requires_grad=snapshot.requires_grad and may,
         )
         key = (layout, data.nbytes, check)
-        known = self._known.get(key)
-        if known is not None and known.links < _LINKS_A_FILE and self._link(known, data, snapshot.name):
-            known.links += 1
+        parts = pack(layout, data, check)
+        if self._link(key, parts, snapshot.name):
             self._linked += 1
             return
-        parts, start = pack(layout, data, check)
         with _Replacing(self.folder / snapshot.name) as temporary:
             size = _write_parts(temporary, parts)
-        self._known[key] = _Known(name=snapshot.name, start=start, links=1)
+        self._known[key] = _Known(name=snapshot.name, links=1)
         self._written += 1
         self._size += size
 
@@ -145,18 +165,24 @@ class TensorFiles:
                 self._written += 1
                 self._size += temporary.stat().st_size
 
-    def _link(self, known: _Known, data: memoryview, name: str) -> bool:
-        """Give a written file a second name if it holds the same bytes; False where it does not or the file system cannot."""
-        first = self.folder / known.name
-        if name == known.name:
+    def _link(self, key: _Key, parts: list[bytes | memoryview], name: str) -> bool:
+        """Give a written file another name if it holds the same bytes; False where none does or the file system cannot."""
+        folder, known = self.folder, self._known.get(key)
+        if known is None and self._earlier is not None:
+            folder, known = self._earlier.folder, self._earlier.known.get(key)
+        if known is None or known.links >= _LINKS_A_FILE or folder / known.name == self.folder / name:
             return False
         try:
-            if not _holds(first, known.start, data):
+            if not _holds(folder / known.name, parts):
                 return False
             with _Replacing(self.folder / name) as temporary:
-                os.link(first, temporary)
+                os.link(folder / known.name, temporary)
         except OSError:
             return False
+        if folder == self.folder:
+            known.links += 1
+        else:
+            self._known[key] = _Known(name=name, links=known.links + 1)
         return True
 
 
@@ -193,16 +219,22 @@ def _write_parts(path: Path, parts: list[bytes | memoryview]) -> int:
         os.close(handle)
 
 
-def _holds(path: Path, start: int, data: memoryview) -> bool:
-    """Whether a file has these bytes at `start`. Read piece by piece into the same memory: fresh memory is slow."""
-    buffer = bytearray(min(data.nbytes, _COMPARE))
+def _holds(path: Path, parts: list[bytes | memoryview]) -> bool:
+    """Whether a file is made of these parts. Read piece by piece into the same memory: fresh memory is slow."""
+    views = [memoryview(part) for part in parts]
+    buffer = bytearray(min(max(view.nbytes for view in views), _COMPARE))
+    window = memoryview(buffer)
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        for place in range(0, data.nbytes, _COMPARE):
-            part = data[place : place + _COMPARE]
-            size = os.preadv(handle, [buffer], start + place)
-            if size < part.nbytes or memoryview(buffer)[: part.nbytes] != part:
-                return False
+        if os.fstat(handle).st_size != sum(view.nbytes for view in views):
+            return False
+        offset = 0
+        for view in views:
+            for place in range(0, view.nbytes, _COMPARE):
+                part = view[place : place + _COMPARE]
+                if os.preadv(handle, [buffer], offset + place) < part.nbytes or window[: part.nbytes] != part:
+                    return False
+            offset += view.nbytes
         return True
     finally:
         os.close(handle)

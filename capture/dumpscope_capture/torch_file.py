@@ -53,8 +53,8 @@ def can_write(dtype: torch.dtype, nbytes: int) -> bool:
     return (dtype in _STORAGES or dtype in _UNTYPED) and nbytes < _MAX
 
 
-def pack(layout: Layout, data: memoryview, check: int) -> tuple[list[bytes | memoryview], int]:
-    """(parts of the file, offset of the data in it). data: bytes of the storage; check: their CRC-32."""
+def pack(layout: Layout, data: memoryview, check: int) -> list[bytes | memoryview]:
+    """Parts of the file, in order. data: bytes of the storage; check: their CRC-32."""
     pickled = _pickle(layout, data.nbytes)
     order = sys.byteorder.encode()
     members: list[tuple[bytes, bytes | memoryview, int]] = [
@@ -66,7 +66,6 @@ def pack(layout: Layout, data: memoryview, check: int) -> tuple[list[bytes | mem
     parts: list[bytes | memoryview] = []
     central: list[bytes] = []
     place = 0
-    start = 0
     for name, content, crc in members:
         size = content.nbytes if isinstance(content, memoryview) else len(content)
         begin = place + _LOCAL.size + len(name)
@@ -81,12 +80,10 @@ def pack(layout: Layout, data: memoryview, check: int) -> tuple[list[bytes | mem
         central.append(
             _ENTRY.pack(b"PK\x01\x02", 10, 10, 0, 0, *_STAMP, crc, size, size, len(name), 0, 0, 0, 0, 0, place) + name
         )
-        if content is data:
-            start = begin + len(extra)
         place = begin + len(extra) + size
     directory = b"".join(central)
     parts.append(directory + _END.pack(b"PK\x05\x06", 0, 0, len(members), len(members), len(directory), place, 0))
-    return parts, start
+    return parts
 
 
 def _pickle(layout: Layout, nbytes: int) -> bytes:

@@ -165,7 +165,7 @@ def test_a_parameter_is_not_measured_again_in_the_next_step(monkeypatch: pytest.
     assert len(first.seen) == 1
 
 
-def test_each_step_has_its_own_file_of_an_unchanged_tensor(tmp_path: Path) -> None:
+def test_each_step_has_its_own_name_of_an_unchanged_tensor(tmp_path: Path) -> None:
     value, seen = torch.randn(100, 100), None
     for step in ("step0", "step1"):
         recorder = Recorder(task="tensor", wants_tensor=lambda item: True, seen=seen)

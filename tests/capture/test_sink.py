@@ -30,9 +30,16 @@ class Step:
     """A sink with its recorder; `call` records one function call."""
 
     def __init__(
-        self, folder: Path, *, deferred: bool = False, level: str = "mix", task: str = "tensor", **options: Any
+        self,
+        folder: Path,
+        *,
+        deferred: bool = False,
+        level: str = "mix",
+        task: str = "tensor",
+        number: int = 0,
+        **options: Any,
     ) -> None:
-        self.folder = folder / "step0" / "rank0"
+        self.folder = folder / f"step{number}" / "rank0"
         files: dict[str, Any] = {"wants_tensor": lambda item: True} if task == "tensor" else {}
         self.recorder = Recorder(task=task, deferred=deferred, **files)
         header = {**HEADER, "level": level, "task": task}
@@ -164,6 +171,58 @@ def test_equal_checksums_of_unequal_bytes_are_not_linked(tmp_path: Path, monkeyp
         assert (
             load(step.folder / "dump_tensor_data" / f"Torch.f.{number}.forward.input.0.pt").array == value.numpy()
         ).all()
+
+
+def two_steps(tmp_path: Path, first: list[Any], between: Any, second: list[Any]) -> tuple[Step, Step]:
+    """Two steps of one run. between: called with the first one when it is closed."""
+    one = Step(tmp_path)
+    for number, value in enumerate(first):
+        one.call(number, value)
+    one.sink.close()
+    between(one)
+    other = Step(tmp_path, number=1, earlier=one.sink.written())
+    for number, value in enumerate(second):
+        other.call(number, value)
+    other.sink.close()
+    assert other.sink.counts == {}
+    for number, value in enumerate(second):
+        path = other.folder / "dump_tensor_data" / f"Torch.f.{number}.forward.input.0.pt"
+        again = torch.load(path, weights_only=True)
+        assert torch.equal(again, value)
+        assert again.requires_grad == value.requires_grad
+    return one, other
+
+
+def test_what_the_step_before_left_is_linked_in_the_next(tmp_path: Path) -> None:
+    weight, state = torch.nn.Parameter(torch.randn(40)), torch.randn(30)
+    one, other = two_steps(tmp_path, [state, weight], lambda step: None, [weight, weight, state + 1, weight.detach()])
+    first, second = one.tensors(), other.tensors()
+    assert first["Torch.f.1.forward.input.0.pt"].samefile(second["Torch.f.0.forward.input.0.pt"])
+    assert first["Torch.f.1.forward.input.0.pt"].samefile(second["Torch.f.1.forward.input.0.pt"])
+    told = other.json("run.json")["tensor_files"]
+    assert (told["written"], told["linked"]) == (2, 2)  # without gradient it is another file
+    third = Step(tmp_path, number=2, earlier=other.sink.written())
+    third.call(0, state)
+    third.call(1, weight)
+    third.sink.close()
+    assert third.json("run.json")["tensor_files"]["linked"] == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda step: [path.unlink() for path in step.tensors().values()],
+        lambda step: [torch.save(torch.zeros(40), path) for path in step.tensors().values()],
+        lambda step: [torch.save(torch.load(path).view(5, 8), path) for path in step.tensors().values()],
+        lambda step: [path.write_bytes(path.read_bytes()[:-1]) for path in step.tensors().values()],
+        lambda step: [path.write_bytes(path.read_bytes() + b"0") for path in step.tensors().values()],
+        lambda step: step.folder.rename(step.folder.with_name("moved")),
+    ],
+)
+def test_a_step_that_was_changed_or_removed_is_not_linked_to(tmp_path: Path, change: Any) -> None:
+    value = torch.randn(40)
+    _, other = two_steps(tmp_path, [value], change, [value, value])
+    assert other.json("run.json")["tensor_files"]["written"] == 1
 
 
 DTYPES = [
