@@ -17,6 +17,8 @@ _BOUNDS: Final = np.concatenate(([0, 0], (COARSE_EDGES.view(np.uint32) >> 16) - 
 """The largest uint16 pattern below the edge at the lower end of each decade, by the decade's place."""
 THOUSANDTH: Final = np.float32(0.001).view(np.uint32)
 FIVE: Final = np.float32(0.005).view(np.uint32)
+SEARCHED: Final = 512
+"""Places looked through at a time for the largest error."""
 
 
 @machine
@@ -84,11 +86,26 @@ def errors(first: Any, second: Any, size: int, eps: Any, deltas: Any, ratios: An
 
 
 @machine
+def _error_pattern(first: Any, second: Any) -> Any:
+    return np.float32(abs(np.float32(first - second))).view(np.int32)
+
+
+@machine
 def place_of(first: Any, second: Any, size: int, pattern: Any) -> Any:
-    """The first place whose absolute error has this float32 pattern."""
-    for i in range(size):
-        if np.float32(abs(np.float32(first[i] - second[i]))).view(np.int32) == pattern:
-            return i
+    """The first place whose absolute error has this float32 pattern, that of the largest."""
+    for start in range(
+        0, size, SEARCHED
+    ):  # a loop that can end early is not vectorised: only one piece goes through it
+        length = min(SEARCHED, size - start)
+        some = first[start : start + length]
+        others = second[start : start + length]
+        largest = np.int32(0)
+        for i in range(length):
+            largest = max(largest, _error_pattern(some[i], others[i]))
+        if largest == pattern:
+            for i in range(length):
+                if _error_pattern(some[i], others[i]) == pattern:
+                    return start + i
     return -1
 
 

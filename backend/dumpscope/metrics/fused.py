@@ -2,7 +2,8 @@
 
 Pairs are taken a chunk at a time: everything about a chunk stays in cache and is measured by short loops that the compiler
 vectorises. Sums are float64; errors are float32, sixteen to a register, in float64 where they leave it. Nothing is screened for
-nan and infinity beforehand: a chunk that holds any shows it in its sums.
+nan and infinity beforehand: a chunk that holds any shows it in its sums. Where the largest error lies is looked up only in a
+chunk that has a larger one than those before.
 """
 
 from __future__ import annotations
