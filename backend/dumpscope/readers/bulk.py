@@ -98,7 +98,7 @@ class Files:
 
     def rooms(self) -> Int64:
         """Bytes that each file needs to be read to, shape (n,)."""
-        return np.where(self.sizes > WHOLE, 2 * twins.END, self.sizes.clip(0))
+        return 1 + np.where(self.sizes > WHOLE, 2 * twins.END, self.sizes.clip(0))
 
     def read(self, start: int, stop: int, slots: Int64) -> None:
         """Read files start..stop, each to the address slots[i], where the caller has room for it; to be followed by `close`.

@@ -19,7 +19,6 @@ from dumpscope.readers.twins import END
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_FOLLOW: Final = 0x100
-_THE_FILE_ITSELF: Final = 0x1000  # that of the descriptor, with an empty name
 _TYPE_AND_SIZE: Final = 0x201
 _MODE_PLACE: Final = 14  # in numbers of 16 bits
 _SIZE_PLACE: Final = 5  # in numbers of 64 bits
@@ -59,12 +58,12 @@ def measure(directory: int, names: int, starts: Any, sizes: Any) -> None:
 def read(directory: int, names: int, starts: Any, slots: Any, sizes: Any, stems: Any, files: Any) -> None:
     """Read each file that was measured to address slots[i]: all of it up to WHOLE bytes, else END bytes at either end.
 
-    sizes[i]: becomes FAILED where the file is of another size or no regular one by now, or any call fails
+    slots[i]: has room for that and one byte more
+    sizes[i]: becomes FAILED where the file is of another size by now or any call fails, as reading at a place does of what is no
+        regular file: it is not asked a second time what it is
     stems[i]: the length of the first member's name if it is a zip file
     files[i]: its descriptor, to be closed, where only the ends were read, else CLOSED
     """
-    status = np.zeros(32, np.int64)
-    empty = np.zeros(1, np.uint8)
     for i in range(len(starts)):
         size = sizes[i]
         sizes[i] = FAILED
@@ -75,13 +74,11 @@ def read(directory: int, names: int, starts: Any, slots: Any, sizes: Any, stems:
         descriptor = _openat(directory, names + starts[i], _FLAGS, 0)
         if descriptor < 0:
             continue
-        found = _statx(descriptor, empty.ctypes.data, _THE_FILE_ITSELF, _TYPE_AND_SIZE, status.ctypes.data)
-        same = found == 0 and _regular(status) and status[_SIZE_PLACE] == size
-        if same and size <= WHOLE:
-            same = _pread(descriptor, slots[i], size, 0) == size
-        elif same:
+        if size <= WHOLE:  # one byte more is asked for than there should be
+            same = _pread(descriptor, slots[i], size + 1, 0) == size
+        else:
             same = _pread(descriptor, slots[i], END, 0) == END
-            same = same and _pread(descriptor, slots[i] + END, END, size - END) == END
+            same = same and _pread(descriptor, slots[i] + END, END + 1, size - END) == END
         if same:
             sizes[i] = size
         if same and size > WHOLE:
