@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numba
@@ -20,9 +23,22 @@ def machine(function: Function) -> Function:
     """Sums may be reordered and fused; nan and infinity keep their meaning, quotients stay exact."""
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"nsz", "reassoc", "contract"}}
     try:
-        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        made = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # neither this folder nor a user cache folder can be written
         return numba.njit(**options)(function)  # type: ignore[no-any-return]
+    file = made._cache._cache_file
+    file._source_stamp = (file._source_stamp, _sources(Path(function.__code__.co_filename).parent))
+    return made  # type: ignore[no-any-return]
+
+
+@cache
+def _sources(folder: Path) -> str:
+    """Digest of what the machine code of a folder's functions is made of. numba keeps machine code until the function's own file
+    changes, but what the function calls becomes part of it: after an upgrade the old would go on running."""
+    digest = hashlib.sha256()
+    for source in (Path(__file__), *sorted(folder.glob("*.py"))):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
 
 
 def _lower_pointer(_typing: Any, _address: Any) -> Any:
