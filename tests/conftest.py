@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -29,4 +31,15 @@ def dumps(pytestconfig: pytest.Config) -> Path:
             fresh.rename(folder)
         except OSError:  # another process was first
             shutil.rmtree(fresh)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def own_dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of two dumps that our own capture makes now (see pipeline/producer_run.py): `good`, and `fault`."""
+    pytest.importorskip("torch")
+    folder = tmp_path_factory.mktemp("own")
+    script = Path(__file__).parent / "pipeline" / "producer_run.py"
+    for name, more in (("good", []), ("fault", ["--fault"])):
+        subprocess.run([sys.executable, script, folder / name, *more], check=True, timeout=300, capture_output=True)
     return folder

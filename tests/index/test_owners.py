@@ -143,7 +143,7 @@ def test_units_that_never_got_an_answer_go_when_comparing_starts_over(database: 
     store_unit(database, comparison, unit, UnitSides(target=place.target, golden=place.golden))
     assert [one.id for one in stored_units(database, comparison)] == [unit_id]
     clear_comparison(database, comparison)
-    assert set(rows(database)) == {"rank_dump", "entry", "item"}
+    assert set(rows(database)) == {"rank_dump", "entry", "item", "producers"}
 
 
 def test_removing_leaves_nothing_and_takes_nothing_else(database: Database, short: list[int]) -> None:

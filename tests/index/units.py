@@ -115,6 +115,7 @@ def make_rank(nodes: int, *, seed: int = 0, step: int = 0, rank: int | None = 0,
             values=["17"],
             data_name=data_code,
             data_names=data_names,
+            producer=np.where(np.arange(size) % 4 == 0, np.arange(size) - 5, -1).clip(-1).astype(np.int32),
         ),
         tree=Tree(
             names=names + [f"Module.layers.{group}.Block.forward.0" for group in range(groups)],

@@ -1,7 +1,8 @@
-"""Which call made the tensor that another call receives, told by identity of what was stored on the target's side.
+"""Which call made the tensor that another call receives, as the dump names it, else told by identity of what it stored.
 
-A tensor is known again by its statistics and size, or by its hash where there are none; a view keeps both. What is the same
-number throughout (zeros, ones, a mask) says nothing about who made it.
+A dump of our own capture names the producer of an argument. Where none is named, a tensor is known again by its statistics and
+size, or by its hash where there are none; a view keeps both. What is the same number throughout (zeros, ones, a mask) says
+nothing about who made it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from numpy.typing import NDArray
 from dumpscope.analysis.case import RECEIVED, Case
 from dumpscope.analysis.story import leaf_pairs
 from dumpscope.domain.context import Context, gather
-from dumpscope.domain.facts import Verdict
-from dumpscope.domain.records import Bool, Direction, Int32, Int64, Kind, NodeKind, State
+from dumpscope.domain.facts import ItemPairs, NodePairs, Verdict
+from dumpscope.domain.records import Bool, Direction, Int32, Int64, Items, Kind, NodeKind, RankDump, State
 from dumpscope.domain.result import ResultTree, Unit
 
 Words = NDArray[np.uint64]
@@ -134,20 +135,24 @@ class Flow:
 
 
 def find_makers(case: Case, *, golden: bool = False) -> Int64:
-    """Per item pair the node pair of the last leaf call before it that put out the same tensor; -1 for what no dumped call
-    made, for outputs, and for constants. golden: told from what the golden stored"""
-    context, items = case.context, case.target.items
+    """Per item pair the node pair of the leaf call before it that put out the same tensor; -1 for what no dumped call made, for
+    outputs, and for constants nobody names. golden: told from what the golden stored"""
+    context, side, rows = case.context, case.target, case.context.target
     if golden:
-        items = case.golden.items
+        side, rows = case.golden, case.context.golden
         context = replace(context, target=context.golden, t_stats=context.g_stats, t_state=context.g_state)
-    return _makers(context, items.hash, case.story.leaf, case.received, context.pair)
+    leaf = case.story.leaf
+    made = _sources(context, side.items, rows, leaf, case.received, context.pair)
+    maker = np.where(case.received, _pair_of(made, context), -1)
+    return np.where((maker >= 0) & leaf[maker], maker, -1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """Per item pair the node pair of the last leaf call that put out the same tensor, -1 where nothing tells.
+    """Per item pair the node pair of the leaf call that put out the same tensor, -1 where nothing tells.
 
-    received: of what a call received, before it began (a module stands behind the calls inside it, but begins before them)
+    received: of what a call received, before it began (a module stands behind the calls inside it, but begins before them); a
+        module where the dump names it and no call inside it did
     handed: of what a module put out, before it ended
     """
 
@@ -160,10 +165,38 @@ def trace(unit: Unit) -> Trace:
     context = gather(unit.target, unit.golden, unit.pairs, unit.items)
     leaf = leaf_pairs(unit.target, unit.golden, unit.pairs, unit.tree)
     received = np.isin(context.role, RECEIVED)
-    begins = _first_inside(unit.tree, len(unit.pairs))
-    until = np.where(received, begins[context.pair], context.pair)
-    maker = _makers(context, unit.target.items.hash, leaf, received | ~leaf[context.pair], until)
+    until = np.where(received, _first_inside(unit.tree, len(unit.pairs))[context.pair], context.pair)
+    maker = _pair_of(_sources(context, unit.target.items, unit.items.target, leaf, received, until), context)
     return Trace(received=np.where(received, maker, -1), handed=np.where(received, -1, maker))
+
+
+def trace_rank(dump: RankDump) -> Int32:
+    """Per item of one dump the output of an earlier node that its call received: as the dump names it, else told as in `trace`;
+    -1 where nothing tells, and for what no call received. A module that the dump names stays named."""
+    nodes, items = np.arange(len(dump.nodes), dtype=np.int32), np.arange(len(dump.items), dtype=np.int32)
+    size = len(nodes)
+    pairs = NodePairs(
+        target=nodes,
+        golden=nodes,
+        method=np.zeros(size, np.int8),
+        confidence=np.ones(size),
+        leftover=np.zeros(size, np.int8),
+        beside=np.full(size, -1, np.int32),
+    )
+    entries = np.arange(len(dump.tree), dtype=np.int32)
+    tree = ResultTree(
+        names=dump.tree.names,
+        parent=dump.tree.parent,
+        order=dump.tree.order,
+        pair=np.where(entries < size, entries, -1).astype(np.int32),
+        inferred=dump.tree.inferred,
+    )
+    context = gather(dump, dump, pairs, ItemPairs(pair=dump.items.node, target=items, golden=items))
+    leaf = leaf_pairs(dump, dump, pairs, tree)
+    received = np.isin(context.role, RECEIVED)
+    until = np.where(received, _first_inside(tree, size)[context.pair], context.pair)
+    made = np.where(received, _sources(context, dump.items, items, leaf, received, until), -1).astype(np.int32)
+    return np.where(dump.items.producer >= 0, dump.items.producer, made)
 
 
 def _first_inside(tree: ResultTree, pairs: int) -> Int32:
@@ -180,23 +213,55 @@ def _first_inside(tree: ResultTree, pairs: int) -> Int32:
     return found
 
 
-def _makers(context: Context, hashes: Int32, leaf: Bool, wanted: Bool, until: Int32) -> Int64:
-    """Per item pair in `wanted` the last leaf call before node pair `until` that put out the same tensor, else -1."""
+def _sources(context: Context, items: Items, numbers: Int32, leaf: Bool, received: Bool, until: Int32) -> Int64:
+    """Per item pair the item pair of the output, of a node pair before `until`, that is the same tensor, else -1: what the dump
+    names, and what a leaf call put out where a module only handed it on; where it names nothing, the last leaf call's that
+    stored the same. Of outputs only a module's have one. numbers: of the item of each item pair"""
+    same = _alike(context, items.hash, leaf, received | ~leaf[context.pair], until)
+    named = _named(items, numbers)
+    rows = np.flatnonzero(named >= 0)
+    rows = rows[context.pair[named[rows]] < until[rows]]
+    source = named[rows]
+    inside = np.where(leaf[context.pair[source]], -1, same[source])
+    same[rows] = np.where(inside >= 0, inside, source)
+    return same
+
+
+def _named(items: Items, numbers: Int32) -> Int64:
+    """Per item pair the item pair of the record that the dump names as its producer, -1 where it names none."""
+    rows = np.full(len(items) + 1, -1, np.int64)  # the last one is for -1
+    rows[numbers] = np.arange(len(numbers))
+    rows[-1] = -1
+    found: Int64 = rows[np.append(items.producer, -1)[numbers]]
+    return found
+
+
+def _pair_of(rows: Int64, context: Context) -> Int64:
+    """Node pair of each item pair, -1 kept."""
+    if not len(context):
+        return rows
+    return np.where(rows >= 0, context.pair[rows], -1)
+
+
+def _alike(context: Context, hashes: Int32, leaf: Bool, wanted: Bool, until: Int32) -> Int64:
+    """Per item pair in `wanted` the first output of the last leaf call before node pair `until` that stored the same, else -1."""
     tensors = (context.kind == Kind.TENSOR) & (context.target >= 0) & ~_constant(context, hashes)
     made = np.flatnonzero(tensors & ~np.isin(context.role, RECEIVED) & leaf[context.pair])
     taken = np.flatnonzero(tensors & wanted)
-    maker = np.full(len(context), -1, np.int64)
+    found = np.full(len(context), -1, np.int64)
     if not len(made) or not len(taken):
-        return maker
+        return found
     identity = _identity(context, hashes, np.concatenate([made, taken]))
     _, code = np.unique(identity, return_inverse=True)
     span = context.nodes + 1
-    outputs = np.sort(code[: len(made)] * span + context.pair[made])
-    wanted_at = code[len(made) :] * span + until[taken]
-    at = np.searchsorted(outputs, wanted_at) - 1
+    outputs = code[: len(made)] * span + context.pair[made]
+    order = np.argsort(outputs, kind="stable")
+    outputs = outputs[order]
+    at = np.searchsorted(outputs, code[len(made) :] * span + until[taken]) - 1
     known = (at >= 0) & (outputs[at] // span == code[len(made) :])
-    maker[taken[known]] = outputs[at[known]] % span
-    return maker
+    first = np.searchsorted(outputs, outputs[at[known]])
+    found[taken[known]] = made[order[first]]
+    return found
 
 
 def _constant(context: Context, hashes: Int32) -> Bool:

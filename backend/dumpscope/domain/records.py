@@ -106,6 +106,7 @@ class Items:
     value: code into `values`: canonical JSON text of a non-tensor's value; for a tensor of its extra keys (device_mesh...)
     data_name: code into `data_names`: file name below dump_tensor_data
     requires_grad: 1, 0 or -1
+    producer: number of the record, an output of an earlier node, that the dump says this tensor still is; -1 where it does not
     """
 
     node: Int32
@@ -129,6 +130,7 @@ class Items:
     values: list[str]
     data_name: Int32
     data_names: list[str]
+    producer: Int32
 
     def __len__(self) -> int:
         return len(self.node)

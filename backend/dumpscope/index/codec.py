@@ -142,6 +142,22 @@ def unpack_makers(data: bytes) -> tuple[Int32, Int32, Int32]:
     return pair, received, np.where(distance < 0, pair + distance, -1).astype(np.int32)
 
 
+def pack_producers(producer: Int32, told: Int32) -> bytes:
+    """Who made a rank's items (see `analysis.makers.trace_rank`), compressed: each item's distance to the record that the dump
+    names (`producer`), negative to one told by values (`told`), 0 where nothing tells."""
+    place = np.arange(len(producer))
+    distance = np.where(producer >= 0, place - producer, np.where(told >= 0, told - place, 0))
+    return zlib.compress(distance.astype("<i4").tobytes())
+
+
+def unpack_producers(data: bytes) -> tuple[Int32, Int32]:
+    """(producer, told) of each item: the record that the dump names, and the same where it names one, else told by values."""
+    distance = np.frombuffer(zlib.decompress(data), "<i4")
+    place = np.arange(len(distance), dtype=np.int32)
+    producer = np.where(distance > 0, place - distance, -1).astype(np.int32)
+    return producer, np.where(distance != 0, place - np.abs(distance), -1).astype(np.int32)
+
+
 def storable(texts: Sequence[str]) -> list[str]:
     """Texts that both databases accept: lone surrogates become U+FFFD, NUL becomes U+2400."""
     try:

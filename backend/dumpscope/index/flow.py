@@ -23,6 +23,7 @@ from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.leaves import Leaf, leaves
 from dumpscope.index.node_pairs import NodePairRow, item_range, node_pair_rows, one_node_pair
+from dumpscope.index.ranks import stored_producers
 from dumpscope.index.sources import Source, find_source
 from dumpscope.index.texts import CHUNK, texts_by_id
 
@@ -111,6 +112,7 @@ class _Tensor:
     """One row of item_pair with the target's record (the golden's where there is no target).
 
     number: of the record; identity: the same for the same tensor, None where nothing tells (see `analysis.makers`)
+    named: number of the record that the dump names as its producer, -1 where it names none
     """
 
     key: int
@@ -122,6 +124,14 @@ class _Tensor:
     role: int
     identity: Identity | None
     untold: Untold
+    named: int
+
+    def among(self, outputs: Sequence[_Tensor]) -> _Tensor | None:
+        """The output that this is: the one named, else the first that stored the same."""
+        same = [one for one in outputs if one.number == self.named and not one.golden_only] or [
+            one for one in outputs if one.identity is not None and one.identity == self.identity
+        ]
+        return same[0] if same else None
 
 
 def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[StoredUnit] = ()) -> NodeFlow:
@@ -136,7 +146,9 @@ def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[S
                 "this result was stored by an older version, without data flow",
                 hint="judge it again (set its policy once more), or compare again",
             )
-        own = _tensors(connection, unit, _keys_of(connection, unit, node.pair))
+        known = stored_producers(connection, unit.target)
+        named = np.full(len(wires.pair), -1, np.int32) if known is None else known[0]
+        own = _tensors(connection, unit, _keys_of(connection, unit, node.pair), named)
         inputs = [tensor for tensor in own if tensor.role in RECEIVED]
         inputs.sort(key=lambda tensor: (-tensor.verdict, -tensor.severity))
         dirty = [tensor for tensor in inputs if tensor.verdict in (Verdict.NO, Verdict.WARNING)]
@@ -144,9 +156,9 @@ def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[S
         outputs = [tensor for tensor in own if tensor.role not in RECEIVED]
         return NodeFlow(
             node=node,
-            inputs=_inputs(connection, unit, sorted(inputs[:INPUTS], key=lambda tensor: tensor.key), wires),
+            inputs=_inputs(connection, unit, sorted(inputs[:INPUTS], key=lambda tensor: tensor.key), wires, named),
             input_count=len(inputs),
-            consumers=_consumers(connection, unit, readers[:EXAMINED] + tables.key(unit.id), outputs),
+            consumers=_consumers(connection, unit, readers[:EXAMINED] + tables.key(unit.id), outputs, named),
             consumer_count=len(readers),
             source=_sent(connection, units, unit, node)
             or find_source(
@@ -192,49 +204,52 @@ def _wires(connection: Connection, unit: StoredUnit) -> _Wires | None:
     return _Wires(pair=pair, received=received, handed=handed)
 
 
-def _inputs(connection: Connection, unit: StoredUnit, inputs: list[_Tensor], wires: _Wires) -> list[Received]:
+def _inputs(
+    connection: Connection, unit: StoredUnit, inputs: list[_Tensor], wires: _Wires, named: Int32
+) -> list[Received]:
     makers = {tensor.key: wires.maker(tensor.key) for tensor in inputs}
     nodes = node_pair_rows(connection, unit, (maker for maker in makers.values() if maker >= 0))
     keys = [key for maker in nodes for key in _keys_of(connection, unit, maker)[-OUTPUTS:]]
-    made: dict[tuple[int, Identity | None], _Tensor] = {
-        (tensor.node, tensor.identity): tensor
-        for tensor in reversed(_tensors(connection, unit, keys))
-        if tensor.role not in RECEIVED and tensor.identity is not None
-    }
-    theirs = {tensor.key: made.get((makers[tensor.key], tensor.identity)) for tensor in inputs}
-    named = _leaves(connection, unit, [*inputs, *(tensor for tensor in theirs.values() if tensor is not None)])
+    outputs: dict[int, list[_Tensor]] = {}
+    for tensor in _tensors(connection, unit, keys, named):
+        if tensor.role not in RECEIVED:
+            outputs.setdefault(tensor.node, []).append(tensor)
+    theirs = {tensor.key: tensor.among(outputs.get(makers[tensor.key], ())) for tensor in inputs}
+    records = _leaves(connection, unit, [*inputs, *(tensor for tensor in theirs.values() if tensor is not None)])
     found = []
     for tensor in inputs:
         producer, source = nodes.get(makers[tensor.key]), theirs[tensor.key]
         found.append(
             Received(
                 pair=tensor.key,
-                leaf=named[tensor.key],
+                leaf=records[tensor.key],
                 verdict=VERDICT_WORDS[tensor.verdict],
                 score=score(tensor.severity),
                 producer=producer,
-                made=named[source.key].name if source is not None else None,
+                made=records[source.key].name if source is not None else None,
                 untold=tensor.untold if producer is None else None,
             )
         )
     return found
 
 
-def _consumers(connection: Connection, unit: StoredUnit, keys: Int64, outputs: list[_Tensor]) -> list[Passed]:
-    readers = _tensors(connection, unit, keys.tolist())
+def _consumers(
+    connection: Connection, unit: StoredUnit, keys: Int64, outputs: list[_Tensor], named: Int32
+) -> list[Passed]:
+    readers = _tensors(connection, unit, keys.tolist(), named)
     nodes = node_pair_rows(connection, unit, (tensor.node for tensor in readers))
     readers.sort(key=lambda tensor: (nodes[tensor.node].verdict not in ("no", "warning"), tensor.key))
     shown = readers[:CONSUMERS]
-    made = {tensor.identity: tensor for tensor in reversed(outputs) if tensor.identity is not None}
-    named = _leaves(connection, unit, [*shown, *made.values()])
+    theirs = {tensor.key: tensor.among(outputs) for tensor in shown}
+    records = _leaves(connection, unit, [*shown, *(tensor for tensor in theirs.values() if tensor is not None)])
     return [
         Passed(
             pair=tensor.key,
-            leaf=named[tensor.key],
+            leaf=records[tensor.key],
             verdict=VERDICT_WORDS[tensor.verdict],
             score=score(tensor.severity),
             consumer=nodes[tensor.node],
-            made=named[made[tensor.identity].key].name if tensor.identity in made else None,
+            made=records[source.key].name if (source := theirs[tensor.key]) is not None else None,
         )
         for tensor in shown
     ]
@@ -245,8 +260,8 @@ def _keys_of(connection: Connection, unit: StoredUnit, node: int) -> range:
     return range(first, last + 1)
 
 
-def _tensors(connection: Connection, unit: StoredUnit, keys: Sequence[int]) -> list[_Tensor]:
-    """The tensors among these item pairs, by key."""
+def _tensors(connection: Connection, unit: StoredUnit, keys: Sequence[int], named: Int32) -> list[_Tensor]:
+    """The tensors among these item pairs, by key. named: producer of each of the target's records that the dump names"""
     statement = select(_PAIR.id, _PAIR.node, _PAIR.target, _PAIR.golden, _PAIR.verdict, _PAIR.severity)
     rows = _by_key(connection, statement, _PAIR.id, keys)
     records = {
@@ -276,6 +291,7 @@ def _tensors(connection: Connection, unit: StoredUnit, keys: Sequence[int]) -> l
                 role=record.role,
                 identity=identity,
                 untold=untold,
+                named=-1 if alone else int(named[number]),
             )
         )
     return found

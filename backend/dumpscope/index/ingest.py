@@ -9,10 +9,19 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, select
 
+from dumpscope.analysis.makers import trace_rank
 from dumpscope.domain.records import ROLE_WORDS, Int32, Int64, RankDump, Role
 from dumpscope.errors import LimitError, NotFoundError
 from dumpscope.index import tables
-from dumpscope.index.codec import DERIVED_SUFFIXES, nullable, number_columns, pack_states, storable, to_json
+from dumpscope.index.codec import (
+    DERIVED_SUFFIXES,
+    nullable,
+    number_columns,
+    pack_producers,
+    pack_states,
+    storable,
+    to_json,
+)
 from dumpscope.index.database import Database
 from dumpscope.index.owners import RANKS, Draft, draft, hide, remove, show
 from dumpscope.index.rollup import children_counts, sound_parents, subtree_sums
@@ -46,6 +55,7 @@ def store_dump_rank(database: Database, dump_id: str, dump: RankDump) -> int:
     with draft(database, RANKS, serial, values) as new:
         _store_entries(new, dump)
         _store_items(new, dump)
+        new.append(tables.producers, [[tables.key(new.id)], [pack_producers(dump.items.producer, trace_rank(dump))]])
         with database.write() as connection:
             _serial(connection, dump_id)
             same = tables.rank_dump.c

@@ -20,7 +20,7 @@ from dumpscope.domain.records import (
 )
 from dumpscope.errors import NotFoundError, Problem
 from dumpscope.index import tables
-from dumpscope.index.codec import DERIVED_SUFFIXES, codes, numbers, unpack_states
+from dumpscope.index.codec import DERIVED_SUFFIXES, codes, numbers, unpack_producers, unpack_states
 from dumpscope.index.database import Database, fetch_columns
 from dumpscope.index.ingest import derived_name
 from dumpscope.index.texts import stacks_by_id, texts_by_id
@@ -103,6 +103,7 @@ def _load_items(connection: Connection, row: Any, names: list[str]) -> Items:
     value_codes, values = _texts(connection, value)
     hash_codes, hashes = _pool(hashed)
     data_codes, data_names = _data_names(connection, data, names, node, role, path_codes, paths)
+    made = stored_producers(connection, row.id)
     states = unpack_states(np.array(packed, dtype=np.int64), 4)
     return Items(
         node=np.array(node, dtype=np.int32),
@@ -126,7 +127,15 @@ def _load_items(connection: Connection, row: Any, names: list[str]) -> Items:
         values=values,
         data_name=data_codes,
         data_names=data_names,
+        producer=np.full(len(node), -1, np.int32) if made is None else made[0],
     )
+
+
+def stored_producers(connection: Connection, rank: int) -> tuple[Int32, Int32] | None:
+    """Per item of rank_dump `rank` the record that the dump names as its producer, and that or the one told by values; None
+    where the rank was stored by a version that kept none."""
+    made = connection.execute(select(tables.producers.c.made).where(tables.producers.c.id == tables.key(rank))).scalar()
+    return None if made is None else unpack_producers(bytes(made))
 
 
 def _data_names(

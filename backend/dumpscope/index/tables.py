@@ -280,6 +280,13 @@ item_pair = Table(
     Index(None, "verdict", "id"),
 )
 
+producers = Table(
+    "producers",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=False),  # the rank_dump's first key
+    Column("made", LargeBinary, nullable=False),  # codec.pack_producers of all its items
+)
+
 tensor_fact = Table(
     "tensor_fact",
     metadata,
@@ -386,7 +393,7 @@ task = Table(
     Column("message", Text, nullable=False),
 )
 
-RANK_ROWS: Final = (entry, item)
+RANK_ROWS: Final = (entry, item, producers)
 """Tables whose keys begin with a rank_dump's id."""
 
 UNIT_ROWS: Final = (node_pair, place, item_pair, tensor_fact, distance, item_error, flow, collective, collective_part)

@@ -60,10 +60,16 @@ def pool(dumps: Sequence[RankDump]) -> Pool:
     owner = np.concatenate([dump.items.node + first for first, dump in zip(first_node.tolist(), dumps, strict=False)])
     return Pool(
         nodes=nodes,
-        items=Items(node=owner.astype(np.int32), wide=wide, **columns),
+        items=Items(node=owner.astype(np.int32), wide=wide, producer=_producers(dumps, first_item), **columns),
         first_node=tuple(first_node[:-1].tolist()),
         first_item=tuple(first_item[:-1].tolist()),
     )
+
+
+def _producers(dumps: Sequence[RankDump], first_item: Int64) -> Int32:
+    columns = [dump.items.producer for dump in dumps]
+    moved = [np.where(own < 0, -1, own + first) for own, first in zip(columns, first_item.tolist(), strict=False)]
+    return np.concatenate(moved).astype(np.int32)
 
 
 def take_nodes(nodes: Nodes, rows: Int64) -> Nodes:
@@ -82,7 +88,10 @@ def take_items(items: Items, rows: Int64, node: Int32) -> Items:
         places = {row: place for place, row in enumerate(rows.tolist())}
         wide = {(places[item], column): value for (item, column), value in wide.items() if item in places}
     columns = {name: getattr(items, name)[rows] for name in (*_PLAIN, *_CODED)}
-    return replace(items, node=node, wide=wide, **columns)
+    number = np.full(len(items) + 1, -1, np.int32)  # the last one is for -1
+    number[rows] = np.arange(len(rows))
+    number[-1] = -1
+    return replace(items, node=node, wide=wide, producer=number[items.producer[rows]], **columns)
 
 
 def keep_nodes(dump: RankDump, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> RankDump:

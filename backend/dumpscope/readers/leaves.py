@@ -396,4 +396,5 @@ class Leaves:
             values=self._values.values,
             data_name=np.frombuffer(self._data_name, np.int32)[keep],
             data_names=self._data_names,
+            producer=np.full(len(node[keep]), -1, np.int32),
         )

@@ -12,6 +12,7 @@ import numpy as np
 from dumpscope.domain.records import Direction, Header, NodeKind, Nodes, RankDump, RankRef, Role
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.leaves import Interned, Leaves
+from dumpscope.readers.producers import Producers
 from dumpscope.readers.replayed import Replayed, is_journal
 from dumpscope.readers.segments import Members, open_regular
 from dumpscope.readers.tree import Links, build_tree
@@ -66,6 +67,7 @@ class _Reader:
         self.index = array("i")
         self.labels = Interned()
         self.leaves = Leaves(self._note_node)
+        self.producers = Producers()
         self.unknown_keys: dict[str, str] = {}
         self.replayed = Replayed(ref.dump_json) if is_journal(ref.dump_json) else None
 
@@ -93,9 +95,11 @@ class _Reader:
         tree, tree_problems = build_tree(nodes, links)
         where = self._loc(self.ref.construct_json or self.ref.dump_json)
         self.problems += [Problem(loc=where, kind=kind, message=message) for kind, message in tree_problems]
+        items = self.producers.told(self.leaves.items(self.renumber), self.table, self.renumber)
+        if self.producers.problem:
+            self._note(self.ref.dump_json, "producers", self.producers.problem)
         if self.muted:
             self._note(self.ref.dump_json, "more", f"{self.muted} more problems of this kind are not listed.")
-        items = self.leaves.items(self.renumber)
         return RankDump(ref=self.ref, header=header, nodes=nodes, items=items, tree=tree, problems=self.problems)
 
     # -- dump.json ---------------------------------------------------------------------------------------------------
@@ -133,6 +137,8 @@ class _Reader:
                 self.ref.dump_json, "duplicate_key", f"{name!r} stands more than once; the last record was kept."
             )
         node = self._add_node(name)
+        if type(body) is dict and "producers" in body and not self.ref.debug:
+            self.producers.take(node, name, body["producers"])
         size = len(self.leaves)
         self.leaves.rounded = False
         try:
