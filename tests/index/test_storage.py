@@ -24,16 +24,19 @@ from dumpscope.index.codec import (
     numbers,
     pack_histograms,
     pack_makers,
+    pack_producers,
     pack_states,
     storable,
     unpack_histograms,
     unpack_makers,
+    unpack_producers,
     unpack_states,
 )
 from dumpscope.index.comparisons import clear_comparison, create_comparison, store_answer, stored_units
 from dumpscope.index.database import Database, sqlite_url
 from dumpscope.index.dumps import create_dump, stored_ranks
 from dumpscope.index.ingest import store_dump_rank
+from dumpscope.index.nodes import get_node
 from dumpscope.index.ranks import load_rank
 from dumpscope.index.results import UnitSides, store_unit, update_opinions
 from dumpscope.index.rollup import sound_parents, subtree_sums
@@ -244,6 +247,27 @@ def test_data_flow_survives_packing(nodes: list[list[int]], random: Any) -> None
     parts = np.where(handed, -1, maker), np.where(handed, maker, -1)
     for before, after in zip((pair, *parts), unpack_makers(pack_makers(pair, *parts)), strict=True):
         np.testing.assert_array_equal(before, after)
+
+
+@given(st.lists(st.tuples(st.integers(-1, 40), st.booleans()), max_size=40))
+def test_producers_survive_packing(found: list[tuple[int, bool]]) -> None:
+    told = np.array([min(made, row - 1) for row, (made, _) in enumerate(found)], np.int32)
+    named = np.where([sure for _, sure in found], told, -1).astype(np.int32)
+    for before, after in zip((named, told), unpack_producers(pack_producers(named, told)), strict=True):
+        np.testing.assert_array_equal(before, after)
+        assert after.dtype == np.int32
+
+
+def test_a_rank_stored_before_producers_were_kept_has_none(database: Database) -> None:
+    dump_id = create_dump(database, name="run", path="/run")
+    rank_id = store_dump_rank(database, dump_id, make_rank(20))
+    assert (load_rank(database, rank_id).items.producer >= 0).any()
+    with database.write() as connection:
+        connection.execute(delete(tables.producers))
+    assert (load_rank(database, rank_id).items.producer == -1).all()
+    (rank,) = stored_ranks(database, dump_id)
+    node = get_node(database, rank, make_rank(20).nodes.names[3])
+    assert node.producers == [None] * 4
 
 
 def test_a_unit_stored_without_data_flow_gets_it_when_it_is_judged_again(database: Database) -> None:

@@ -1,10 +1,35 @@
-"""Wire models of one hop of data flow."""
+"""Wire models of one hop of data flow, in a comparison and in one dump."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from dumpscope.api.schemas import NodeRow, Real, VerdictWord, Wire
+from dumpscope.api.schemas import Leaf, NodeRow, Real, VerdictWord, Wire
+
+
+class Producer(Wire):
+    """The record `item`, an output of `node`, that an argument is: named by the dump, or `inferred` from equal values."""
+
+    node: str
+    item: str
+    inferred: bool
+
+
+class DumpLeaf(Leaf):
+    producer: Producer | None
+
+
+class DumpNode(Wire):
+    """`items` holds at most 300 of `item_count` records."""
+
+    name: str
+    step: int
+    rank: int
+    items: list[DumpLeaf]
+    item_count: int
+    stack: list[str]
+    siblings: list[str]
+    path: list[str]
 
 
 class FlowInput(Wire):

@@ -109,19 +109,6 @@ class DumpNodeRow(Wire):
     order: int
 
 
-class DumpNode(Wire):
-    """`items` holds at most 300 of `item_count` records."""
-
-    name: str
-    step: int
-    rank: int
-    items: list[Leaf]
-    item_count: int
-    stack: list[str]
-    siblings: list[str]
-    path: list[str]
-
-
 class TreeCounts(Wire):
     no: int
     warning: int

@@ -22,6 +22,7 @@ from dumpscope.index.flow import NodeFlow, Passed, Received
 from dumpscope.index.item_pairs import ItemPairRow
 from dumpscope.index.leaves import Leaf
 from dumpscope.index.node_pairs import NodePairRow
+from dumpscope.index.nodes import Producer
 from dumpscope.index.trees import TreeRow
 
 PROBLEMS: Final = 200
@@ -91,6 +92,11 @@ def leaf(row: Leaf) -> schemas.Leaf:
         value=row.value,
         data_name=row.data_name,
     )
+
+
+def dump_leaf(row: Leaf, made: Producer | None) -> flows.DumpLeaf:
+    producer = None if made is None else flows.Producer(**asdict(made))
+    return flows.DumpLeaf(**dict(leaf(row)), producer=producer)
 
 
 def tree_row(row: TreeRow) -> schemas.TreeRow:

@@ -19,8 +19,10 @@ from dumpscope.index.texts import texts_by_id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """One record of a dump. stats: Max, Min, Mean, Norm as they were (None absent); value: JSON text of a non-tensor's value"""
+    """One record of a dump. node: name of its node; stats: Max, Min, Mean, Norm as they were (None absent); value: JSON text of
+    a non-tensor's value"""
 
+    node: str
     name: str
     role: str
     path: str
@@ -69,6 +71,7 @@ def _leaf(row: Any, node: str, texts: dict[int, str], wide: dict[int, int]) -> L
     ]
     shape = texts.get(row.shape)
     return Leaf(
+        node=node,
         name=data_name.rsplit(".", 1)[0] if data_name and names_item(data_name, node) else name,
         role=ROLE_WORDS[row.role],
         path=path,

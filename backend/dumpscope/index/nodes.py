@@ -15,6 +15,7 @@ from dumpscope.index.database import Database
 from dumpscope.index.dumps import StoredRank, contains
 from dumpscope.index.leaves import Leaf, leaves
 from dumpscope.index.page import Page
+from dumpscope.index.ranks import stored_producers
 from dumpscope.index.texts import stacks_by_id
 from dumpscope.index.trees import ancestors, direction_word, kind_word
 
@@ -34,11 +35,24 @@ class NodeRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Producer:
+    """The record that an argument is. inferred: told by equal values, not by the dump"""
+
+    node: str
+    item: str
+    inferred: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecords:
-    """A node with its records (at most ITEM_LIMIT of `item_count`), call stack innermost first, relatives and ancestors."""
+    """A node with its records (at most ITEM_LIMIT of `item_count`), call stack innermost first, relatives and ancestors.
+
+    producers: of each of `items` the record that made it, None where nothing tells
+    """
 
     name: str
     items: list[Leaf]
+    producers: list[Producer | None]
     item_count: int
     stack: list[str]
     siblings: list[str]
@@ -96,11 +110,24 @@ def get_node(database: Database, rank: StoredRank, name: str) -> NodeRecords:
         return NodeRecords(
             name=name,
             items=[records[number] for number in numbers],
+            producers=_producers(connection, rank.id, numbers),
             item_count=row.item_count,
             stack=node_stack(connection, rank.id, row),
             siblings=siblings(connection, rank.id, row),
             path=[names[key] for key in keys],
         )
+
+
+def _producers(connection: Connection, rank: int, numbers: range) -> list[Producer | None]:
+    stored = stored_producers(connection, rank)
+    if stored is None:
+        return [None] * len(numbers)
+    named, told = ([int(column[number]) for number in numbers] for column in stored)
+    makers = leaves(connection, rank, (number for number in told if number >= 0))
+    return [
+        Producer(node=makers[source].node, item=makers[source].name, inferred=sure < 0) if source >= 0 else None
+        for sure, source in zip(named, told, strict=True)
+    ]
 
 
 def node_stack(connection: Connection, rank: int, row: Any) -> list[str]:

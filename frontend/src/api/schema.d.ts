@@ -1013,6 +1013,50 @@ export interface components {
             /** Name */
             name: string;
         };
+        /** DumpLeaf */
+        DumpLeaf: {
+            /** Name */
+            name: string;
+            /** Role */
+            role: string;
+            /** Path */
+            path: string;
+            /** Type */
+            type: string | null;
+            /** Dtype */
+            dtype: string | null;
+            /** Shape */
+            shape: number[] | null;
+            /**
+             * Max
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            max: number | string | null;
+            /**
+             * Min
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            min: number | string | null;
+            /**
+             * Mean
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            mean: number | string | null;
+            /**
+             * Norm
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            norm: number | string | null;
+            /** Requires Grad */
+            requires_grad: boolean | null;
+            /** Md5 */
+            md5: string | null;
+            /** Value */
+            value: string | null;
+            /** Data Name */
+            data_name: string | null;
+            producer: components["schemas"]["Producer"] | null;
+        };
         /**
          * DumpNode
          * @description `items` holds at most 300 of `item_count` records.
@@ -1025,7 +1069,7 @@ export interface components {
             /** Rank */
             rank: number;
             /** Items */
-            items: components["schemas"]["Leaf"][];
+            items: components["schemas"]["DumpLeaf"][];
             /** Item Count */
             item_count: number;
             /** Stack */
@@ -1977,6 +2021,18 @@ export interface components {
             kind: string;
             /** Message */
             message: string;
+        };
+        /**
+         * Producer
+         * @description The record `item`, an output of `node`, that an argument is: named by the dump, or `inferred` from equal values.
+         */
+        Producer: {
+            /** Node */
+            node: string;
+            /** Item */
+            item: string;
+            /** Inferred */
+            inferred: boolean;
         };
         /**
          * Reached

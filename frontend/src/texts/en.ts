@@ -143,6 +143,8 @@ export const en = {
     calls: "Calls",
     search: "Search calls",
     noCalls: "There is no call here.",
+    made: "Made as {{item}}, as the dump says",
+    madeAlike: "Probably made as {{item}}: it holds the same values",
   },
   unit: {
     step: "step",

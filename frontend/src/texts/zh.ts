@@ -144,6 +144,8 @@ export const zh: Texts = {
     calls: "调用",
     search: "搜索调用",
     noCalls: "这里没有调用。",
+    made: "由 {{item}} 产生（dump 中有记录）",
+    madeAlike: "可能由 {{item}} 产生：数值相同",
   },
   unit: {
     step: "step",

@@ -1,7 +1,7 @@
-import { useState } from "react";
+import { type ReactElement, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { usePair } from "../api/queries";
-import type { Leaf, Pair } from "../api/types";
+import type { DumpLeaf, Leaf, Pair, Producer } from "../api/types";
 import { describeType, describeValue, differing, hasStatistics, STATISTICS } from "../base/leaves";
 import { ABSENT, exactReal, formatReal } from "../base/numbers";
 import { isChinese, say } from "../texts/said";
@@ -275,7 +275,13 @@ function Metrics({ comparison, pair }: { comparison: string; pair: Pair }) {
 }
 
 /** Items of one dump: the same columns with one side. */
-export function LeafTable({ items }: { items: readonly Leaf[] }) {
+interface LeafTableProps {
+  items: readonly DumpLeaf[];
+  /** A link to the record that an argument is. */
+  link: (producer: Producer) => ReactElement;
+}
+
+export function LeafTable({ items, link }: LeafTableProps) {
   const { t, i18n } = useTranslation();
   const [all, setAll] = useState(false);
   const shown = all ? items : items.slice(0, 40);
@@ -301,6 +307,7 @@ export function LeafTable({ items }: { items: readonly Leaf[] }) {
                   {i18n.exists(`roles.${leaf.role}`) ? t(`roles.${leaf.role as "input"}`) : leaf.role} {leaf.path}
                 </span>
                 <span className={classes.type}>{describeType(leaf)}</span>
+                {leaf.producer && <span className={classes.made}>{link(leaf.producer)}</span>}
               </th>
               {hasStatistics(leaf) ? (
                 STATISTICS.map((name) => (

@@ -11,7 +11,7 @@ from typing import Final
 
 from fastapi import APIRouter, Response
 
-from dumpscope.api import bodies, schemas, wire
+from dumpscope.api import bodies, flows, schemas, wire
 from dumpscope.api.parameters import Cursor, Id, Limit, Name, Parent, Rank, Reveal, Search, Step
 from dumpscope.api.replies import after, decode_cursor, list_reply, page_reply, reply
 from dumpscope.api.state import Shared, State
@@ -173,17 +173,17 @@ def nodes(
     )
 
 
-@router.get("/dumps/{dump_id}/nodes/{name:anything}", response_model=schemas.DumpNode)
+@router.get("/dumps/{dump_id}/nodes/{name:anything}", response_model=flows.DumpNode)
 def node(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
     """One node: its records, call stack, relatives and place in the module tree."""
     stored = find_rank(state.database, dump_id, step, rank)
     found = get_node(state.database, stored, name)
     return reply(
-        schemas.DumpNode(
+        flows.DumpNode(
             name=found.name,
             step=stored.step,
             rank=stored.rank,
-            items=[wire.leaf(leaf) for leaf in found.items],
+            items=[wire.dump_leaf(*made) for made in zip(found.items, found.producers, strict=True)],
             item_count=found.item_count,
             stack=found.stack[: wire.SENT_FRAMES],
             siblings=found.siblings,

@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useJob } from "../../api/jobs";
-import { useDump, useDumpNodes } from "../../api/queries";
+import { useDump, useDumpNode, useDumpNodes } from "../../api/queries";
 import type { Dump } from "../../api/types";
 import { formatMoment } from "../../base/moments";
 import { formatBytes, formatCount } from "../../base/numbers";
@@ -67,6 +67,8 @@ function Ready({ dump }: { dump: Dump }) {
   const first = useDumpNodes(dump.id, unit, "").data?.pages[0]?.items[0]?.name ?? null;
   const selected = address.node ?? first;
   const tree = useTree("dumps", dump.id, unit, selected, "");
+  const node = useDumpNode(dump.id, unit, selected).data;
+  const [lost, setLost] = useState<string | null>(null);
   const [text, setText] = useState(address.query);
   const query = useDebounced(text.trim(), 250);
   const select = (name: string, replace = false) => update({ step, rank, node: name }, replace);
@@ -76,7 +78,19 @@ function Ready({ dump }: { dump: Dump }) {
     const next = values[values.indexOf(value) + delta];
     if (next !== undefined) update({ [key]: next });
   };
+  useEffect(() => {
+    if (lost === null) return;
+    const timer = setTimeout(() => setLost(null), 2500);
+    return () => clearTimeout(timer);
+  }, [lost]);
+  const back = () => {
+    if (!node || node.name !== selected) return;
+    const made = node.items.find((item) => item.producer)?.producer;
+    if (made) select(made.node);
+    else setLost(selected);
+  };
   useKeys({
+    producer: back,
     help: () => setHelp(true),
     search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
     previousRank: () => cycle(dump.ranks, rank, -1, "rank"),
@@ -135,6 +149,13 @@ function Ready({ dump }: { dump: Dump }) {
           </section>
         </div>
       </main>
+      <output
+        className={classes.notice}
+        data-shown={(lost !== null && lost === selected) || undefined}
+        data-testid="notice"
+      >
+        {lost !== null && lost === selected && t("evidence.flow.notMade")}
+      </output>
       <HelpOverlay opened={help} onClose={() => setHelp(false)} />
     </div>
   );

@@ -1,8 +1,11 @@
 import { useTranslation } from "react-i18next";
 import { type Unit, useDumpNode } from "../../api/queries";
+import { formatAddress } from "../../base/address";
+import { callLabel } from "../../base/names";
 import { CopyButton } from "../../widgets/CopyButton";
 import { LeafTable } from "../../widgets/IoTable";
 import { MiddleName } from "../../widgets/MiddleName";
+import { Link, useAddress } from "../../widgets/place";
 import { Stack } from "../../widgets/Stack";
 import { Empty, Failure, Loading } from "../../widgets/States";
 import classes from "./DumpView.module.css";
@@ -17,12 +20,13 @@ interface NodePanelProps {
 export function NodePanel({ id, unit, name, onSelect }: NodePanelProps) {
   const { t } = useTranslation();
   const node = useDumpNode(id, unit, name);
+  const [address] = useAddress();
   if (!name) return <Empty>{t("dump.noNode")}</Empty>;
   if (node.error) return <Failure problem={node.error} onRetry={() => void node.refetch()} />;
   if (!node.data) return <Loading />;
   const { data } = node;
   return (
-    <div className={classes.detail} data-testid="node">
+    <div className={classes.detail} data-testid="node" data-node={data.name}>
       <div className={classes.title}>
         <h2 data-testid="selected-name">
           <MiddleName name={data.name} tail={30} />
@@ -37,7 +41,21 @@ export function NodePanel({ id, unit, name, onSelect }: NodePanelProps) {
         ))}
       </div>
       <h3>{t("evidence.io")}</h3>
-      <LeafTable items={data.items} />
+      <LeafTable
+        items={data.items}
+        link={(made) => (
+          <Link
+            to={`dumps/${id}`}
+            search={formatAddress({ ...address, ...unit, node: made.node })}
+            className={classes.made}
+            title={t(made.inferred ? "dump.madeAlike" : "dump.made", { item: made.item })}
+            data-producer={made.node}
+          >
+            {made.inferred ? "≈ " : "← "}
+            {callLabel(made.node)}
+          </Link>
+        )}
+      />
       {data.item_count > data.items.length && (
         <p className="dim">{t("evidence.truncated", { shown: data.items.length, total: data.item_count })}</p>
       )}
