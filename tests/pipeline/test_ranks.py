@@ -8,13 +8,17 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from dumpscope.domain.facts import Class
+from dumpscope.cli.compare import status
+from dumpscope.domain.facts import Class, Verdict
 from dumpscope.domain.options import Options
+from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer
 from dumpscope.pipeline import local
 from dumpscope.readers import discover
+from dumpscope.verdict.rules import CODES
 from pipeline.comparing import compare
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "ranks.tar.xz"
@@ -72,8 +76,27 @@ def test_swapped_sides_name_the_same_rank(
 
 @pytest.mark.parametrize("run", ["golden", "rubbish"])
 def test_what_lies_in_buffers_that_nobody_reads_is_no_cause(runs: Path, run: str) -> None:
-    answer, _ = compare(runs / run, runs / "golden")
+    answer, units = compare(runs / run, runs / "golden")
     assert answer.origins == []
+    assert answer.counts.no == 0
+    assert status(answer, "warning", incomplete=False) == 0
+    unjudged = {
+        item_name(unit.target, int(unit.items.target[row])).split(".forward.")[-1].split(".")[0]
+        + " of "
+        + unit.target.nodes.names[unit.pairs.target[unit.items.pair[row]]].split(".")[1]
+        for unit in units
+        for row in np.flatnonzero(unit.item_opinions.rule == CODES["X-5"]).tolist()
+    }
+    assert unjudged == {"input of broadcast", "input of batch_isend_irecv", "output of reduce"}
+
+
+def test_what_the_root_of_a_broadcast_sends_is_judged(runs: Path) -> None:
+    answer, units = compare(runs / "root", runs / "golden")
+    (sender,) = (unit for unit in units if unit.rank == 2)
+    pair = sender.target.nodes.names.index("Distributed.broadcast.0.forward")
+    rows = np.flatnonzero(sender.items.pair == pair)
+    assert Verdict.NO in sender.item_opinions.verdict[rows]
+    assert answer.counts.no > 0
 
 
 def test_a_failed_communication_is_said_to_have_equal_inputs_on_all_ranks(runs: Path) -> None:

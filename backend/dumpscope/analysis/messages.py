@@ -9,20 +9,23 @@ from typing import Any, Final
 import numpy as np
 
 from dumpscope.analysis.case import Case
+from dumpscope.domain.communication import (
+    DEFAULT_ROOT,
+    FROM_ROOT,
+    GROUP_TYPE,
+    OPERATION_TYPE,
+    PREFIX,
+    RECEIVING,
+    SENDING,
+    TO_ROOT,
+)
 from dumpscope.domain.facts import Verdict
 from dumpscope.domain.records import Direction, Int64, Kind, Role
 
-PREFIX: Final = "Distributed."
 SEND: Final = "send"
 RECEIVE: Final = "receive"
 
-_SENDING: Final = frozenset({"send", "isend", "send_object_list"})
-_RECEIVING: Final = frozenset({"recv", "irecv", "recv_object_list"})
-_FROM_ROOT: Final = {"broadcast": ("1", "src"), "scatter": ("2", "src"), "broadcast_object_list": ("1", "src")}
-_TO_ROOT: Final = {"reduce": ("1", "dst"), "gather": ("2", "dst"), "gather_object": ("2", "dst")}
 _PEER: Final = {SEND: ("1", "dst"), RECEIVE: ("1", "src")}
-_GROUP_TYPE: Final = "torch.ProcessGroup"
-_OPERATION_TYPE: Final = "torch.distributed.P2POp"
 
 Group = tuple[int, ...] | str | None
 """Global ranks of a group, its id where only that was stored, None for the group of all."""
@@ -87,21 +90,21 @@ class _Reader:
         if operations:
             return [self._operation(path, told) for path, told in operations]
         group = self._group()
-        if api in _SENDING or api in _RECEIVING:
-            way = SEND if api in _SENDING else RECEIVE
+        if api in SENDING or api in RECEIVING:
+            way = SEND if api in SENDING else RECEIVE
             peer, in_group = self._rank_of(_PEER[way])
             tag = self._value("3", "tag")
             return [self._message(way, group, peer, in_group, tag if isinstance(tag, int) else 0)]
-        root, in_group = self._rank_of(_FROM_ROOT.get(api) or _TO_ROOT.get(api) or ("", ""))
-        if root is None and api in ("gather", "scatter", "gather_object"):
+        root, in_group = self._rank_of(FROM_ROOT.get(api) or TO_ROOT.get(api) or ("", ""))
+        if root is None and api in DEFAULT_ROOT:
             root = 0  # the default of these
         return [self._message(api, group, root, in_group, 0)]
 
     def _message(self, api: str, group: Group, peer: int | None, in_group: bool, tag: int) -> Message:
         at_root = self._is(peer, group, in_group)
-        gives = api == SEND or (api not in _FROM_ROOT and api != RECEIVE) or (api in _FROM_ROOT and at_root)
-        takes = api == RECEIVE or (api not in _TO_ROOT and api not in _FROM_ROOT and api != SEND)
-        takes |= (api in _FROM_ROOT and not at_root) or (api in _TO_ROOT and at_root)
+        gives = api == SEND or (api not in FROM_ROOT and api != RECEIVE) or (api in FROM_ROOT and at_root)
+        takes = api == RECEIVE or (api not in TO_ROOT and api not in FROM_ROOT and api != SEND)
+        takes |= (api in FROM_ROOT and not at_root) or (api in TO_ROOT and at_root)
         return self._made(
             api, group, peer, in_group, tag,
             given=self._half(self.rows[~self.output & self.tensor]) if gives else None,
@@ -111,7 +114,7 @@ class _Reader:
     def _operation(self, path: str, told: dict[str, Any]) -> Message:
         """One of a batch: its tensor stands below its own path."""
         mine = np.array([one.startswith(f"{path}.") for one in self.paths], bool) & self.tensor
-        way = SEND if told.get("op") in _SENDING else RECEIVE
+        way = SEND if told.get("op") in SENDING else RECEIVE
         peer, tag, group = told.get("peer"), told.get("tag"), told.get("group_id")
         return self._made(
             way,
@@ -152,12 +155,12 @@ class _Reader:
         return [
             (path, told)
             for row, path in self._given()
-            if self._type(row) == _OPERATION_TYPE and isinstance(told := self._told(row), dict)
+            if self._type(row) == OPERATION_TYPE and isinstance(told := self._told(row), dict)
         ]
 
     def _group(self) -> Group:
         for row, _ in self._given():
-            told = self._told(row) if self._type(row) == _GROUP_TYPE else None
+            told = self._told(row) if self._type(row) == GROUP_TYPE else None
             if isinstance(told, dict):
                 ranks = told.get("group_ranks")
                 if isinstance(ranks, list) and all(isinstance(rank, int) for rank in ranks):

@@ -98,7 +98,7 @@ def find_first_bit(case: Case, before: int) -> list[Finding]:
     context, story = case.context, case.story
     if not story.quiet:
         return []
-    rows = (case.facts.equal == 0) & (context.kind == Kind.TENSOR) & (context.pair < before)
+    rows = (case.facts.equal == 0) & (context.kind == Kind.TENSOR) & (context.pair < before) & ~context.unread
     rows &= story.leaf[context.pair] & (story.kind[context.pair] != NodeKind.GRADIENT)
     if not rows.any():
         return []

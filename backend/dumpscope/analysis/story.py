@@ -85,7 +85,7 @@ def tell(
     alone = (pairs.target < 0) | (pairs.golden < 0)
     entry = _entries(tree, len(pairs))
     saved = _SavedValues(pairs, kind, direction, labels, target, golden, tree, entry)
-    differs = (facts.equal == 0).astype(np.float64)
+    differs = ((facts.equal == 0) & ~context.unread).astype(np.float64)
     excuse = ((facts.equal == 0) & (opinions.score == 0)).astype(np.float64)
     backward = direction == Direction.BACKWARD
     inexact = saved.added(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0)

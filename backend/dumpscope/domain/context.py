@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dumpscope.domain.communication import unread
 from dumpscope.domain.facts import ItemPairs, NodePairs
 from dumpscope.domain.records import Bool, Float64, Int8, Int32, Int64, Items, Kind, RankDump, State, UInt8
 
@@ -17,6 +18,7 @@ class Context:
     pair: node pair number; role: Role of the item; both: the item exists on both sides
     t_dtype, g_dtype: codes into `dtypes` (shared by both sides), -1 absent
     elements: product of the target's shape (golden's where the target has none), -1 without a shape
+    unread: a buffer of a communication whose content nobody reads, on either side
     api: per node pair, code into `apis`: last part of an API's label ("softmax") or a module's class
     """
 
@@ -40,6 +42,7 @@ class Context:
     apis: list[str]
     api: Int64
     nodes: int
+    unread: Bool
 
     def __len__(self) -> int:
         return len(self.pair)
@@ -82,6 +85,7 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         apis=apis,
         api=api,
         nodes=len(pairs),
+        unread=_flags(unread(target), t) | _flags(unread(golden), g),
     )
 
 
@@ -103,6 +107,11 @@ def _recode(column: Int32, table: list[int], index: Int32) -> Int64:
         return np.full(len(index), -1, np.int64)
     code = np.where(index >= 0, column[index], -1)
     return np.where(code >= 0, np.array(table, np.int64)[code], -1)
+
+
+def _flags(column: Bool, index: Int32) -> Bool:
+    found: Bool = column[index] & (index >= 0) if len(column) else np.zeros(len(index), bool)
+    return found
 
 
 def _rows(items: Items, index: Int32) -> Float64:

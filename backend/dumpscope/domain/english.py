@@ -23,7 +23,7 @@ RULES: Final[dict[str, str]] = {
     "rule.X-2": "Only the golden has this item.",
     "rule.X-3": "The tensor could not be read.",
     "rule.X-4": "No comparable number was stored.",
-    "rule.X-5": "Uninitialised memory is not judged.",
+    "rule.X-5": "Uninitialised memory, or a buffer of a communication that nobody reads: not judged.",
     "rule.X-6": "Inside a fused call, which is compared at its boundary.",
     "rule.P-1": "Ptdbg: Cosine < 0.99 and MaxAbsErr > 0.001, or Cosine < 0.9, or MaxAbsErr > 1.",
     "rule.P-2": "Ptdbg: within its thresholds.",

@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import Connection, Select, select
 
 from dumpscope.analysis.case import RECEIVED
-from dumpscope.analysis.messages import PREFIX
+from dumpscope.domain.communication import PREFIX
 from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS, Class, Verdict
 from dumpscope.domain.records import STATISTICS, Int32, Int64, Kind, State
 from dumpscope.errors import ConflictError

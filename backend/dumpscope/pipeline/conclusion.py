@@ -146,7 +146,7 @@ class Conclusion:
         if not first_step or unit.target.ref.joined or unit.golden.ref.joined:
             # a split model makes calls of its own, so extra calls that change no value say nothing
             findings = [finding for finding in findings if finding.kind != "structure" or finding.items]
-        if (case.facts.equal == 0).any():
+        if ((case.facts.equal == 0) & ~case.context.unread).any():
             self._touched.add(unit.step)
         if any(finding.items or finding.group for finding in findings):
             self._wrong.add(unit.step)

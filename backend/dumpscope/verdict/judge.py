@@ -26,7 +26,7 @@ def judge(context: Context, facts: Facts, names: list[str], policy: Policy, mode
         verdict, rule = _ptdbg(context, facts, verdict, rule, mode)
     elif policy.base == "msprobe":
         verdict, rule = _msprobe(context, facts, verdict, rule, mode)
-    unjudged = np.isnan(factor[context.pair]) if len(factor) else np.zeros(len(context), bool)
+    unjudged = context.unread | (np.isnan(factor[context.pair]) if len(factor) else False)
     verdict = np.where(unjudged, Verdict.NA, verdict)
     rule = np.where(unjudged, CODES["X-5"], rule)
     return ItemOpinions(verdict=verdict.astype(np.int8), rule=rule.astype(np.int8), score=item_scores)

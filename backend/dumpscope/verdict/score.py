@@ -147,10 +147,11 @@ def _worst(parts: Float64) -> Float64:
 
 
 def scores(context: Context, facts: Facts, policy: Policy, factor: Float64) -> Float64:
-    """Score per item pair: 0 equal, inf where nothing excuses the difference, nan where nothing was compared."""
+    """Score per item pair: 0 equal, inf where nothing excuses the difference, nan where nothing was compared or judged."""
     bulk, peak = floors(context, policy, factor)
     score = distance(context, facts, bulk, peak)
-    return np.where(np.isnan(factor[context.pair]) if len(factor) else False, np.nan, score)
+    unjudged = context.unread | (np.isnan(factor[context.pair]) if len(factor) else False)
+    return np.where(unjudged, np.nan, score)
 
 
 def distance(context: Context, facts: Facts, bulk: Float64, peak: Float64) -> Float64:
