@@ -184,6 +184,74 @@ def test_a_backward_call_shows_the_line_of_its_forward_call(tmp_path: Path) -> N
     assert "train.py" in first.stack[0]
 
 
+def test_a_derivative_that_is_not_finite_names_the_forward_that_is(tmp_path: Path) -> None:
+    data = {"Torch.sqrt.0.forward": call([GOOD], [GOOD]), "Torch.sqrt.0.backward": {"input": [GOOD], "output": [POS]}}
+    first = found(tmp_path, data).first
+    assert first is not None
+    assert first.forward == "Torch.sqrt.0.forward"
+    assert "Torch.sqrt.0.forward holds none, so it was born in the backward pass" in first.evidence
+    assert "epsilon" in first.advice
+
+
+def test_a_backward_after_a_forward_that_broke_is_not_said_to_have_begun_it(tmp_path: Path) -> None:
+    data = {"Torch.sqrt.0.forward": call([GOOD], [NAN]), "Torch.sqrt.0.backward": {"input": [GOOD], "output": [NAN]}}
+    assert all("born" not in finding.evidence for finding in found(tmp_path, data).findings)
+
+
+LIMITS = [
+    ("float16", 65504.0), ("bfloat16", 3.3895313892515355e38), ("float32", 3.4028234663852886e38),
+    ("float64", 1.7976931348623157e308),
+]  # fmt: skip
+
+
+def full(dtype: str, high: float = 1.0, low: float = -1.0) -> dict[str, Any]:
+    return tensor(high, low, dtype=f"torch.{dtype}")
+
+
+@pytest.mark.parametrize(("dtype", "limit"), LIMITS)
+def test_a_result_clipped_at_the_limit_of_its_dtype_is_an_origin(tmp_path: Path, dtype: str, limit: float) -> None:
+    data = {
+        "Torch.matmul.0.forward": call([full(dtype)], [full(dtype, limit)]),
+        "Torch.add.0.forward": call([full(dtype, limit)], [full(dtype, limit)]),
+        "Torch.mul.0.forward": call([full(dtype)], [full(dtype, 0.99 * limit)]),
+    }
+    result = found(tmp_path, data)
+    assert parts(result) == {"Torch.matmul.0.forward": "origin", "Torch.add.0.forward": "propagated"}
+    assert result.first is not None
+    assert (result.first.level, result.first.outputs) == ("critical", ("limit",))
+    assert "clipped" in result.first.advice
+
+
+@pytest.mark.parametrize(("dtype", "limit"), LIMITS)
+def test_a_mask_of_the_most_negative_number_is_normal(tmp_path: Path, dtype: str, limit: float) -> None:
+    data = {
+        "Tensor.masked_fill.0.forward": call(
+            [full(dtype), {"type": "float", "value": -limit}], [full(dtype, low=-limit)]
+        ),
+        "Tensor.add.0.forward": call([full(dtype, low=-limit)], [full(dtype, low=-math.inf)]),
+        "Functional.softmax.0.forward": call([full(dtype, low=-math.inf)], [full(dtype)]),
+    }
+    result = found(tmp_path, data)
+    assert result.first is None
+    assert list(parts(result).values()) == ["intended", "intended", "absorbed"]
+
+
+def test_a_limit_among_the_arguments_does_not_excuse_nan(tmp_path: Path) -> None:
+    data = {"Torch.clamp.0.forward": call([GOOD, {"type": "float", "value": 65504.0}], [NAN])}
+    assert parts(found(tmp_path, data)) == {"Torch.clamp.0.forward": "origin"}
+
+
+@pytest.mark.parametrize(("dtype", "limit"), [("float8_e4m3fn", 448.0), ("float8_e5m2", 57344.0)])
+def test_fp8_at_its_limit_is_normal_unless_the_input_was_larger(tmp_path: Path, dtype: str, limit: float) -> None:
+    scaled = {"Tensor.to.0.forward": call([tensor(limit, -1.0, limit)], [full(dtype, limit)])}
+    assert found(tmp_path, scaled).findings == []
+    clipped = {"Tensor.to.0.forward": call([tensor(2 * limit, -1.0, limit)], [full(dtype, limit)])}
+    (finding,) = found(tmp_path, clipped).findings
+    assert (finding.part, finding.level) == ("saturated", "medium")
+    assert "amax" in finding.advice
+    assert found(tmp_path, clipped).first is None
+
+
 def test_an_empty_rank_has_nothing_to_tell(tmp_path: Path) -> None:
     result = found(tmp_path, {})
     assert (result.findings, result.checked) == ([], 0)

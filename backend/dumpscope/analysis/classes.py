@@ -37,7 +37,7 @@ def classify(story: Story, verdict: Int8, exact: Int8) -> NodeOpinions:
 def mark(cls: Int8, findings: Sequence[Finding]) -> None:
     """Write the classes of the nodes that caused something into `cls`."""
     for finding in findings:
-        cls[finding.pair] = Class.NONFINITE if finding.kind == "overflow" else Class.ORIGIN
+        cls[finding.pair] = Class.NONFINITE if finding.kind == "overflow" and not finding.saturated else Class.ORIGIN
 
 
 def exactness(items: ItemPairs, equal: Int8, nodes: int) -> Int8:

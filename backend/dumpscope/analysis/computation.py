@@ -11,8 +11,10 @@ from dumpscope.analysis.case import Case
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.flow import untainted
 from dumpscope.analysis.noise import JUMP
-from dumpscope.domain.records import Bool, Direction, Float64, Int64, NodeKind, Role
-from dumpscope.verdict.score import nonfinite_differs
+from dumpscope.domain.facts import Outcome
+from dumpscope.domain.limits import at_limit, limits
+from dumpscope.domain.records import Bool, Direction, Float64, Int64, Kind, NodeKind, Role
+from dumpscope.verdict.score import is_exact_kind, nonfinite_differs
 
 STEEP: Final = 10.0
 """An output that differs so much more than inputs that do not count as different owes nothing to them."""
@@ -24,6 +26,15 @@ RANDOM: Final = frozenset(
         "native_dropout", "poisson", "gumbel_softmax", "rrelu", "cauchy_", "geometric_", "log_normal_",
     }
 )  # fmt: skip
+
+
+ORDERING: Final = frozenset(
+    {
+        "argmax", "argmin", "argsort", "cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "msort",
+        "nanmedian", "sort", "topk",
+    }
+)  # fmt: skip
+"""Calls whose indices depend on which of several equal elements comes first."""
 
 
 def find_computations(case: Case, *, after_wrong: bool, causes: Sequence[int] = ()) -> list[Finding]:
@@ -53,11 +64,58 @@ def find_computations(case: Case, *, after_wrong: bool, causes: Sequence[int] = 
     findings = []
     for pair in _independent(case, np.flatnonzero(suspects), first, noise, causes):
         items = case.dirty_items(case.outputs_of(pair))
-        kind = _kind(case, pair, bool(broken[items].any()))
+        ties = _only_order(case, pair, items)
+        if ties and not _reaches_values(case, pair):
+            continue
+        clipped = not broken[items].any() and bool(saturated(case, items).any())
+        kind = "configuration" if ties else _kind(case, pair, bool(broken[items].any()) or clipped)
+        random = kind == "configuration" and not ties
+        clipped = clipped and kind == "overflow"
+        shown = tuple(items.tolist())
         findings.append(
-            Finding(pair=pair, kind=kind, rule="O-1", items=tuple(items.tolist()), random=kind == "configuration")
+            Finding(pair=pair, kind=kind, rule="O-1", items=shown, random=random, saturated=clipped, ties=ties)
         )
     return findings
+
+
+def saturated(case: Case, rows: Int64) -> Bool:
+    """Which of these item pairs stand at the limit of their dtype on one side only."""
+    context = case.context
+    table = limits(context.dtypes)
+    target = at_limit(context.t_stats[rows], context.t_state[rows], table[context.t_dtype[rows]])
+    golden = at_limit(context.g_stats[rows], context.g_state[rows], table[context.g_dtype[rows]])
+    compared = case.facts.outcome[rows] == Outcome.COMPARED
+    found: Bool = ((target[0] ^ golden[0]) | (target[1] ^ golden[1])) & compared
+    return found
+
+
+def _only_order(case: Case, pair: int, items: Int64) -> bool:
+    """A call that sorts or picks puts out other indices and, where it puts out values too, equal ones: equal elements stand in
+    another order, which no kernel is to blame for."""
+    label, direction = case.story.labels[pair].rpartition(".")[2], case.story.direction[pair]
+    integers = bool(is_exact_kind(case.context)[items].all())
+    return label in ORDERING and direction == Direction.FORWARD and integers
+
+
+def only_order(case: Case) -> Bool:
+    """Nodes at which nothing differs but integers, from the first on that put equal values in another order."""
+    story = case.story
+    with np.errstate(invalid="ignore"):
+        dirty = (case.opinions.score > story.threshold) & (case.context.kind == Kind.TENSOR)
+    values = np.zeros(len(story), bool)
+    values[case.context.pair[dirty & ~is_exact_kind(case.context)]] = True
+    for pair in np.flatnonzero(story.wrong & story.leaf).tolist():
+        items = case.dirty_items(case.outputs_of(pair))
+        if len(items) and _only_order(case, pair, items):
+            return ~values & (np.arange(len(story)) >= pair)
+    return np.zeros(len(story), bool)
+
+
+def _reaches_values(case: Case, pair: int) -> bool:
+    """Something that is no integer differs later on."""
+    rows = (case.context.pair > pair) & (case.context.kind == Kind.TENSOR) & ~is_exact_kind(case.context)
+    with np.errstate(invalid="ignore"):
+        return bool((case.opinions.score[rows] > case.story.threshold).any())
 
 
 def _at(case: Case, rows: Bool, *, outputs: bool) -> Bool:

@@ -11,6 +11,7 @@ class Finding:
     blame, before, gradient: of a weight that a step of the same run made different: by which part of it, the number of that
         step, and the first node of it whose gradient differs, if one does (see `analysis.steps`)
     hidden: what is at fault was not dumped, this is where it is first seen; faint: its own output shows nothing
+    saturated: an output stands at the limit of its dtype on one side only; ties: only the order of indices differs
     """
 
     pair: int
@@ -25,3 +26,5 @@ class Finding:
     random: bool = False
     hidden: bool = False
     faint: bool = False
+    saturated: bool = False
+    ties: bool = False

@@ -2,31 +2,39 @@
 
 Walks the nodes in completion order, so that a call comes before the module that holds it. A non-finite output of finite
 inputs is an origin; what later calls do with it is propagation. Infinities that were asked for (the -inf handed to
-masked_fill as an argument) are normal, and so is the softmax that turns them into zeros.
+masked_fill as an argument) are normal, and so is the softmax that turns them into zeros. A number at the limit of its dtype
+is treated likewise: hardware that clips instead of overflowing leaves it there, and masks are filled with it.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from enum import IntFlag
-from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dumpscope.analysis.forward import forward_of
+from dumpscope.domain.communication import unread
+from dumpscope.domain.limits import SCALED, at_limit, is_limit, limits
 from dumpscope.domain.records import Direction, Items, Kind, NodeKind, RankDump, Role, State, item_name
 
 GROWTH: Final = 100.0
 """Output norm over input norm from which a call counts as growing (msprobe's limit)."""
 
 _IGNORED_OUTPUTS: Final = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
-_IGNORED_INPUTS: Final = {
-    "recv": ("0", "tensor"), "irecv": ("0", "tensor"), "all_gather": ("0",), "reduce_scatter": ("0", "output"),
-    "_reduce_scatter_base": ("0",), "all_gather_into_tensor": ("0",), "reduce_scatter_tensor": ("0",),
-    "masked_fill_": ("0",),
-}  # fmt: skip
+CLIPPED: Final = 1.0715
+"""Largest input over the limit of an fp8 output from which the output was clipped: below, rounding alone takes it there."""
+
+
+BORN_BACKWARD: Final = (
+    "the forward is finite, its derivative is not: look for a root, norm or log at 0, or a division by a small number "
+    "behind a where; add an epsilon there, then run this backward alone"
+)
+CLIPPED_ADVICE: Final = "the scale of this tensor is out of date: look at its amax history, or scale with a margin"
 
 
 class Found(IntFlag):
@@ -35,13 +43,19 @@ class Found(IntFlag):
     NAN = 1
     POS_INF = 2
     NEG_INF = 4
+    LIMIT = 8
+    NEG_LIMIT = 16
+
+
+NONFINITE: Final = Found.NAN | Found.POS_INF | Found.NEG_INF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One node that saw a non-finite number. ordinal: its place in completion order
 
-    inputs, outputs: what was found on each side ("nan", "inf", "-inf"); items: names of the items that hold it
+    inputs, outputs: what was found on each side ("nan", "inf", "-inf", "limit", "-limit"); items: names of the items that hold it
+    forward: the call whose backward this is, "" for others and where it was not dumped
     level: medium (inputs only), high (both sides, or the norm grew a hundredfold), critical (outputs only)
     """
 
@@ -55,6 +69,7 @@ class Finding:
     evidence: str
     advice: str
     stack: tuple[str, ...]
+    forward: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +91,7 @@ class Overflow:
 
     @property
     def first(self) -> Finding | None:
-        """First NaN or infinity nobody asked for."""
+        """First NaN, infinity or clipped number nobody asked for."""
         return next(iter(self.causes), None)
 
     @property
@@ -85,7 +100,7 @@ class Overflow:
 
 
 def overflow(dump: RankDump) -> Overflow:
-    """Find and classify every node of `dump` that has a non-finite extremum on one of its sides."""
+    """Find and classify every node of `dump` that has an extremum that is not finite, or as large as its dtype goes."""
     seen = _Walk(dump)
     for node in np.flatnonzero(seen.notable).tolist():
         seen.visit(node)
@@ -116,7 +131,8 @@ class _Walk:
         self.checked = int(np.count_nonzero(says))
         self.unknown = int(np.count_nonzero(has & ~says))
         self.growing = _growing(items, out & tensor, ~out & tensor, count)
-        self.notable = (self.inputs | self.outputs | self.arguments).astype(bool) | self.growing
+        self.clipped = _clipped(items, out & tensor, ~out & tensor, count)
+        self.notable = (self.inputs | self.outputs | self.arguments).astype(bool) | self.growing | self.clipped
         self.findings: list[Finding] = []
         self.around: set[int] = set()  # tree entries that hold a cause
         self.first_cause: str | None = None
@@ -124,11 +140,16 @@ class _Walk:
 
     def visit(self, node: int) -> None:
         inputs, outputs, arguments = (Found(int(side[node])) for side in (self.inputs, self.outputs, self.arguments))
-        if not inputs and not outputs and not self.growing[node]:
+        if not inputs and not outputs and not self.growing[node] and not self.clipped[node]:
             return  # an infinite argument without any effect
         part, evidence, advice = self._part(node, inputs, outputs, arguments)
+        forward = forward_of(self.dump.nodes, node)
+        if part == "origin" and forward >= 0 and not self.outputs[forward]:
+            name = self.dump.nodes.names[forward]
+            evidence += f"; {name} holds none, so it was born in the backward pass"
+            advice = BORN_BACKWARD
         level = "critical" if outputs and not inputs else "medium" if inputs and not outputs else "high"
-        if part == "intended":
+        if part in ("intended", "saturated"):
             level = "medium"
             self.last_intended = self.dump.nodes.names[node] if outputs else self.last_intended
         if part in ("origin", "input"):
@@ -145,12 +166,19 @@ class _Walk:
                 items=self._items(node),
                 evidence=evidence,
                 advice=advice,
-                stack=self._stack(node),
+                stack=self._stack(node, forward),
+                forward=self.dump.nodes.names[forward] if forward >= 0 else "",
             )
         )
 
     def _part(self, node: int, inputs: Found, outputs: Found, arguments: Found) -> tuple[str, str, str]:
         came, went = _said(inputs), _said(outputs)
+        if not inputs and not outputs and self.clipped[node]:
+            return (
+                "saturated",
+                "inputs are larger than the output's dtype can hold, which stands at its limit",
+                CLIPPED_ADVICE,
+            )
         if not inputs and not outputs:
             return "growth", f"the norm of an output is more than {GROWTH:.0f} times that of the inputs", ""
         if not outputs:
@@ -159,7 +187,7 @@ class _Walk:
             return "absorbed", f"inputs hold {came}, outputs are finite", ""
         if node in self.around:
             return "contains", f"a call inside this module is where {went} starts", ""
-        if not inputs and arguments:
+        if not inputs and _asked_for(arguments, outputs):
             return "intended", f"an argument is {_said(arguments)}, so {went} in the output was asked for", ""
         if self.dump.nodes.kind[node] in (NodeKind.GRADIENT, NodeKind.DEBUG):  # no call, so no inputs
             if self.first_cause is not None:
@@ -167,10 +195,14 @@ class _Walk:
             return "origin", f"holds {went}, and nothing dumped before it does", "look at what computed this value"
         if not inputs:
             return "origin", f"every recorded input is finite, the output holds {went}", _origin_advice(outputs)
+        if inputs & NONFINITE and not outputs & NONFINITE:
+            return "absorbed", f"inputs hold {came}, outputs {went}", ""
         if self.first_cause is not None:
             return "propagated", f"inputs already hold {came}; it started at {self.first_cause}", ""
         if inputs & (Found.NAN | Found.POS_INF):
             return self._from_outside(node, came)
+        if not inputs & NONFINITE and outputs & (Found.NAN | Found.POS_INF):
+            return "origin", f"inputs hold {came}, the output holds {went}", _origin_advice(outputs)
         if outputs & Found.NAN:
             return self._born_of_mask(came)
         return "intended", f"inputs hold {came} and the output still does: a mask on its way", ""
@@ -205,22 +237,13 @@ class _Walk:
         start, stop = np.searchsorted(owners, [node, node + 1]).tolist()
         return tuple(item_name(self.dump, item) for item in range(start, stop) if self.flags[item])
 
-    def _stack(self, node: int) -> tuple[str, ...]:
+    def _stack(self, node: int, forward: int) -> tuple[str, ...]:
+        """Dumps record none for the backward pass: there it is that of the forward call."""
         nodes = self.dump.nodes
         code = int(nodes.stack[node])
-        if code < 0 and nodes.direction[node] == Direction.BACKWARD:
-            code = self._forward_stack(nodes.names[node])
+        if code < 0 and forward >= 0:
+            code = int(nodes.stack[forward])
         return nodes.stacks[code] if code >= 0 else ()
-
-    def _forward_stack(self, name: str) -> int:
-        """Stack of the forward call of a backward one: dumps record none for the backward pass."""
-        head, _, tail = name.rpartition(".backward")
-        node = self.places.get(f"{head}.forward{tail}")
-        return -1 if node is None else int(self.dump.nodes.stack[node])
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        return {name: node for node, name in enumerate(self.dump.nodes.names)}
 
 
 def _item_flags(items: Items) -> NDArray[np.uint8]:
@@ -231,23 +254,52 @@ def _item_flags(items: Items) -> NDArray[np.uint8]:
     extrema = items.stat_state[:, :2]
     for state, found in ((State.NAN, Found.NAN), (State.POS_INF, Found.POS_INF), (State.NEG_INF, Found.NEG_INF)):
         flags[(extrema == state).any(axis=1)] |= np.uint8(found)
+    usual = limits(["" if name in SCALED else name for name in items.dtypes])
+    high, low = at_limit(items.stats, items.stat_state, usual[items.dtype])
+    flags[high] |= np.uint8(Found.LIMIT)
+    flags[low] |= np.uint8(Found.NEG_LIMIT)
     special = np.asarray([_special(text) for text in items.values] + [0], dtype=np.uint8)
     texts = np.asarray([kind in ("str", "torch.device", "torch.dtype") for kind in items.types] + [False])
     scalar = (items.kind == Kind.SCALAR) & ~texts[items.type]
     flags[scalar] |= special[items.value[scalar]]
+    made = scalar & (items.role == Role.OUTPUT)
+    flags[made] &= np.uint8(NONFINITE)
     return flags
 
 
 def _special(text: str) -> int:
-    word = text.strip('"').lower().removeprefix("+")
-    found = {"nan": Found.NAN, "inf": Found.POS_INF, "infinity": Found.POS_INF, "-inf": Found.NEG_INF,
-             "-infinity": Found.NEG_INF}.get(word)  # fmt: skip
-    return int(found or 0)
+    """What a program means by an argument."""
+    try:
+        value = float(text.strip('"'))
+    except ValueError:
+        return 0
+    if math.isnan(value):
+        return int(Found.NAN)
+    if math.isinf(value):
+        return int(Found.POS_INF if value > 0 else Found.NEG_INF)
+    if is_limit(value):
+        return int(Found.LIMIT if value > 0 else Found.NEG_LIMIT)
+    return 0
+
+
+def _asked_for(arguments: Found, outputs: Found) -> bool:
+    """An argument explains what the output holds: an infinity explains anything, the limit of a dtype itself and the infinity
+    that it becomes as a mask or in a smaller dtype."""
+    if arguments & NONFINITE:
+        return True
+    explained = Found(0)
+    if arguments & Found.LIMIT:
+        explained |= Found.LIMIT | Found.NEG_LIMIT
+    if arguments & Found.NEG_LIMIT:
+        explained |= Found.LIMIT | Found.NEG_LIMIT | Found.NEG_INF
+    return bool(outputs) and not outputs & ~explained
 
 
 def _ignore(dump: RankDump, flags: NDArray[np.uint8], apis: NDArray[np.str_]) -> None:
-    """Clear flags of buffers whose content means nothing: uninitialised outputs, and places a message will be written to."""
+    """Clear flags of buffers whose content means nothing: uninitialised outputs, what a communication does not read, and what
+    masked_fill_ is called on."""
     items, nodes = dump.items, dump.nodes
+    flags[unread(dump)] = 0
     for item in np.flatnonzero(flags).tolist():
         node = items.node[item]
         if nodes.direction[node] == Direction.BACKWARD:
@@ -257,7 +309,7 @@ def _ignore(dump: RankDump, flags: NDArray[np.uint8], apis: NDArray[np.str_]) ->
         path = items.paths[items.path[item]] if items.path[item] >= 0 else ""
         role = items.role[item]
         uninitialised = role == Role.OUTPUT and api in _IGNORED_OUTPUTS
-        overwritten = role in (Role.INPUT, Role.KWARG) and path.split(".")[0] in _IGNORED_INPUTS.get(api, ())
+        overwritten = api == "masked_fill_" and role == Role.INPUT and path.split(".")[0] == "0"
         if uninitialised or overwritten:
             flags[item] = 0
 
@@ -278,16 +330,38 @@ def _growing(items: Items, out: NDArray[np.bool_], into: NDArray[np.bool_], coun
     return has_input & (largest[0] > GROWTH * np.where(largest[1] > 0, largest[1], 1.0))
 
 
+def _clipped(items: Items, out: NDArray[np.bool_], into: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+    """Nodes with an fp8 output at its limit and an input well beyond it."""
+    found, largest = np.zeros(count, bool), np.zeros(count)
+    scaled = limits([name if name in SCALED else "" for name in items.dtypes])[items.dtype]
+    if not len(items) or np.isnan(scaled).all():
+        return found
+    finite = into & (items.stat_state[:, :2] == State.FINITE).all(axis=1)
+    np.maximum.at(largest, items.node[finite], np.abs(items.stats[finite, :2]).max(axis=1))
+    high, low = at_limit(items.stats, items.stat_state, scaled)
+    with np.errstate(invalid="ignore"):
+        full = out & (high | low) & (largest[items.node] > CLIPPED * scaled)
+    found[items.node[full]] = True
+    return found
+
+
 def _words(found: Found) -> tuple[str, ...]:
-    named = ((Found.NAN, "nan"), (Found.POS_INF, "inf"), (Found.NEG_INF, "-inf"))
+    named = ((Found.NAN, "nan"), (Found.POS_INF, "inf"), (Found.NEG_INF, "-inf"),
+             (Found.LIMIT, "limit"), (Found.NEG_LIMIT, "-limit"))  # fmt: skip
     return tuple(word for flag, word in named if found & flag)
 
 
 def _said(found: Found) -> str:
-    return " and ".join(_words(found))
+    said = {"limit": "the largest number of its dtype", "-limit": "the most negative number of its dtype"}
+    return " and ".join(said.get(word, word) for word in _words(found))
 
 
 def _origin_advice(outputs: Found) -> str:
+    if not outputs & NONFINITE:
+        return (
+            "the result was clipped at the limit of its dtype: scale it down or use a wider dtype; where inf should show, "
+            "switch the device to inf/nan mode"
+        )
     if outputs & Found.NAN:
         return "an invalid operation (0/0, log or root of a negative number, inf - inf) inside this call: run it alone"
     return "the result left the range of its dtype, or a division by zero: check the input's magnitude, run it alone"

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.analysis.case import Case
+from dumpscope.analysis.computation import only_order
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.flow import Fingerprint, fingerprint
 from dumpscope.analysis.makers import find_makers
@@ -84,6 +85,7 @@ def find_first_visible(case: Case) -> list[Finding]:
         broken = np.zeros(len(story), bool)
         broken[case.context.pair[nonfinite_differs(case.context, case.facts)]] = True
         seen &= broken
+    seen &= ~only_order(case)
     if not (seen & (np.fmax(story.own_in, story.out_score) > 4 * story.threshold)).any():
         return []
     ordered = np.flatnonzero(seen & ~story.alone & (story.kind != NodeKind.GRADIENT))

@@ -9,11 +9,14 @@ import numpy as np
 
 from dumpscope.analysis.arguments import value_of
 from dumpscope.analysis.case import Case
+from dumpscope.analysis.computation import saturated
 from dumpscope.analysis.drift import measure_drift
 from dumpscope.analysis.finding import Finding
+from dumpscope.analysis.forward import forward_of
 from dumpscope.analysis.makers import Reach
 from dumpscope.analysis.story import Story, frames
 from dumpscope.domain.facts import TENSOR_METRICS, Origin
+from dumpscope.domain.limits import LIMITS, at_limit, limits
 from dumpscope.domain.phrases import Phrase, english, phrase
 from dumpscope.domain.records import STATISTICS, Direction, Role, State, item_name
 
@@ -25,12 +28,7 @@ def describe_finding(case: Case, finding: Finding, reach: Reach, *, step: int, r
     """The contract's origin entry of a finding."""
     story = case.story
     backward = story.direction[finding.pair] == Direction.BACKWARD
-    advice = f"weight_{finding.blame}" if finding.blame else finding.kind
-    if finding.random:
-        advice = "random"
-    elif finding.kind == "computation" and backward:
-        advice = "backward"
-    evidence, next_step = _evidence(case, finding), [phrase(f"advice.{advice}")]
+    evidence, next_step = _evidence(case, finding), [phrase(f"advice.{_advice(finding, backward=backward)}")]
     return Origin(
         step=step,
         rank=rank,
@@ -47,6 +45,21 @@ def describe_finding(case: Case, finding: Finding, reach: Reach, *, step: int, r
         evidence_said=evidence,
         advice_said=next_step,
     )
+
+
+def _advice(finding: Finding, *, backward: bool) -> str:
+    """Which advice a finding gets: that of the special case it is, or of its kind."""
+    special = (("random", finding.random), ("ties", finding.ties), ("saturated", finding.saturated))
+    if finding.blame:
+        return f"weight_{finding.blame}"
+    for word, holds in special:
+        if holds:
+            return word
+    if finding.kind == "overflow" and backward:
+        return "overflow_backward"
+    if finding.kind == "computation" and (finding.hidden or backward):
+        return "hidden" if finding.hidden else "backward"
+    return finding.kind
 
 
 def _shortened(path: list[int]) -> list[int]:
@@ -67,6 +80,8 @@ def _confidence(case: Case, finding: Finding, mode: str) -> float:
         confidence *= 0.9
     if finding.rule == "O-7":
         confidence *= 0.6
+    if finding.ties:
+        confidence *= 0.5
     if finding.rule == "O-1":
         out = float(story.out_score[finding.pair])
         if math.isnan(float(story.in_score[finding.pair])) or len(_blind(case, finding.pair)):
@@ -93,17 +108,49 @@ def _evidence(case: Case, finding: Finding) -> list[Phrase]:
     if finding.rule == "O-4" and not finding.hidden:
         return [phrase("origin.input"), *shown, *more]
     if finding.rule == "O-4":
-        return [_hidden(case, finding.pair), *shown]
+        return [_hidden(case, finding.pair), *_born(case, finding), *shown]
     if finding.rule == "O-6":
         return [phrase("origin.module"), *shown]
     if finding.rule == "O-7":
         return [_drift(story), *shown]
-    word = "origin.overflow" if finding.kind == "overflow" else "origin.computation"
+    word = "origin.overflow" if finding.kind == "overflow" and not finding.saturated else "origin.computation"
     if story.direction[finding.pair] == Direction.BACKWARD:
         word += "_backward"
     blind = [_place(case, row) for row in _blind(case, finding.pair)]
     hidden = [phrase("origin.blind", places=", ".join(blind[:5]))] if blind else []
-    return [phrase(word, inputs=[_inputs(case, finding.pair)]), *shown, *hidden]
+    special = [phrase("origin.ties")] if finding.ties else [*_clipped(case, finding), *_born(case, finding)]
+    return [phrase(word, inputs=[_inputs(case, finding.pair)]), *special, *shown, *hidden]
+
+
+def _born(case: Case, finding: Finding) -> list[Phrase]:
+    """Of a NaN or infinity in the backward pass: the forward call behind it, where that holds none on either side."""
+    if finding.kind != "overflow" or finding.saturated:
+        return []
+    name = ""
+    for dump, nodes in ((case.golden, case.pairs.golden), (case.target, case.pairs.target)):
+        node = int(nodes[finding.pair])
+        forward = forward_of(dump.nodes, node) if node >= 0 else -1
+        states = dump.items.stat_state[dump.items.node == forward][:, :2]
+        if forward < 0 or (states > State.FINITE).any():
+            return []
+        name = dump.nodes.names[forward]
+    return [phrase("origin.born_backward", forward=name)]
+
+
+def _clipped(case: Case, finding: Finding) -> list[Phrase]:
+    """Where a result stands at the limit of its dtype."""
+    if not finding.saturated:
+        return []
+    rows = np.array(finding.items, np.int64)
+    row = int(rows[saturated(case, rows)][0])
+    context = case.context
+    code = context.t_dtype[[row]]
+    at_target = any(
+        one[0] for one in at_limit(context.t_stats[[row]], context.t_state[[row]], limits(context.dtypes)[code])
+    )
+    dtype = context.dtypes[int(code[0] if at_target else context.g_dtype[row])]
+    said = [phrase("side.target" if at_target else "side.golden")]
+    return [phrase("origin.saturated", side=said, place=_place(case, row), dtype=dtype, limit=f"{LIMITS[dtype]:.6g}")]
 
 
 def _blame(finding: Finding) -> list[Phrase]:

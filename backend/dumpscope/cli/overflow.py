@@ -70,6 +70,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "items": list(finding.items),
         "evidence": finding.evidence,
         "advice": finding.advice,
+        "forward": finding.forward,
         "stack": list(finding.stack),
     }
 
@@ -79,7 +80,7 @@ def _print(found: list[Overflow], problems: list[Problem]) -> None:
         where = f"step {one.step} rank {one.rank}"
         first = one.first
         if first is None:
-            line(styled(f"{where}: no NaN or infinity that was not asked for", "green"))
+            line(styled(f"{where}: no NaN, infinity or clipped number that was not asked for", "green"))
         else:
             line(styled(f"{where}: {first.node}", "red") + f"  [{first.part}, {first.level}]")
             _print_finding(first)

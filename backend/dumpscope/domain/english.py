@@ -122,6 +122,9 @@ _ORIGIN: Final[dict[str, str]] = {
     "origin.overflow_backward": (
         "{inputs} and its forward agrees, the output holds NaN or infinity that the golden does not."
     ),
+    "origin.born_backward": "{forward}, the forward behind it, holds none: it was born in the backward pass.",
+    "origin.saturated": "In the {side}, {place} stands at the limit of {dtype} ({limit}): it was clipped there.",
+    "origin.ties": "Only the order of indices differs: equal or nearly equal elements came out in another order.",
     "origin.accumulated": (
         "The error grows over {calls} calls from {low} floors at {first} to {high} at {last}, and at no call does it jump: "
         "here it passes the floor."
@@ -175,6 +178,21 @@ _ADVICE: Final[dict[str, str]] = {
     ),
     "advice.overflow": (
         "Look at the operator's value range: finite inputs became NaN or infinite. Try it in a wider dtype."
+    ),
+    "advice.overflow_backward": (
+        "Look where the derivative is not finite though the value is: a root, norm or log at 0, a division by a small number "
+        "behind a where. Add an epsilon in that forward, then run its backward alone."
+    ),
+    "advice.saturated": (
+        "Compare scale and loss scale of the two sides, and whether a device clips instead of overflowing (inf/nan mode); "
+        "try this operator in a wider dtype."
+    ),
+    "advice.hidden": (
+        "Dump again so that the cause is recorded: both levels (mix), every risk level, no list or scope; then compare again."
+    ),
+    "advice.ties": (
+        "No kernel is at fault: make the order certain (a stable sort, a second key) or feed both sides one choice, "
+        "and compare again."
     ),
     "advice.communication": (
         "Every rank's input agrees and the result does not: check the collective's group, order and reduce type."
