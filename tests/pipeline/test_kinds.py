@@ -123,3 +123,27 @@ def test_another_random_draw_is_laid_to_the_seeds(dumps: Path, tmp_path: Path) -
 def test_a_cause_that_was_not_dumped_asks_for_a_fuller_dump(dumps: Path) -> None:
     answer, _ = compare(dumps / "stat_fault", dumps / "cfg_L0_stat")
     assert "Dump again so that the cause is recorded" in answer.origins[0].advice
+
+
+@pytest.mark.parametrize(
+    ("target", "golden", "said"),
+    [
+        ("cfg_risk_all", "stat_golden", "6 kinds of calls are in the target only"),
+        ("cfg_risk_core", "stat_golden", "9 kinds of calls are in the golden only"),
+        ("cfg_L0_stat", "stat_golden", "dump both at the same level"),
+        ("md5_golden", "stat_golden", "dump both with the same summary mode"),
+        ("golden", "stat_golden", "dump both with the same task"),
+        ("stat_bf16", "stat_golden", "Compare each with a reference"),
+    ],
+)
+def test_dumps_that_were_taken_differently_are_said_to_be_so(dumps: Path, target: str, golden: str, said: str) -> None:
+    answer, _ = compare(dumps / target, dumps / golden)
+    assert said in " ".join(answer.settings)
+    assert answer.origins == []
+
+
+@pytest.mark.parametrize("target", ["stat_golden", "stat_fault", "dist2_stat_fault"])
+def test_dumps_taken_alike_have_no_word_on_their_settings(dumps: Path, target: str) -> None:
+    golden = "dist2_stat_golden" if "dist2" in target else "stat_golden"
+    answer, _ = compare(dumps / target, dumps / golden)
+    assert answer.settings == []

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Final
 
 import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, Outcome
 from dumpscope.domain.phrases import Phrase, phrase
-from dumpscope.domain.records import Header
+from dumpscope.domain.records import Header, NodeKind, RankDump
+
+KINDS: Final = 3
+"""Kinds of calls that one side lacks throughout, from which that is no matter of the script but of what was dumped."""
+NAMED: Final = 5
 
 
-def describe(target: Header, golden: Header, context: Context, facts: Facts) -> list[Phrase]:
+def describe(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> list[Phrase]:
     """One phrase per difference in the way the two sides were dumped."""
+    out = [*_headers(target.header, golden.header), *_calls(target, golden)]
+    dtypes = _dtypes(context, facts)
+    return [*out, dtypes] if dtypes else out
+
+
+def _headers(target: Header, golden: Header) -> list[Phrase]:
     out = []
     for word, t, g in (
         ("framework", target.framework, golden.framework),
@@ -23,8 +34,25 @@ def describe(target: Header, golden: Header, context: Context, facts: Facts) -> 
     ):
         if t != g:
             out.append(phrase(f"setting.{word}", target=t or "?", golden=g or "?"))
-    dtypes = _dtypes(context, facts)
-    return [*out, dtypes] if dtypes else out
+    return out
+
+
+def _calls(target: RankDump, golden: RankDump) -> list[Phrase]:
+    """Said when one side knows all kinds of calls that the other does and several more: another risk level, list or scope."""
+    sides = [_kinds(dump) for dump in (target, golden)]
+    more = {"target": sorted(sides[0] - sides[1]), "golden": sorted(sides[1] - sides[0])}
+    if not all(sides) or all(more.values()):
+        return []
+    return [
+        phrase("setting.calls", side=[phrase(f"side.{side}")], count=len(names), names=", ".join(names[:NAMED]))
+        for side, names in more.items()
+        if len(names) >= KINDS
+    ]
+
+
+def _kinds(dump: RankDump) -> set[str]:
+    codes = np.unique(dump.nodes.label[(dump.nodes.kind == NodeKind.API) & (dump.nodes.label >= 0)])
+    return {dump.nodes.labels[code] for code in codes.tolist()}
 
 
 def _dtypes(context: Context, facts: Facts) -> Phrase | None:

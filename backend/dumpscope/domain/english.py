@@ -212,13 +212,29 @@ _ADVICE: Final[dict[str, str]] = {
 }  # fmt: skip
 
 _SETTING: Final[dict[str, str]] = {
-    "setting.framework": "The framework of the two dumps differs: target {target}, golden {golden}.",
-    "setting.task": "The task of the two dumps differs: target {target}, golden {golden}.",
-    "setting.level": "The level of the two dumps differs: target {target}, golden {golden}.",
-    "setting.summary": "The summary mode of the two dumps differs: target {target}, golden {golden}.",
+    "setting.framework": (
+        "The framework of the two dumps differs: target {target}, golden {golden}. "
+        "Names and defaults of calls are those of each framework: match them by hand or by a mapping."
+    ),
+    "setting.task": (
+        "The task of the two dumps differs: target {target}, golden {golden}. "
+        "What only one task stores cannot be compared: dump both with the same task."
+    ),
+    "setting.level": (
+        "The level of the two dumps differs: target {target}, golden {golden}. "
+        "What only one level records has no partner: dump both at the same level."
+    ),
+    "setting.summary": (
+        "The summary mode of the two dumps differs: target {target}, golden {golden}. "
+        "Only what both hold is compared: dump both with the same summary mode."
+    ),
+    "setting.calls": (
+        "{count} kinds of calls are in the {side} only ({names}): the dumps were taken at another risk level, list or scope. "
+        "Dump both alike, or read such calls as unrecorded."
+    ),
     "setting.dtypes": (
         "Precision differs: {count} of {total} tensors have another dtype (mostly target {target}, golden {golden}); "
-        "differences up to the coarser one are expected."
+        "differences up to the coarser one are expected. Compare each with a reference in higher precision."
     ),
 }
 

@@ -81,7 +81,7 @@ class Conclusion:
         first = _first_no(unit, context)
         if first is not None:
             self._first_no.append((found, first[0], first[0] / len(unit.pairs), first[1]))
-        for said in describe(unit.target.header, unit.golden.header, context, unit.facts):
+        for said in describe(unit.target, unit.golden, context, unit.facts):
             self._settings[english([said])] = said
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
