@@ -121,6 +121,7 @@ def test_zero_vectors_that_differ_by_rounding_agree() -> None:
 def test_a_new_non_finite_value_is_no(bad: float) -> None:
     assert say(*one((bad, -3.0, bad, bad), BASE))[:2] == ("no", "N-1")
     assert say(*one(BASE, (bad, -3.0, bad, bad)))[:2] == ("no", "N-1")
+    assert f"Max {'NaN' if math.isnan(bad) else f'{bad:+}'} against" in say(*one((bad, -3.0, bad, bad), BASE))[2]
 
 
 def test_the_same_mask_of_minus_infinity_on_both_sides_agrees() -> None:

@@ -112,13 +112,19 @@ def _tensor(facts: Facts, row: int) -> list[Phrase]:
     return parts
 
 
+def _written(value: float) -> str:
+    if math.isfinite(value):
+        return f"{value:.6g}"
+    return "NaN" if math.isnan(value) else f"{value:+}"
+
+
 def _statistics(context: Context, facts: Facts, row: int) -> list[Phrase]:
     parts = []
     for column, word in enumerate(STATISTICS):
         t = number(context.t_stats[row, column], context.t_state[row, column])
         g = number(context.g_stats[row, column], context.g_state[row, column])
         if t is not None and g is not None and not (t == g or (math.isnan(t) and math.isnan(g))):
-            both = {"name": word, "target": f"{t:.6g}", "golden": f"{g:.6g}"}
+            both = {"name": word, "target": _written(t), "golden": _written(g)}
             relative = number(facts.rel[row, column], facts.rel_state[row, column])
             if relative is not None and math.isfinite(relative):
                 parts.append(phrase("part.changed_share", **both, share=f"{100 * relative:.3g}"))
