@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Branch, type Entry, flattenTree, TOP } from "../src/base/tree";
+import { type Branch, type Entry, flattenTree, foldSpan, TOP } from "../src/base/tree";
 
 const CLEAN = { no: 0, warning: 0, yes: 3, na: 0, origin: 0 };
 
@@ -89,4 +89,10 @@ describe("equal layers", () => {
     const dump = layers.map(({ counts: _counts, ...layer }) => layer);
     expect(flattenTree(new Map([[TOP, branch(dump)]]), new Set())).toHaveLength(10);
   });
+});
+
+test("a fold says the shared name once", () => {
+  expect(foldSpan("layers.0 (Block)", "layers.998 (Block)")).toBe("layers.0…998 (Block)");
+  expect(foldSpan("linear.3", "linear.9")).toBe("linear.3…9");
+  expect(foldSpan("layers.0.fc1", "layers.1.fc2")).toBe("layers.0.fc1 … layers.1.fc2");
 });

@@ -72,7 +72,7 @@ def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("screen", ["home", "triage", "dump"])
+@pytest.mark.parametrize("screen", ["home", "triage", "dump", "match", "matches", "trends"])
 def test_axe_finds_nothing_serious(
     browser: Browser,
     server: Server,
@@ -88,6 +88,11 @@ def test_axe_finds_nothing_serious(
         if screen == "home":
             page.goto(server.url)
             expect(page.get_by_role("row").nth(3)).to_be_visible(timeout=15_000)
+            page.get_by_role("button", name="Options").click()
+        elif screen in ("match", "matches", "trends"):
+            page.goto(f"{address}?do={screen}")
+            expect(page.get_by_role("dialog")).to_be_visible(timeout=30_000)
+            page.wait_for_load_state("networkidle")
         else:
             page.goto(address)
             expect(page.locator(".main-svg").first).to_be_visible(timeout=30_000)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from ui.conftest import Server
 from ui.driving import ask, finished, register, start
@@ -91,6 +93,32 @@ def test_the_numbers_of_both_sides_are_in_view_at_first(page: Page, server: Serv
     expect(first).to_be_in_viewport(ratio=0.99)
     expect(first).to_contain_text("3.21533")
     expect(first).to_contain_text("3.217")
+
+
+def test_what_is_not_there_is_said_without_a_word_of_rest(context: BrowserContext, server: Server) -> None:
+    page = context.new_page()  # the 404 is logged by the browser, so not the strict page
+    for noun in ("comparisons", "dumps"):
+        page.goto(f"{server.url}/{noun}/nothing")
+        expect(page.get_by_test_id("failure")).to_contain_text("It may have been deleted", timeout=15_000)
+        expect(page.get_by_test_id("failure")).not_to_contain_text("/api")
+        expect(page.get_by_role("link", name="Back to the start")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("target", "golden", "says"),
+    [
+        ("cfg_structure", "golden", "No divergence in structure; there were no numbers to compare"),
+        ("conv_L1", "conv_L0", "Nothing could be compared: no item of the target has a partner in the golden dump"),
+    ],
+)
+def test_a_pair_without_numbers_is_told_as_the_command_line_tells_it(
+    page: Page, server: Server, dumps: Path, target: str, golden: str, says: str
+) -> None:
+    command = [sys.executable, "-m", "dumpscope", "compare", str(dumps / target), str(dumps / golden)]
+    told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=120)
+    assert told.stdout.startswith(says)
+    page.goto(finished(server, dumps / target, dumps / golden))
+    expect(page.get_by_test_id("banner")).to_contain_text(says, timeout=30_000)
 
 
 @pytest.mark.parametrize("noun", ["comparisons", "dumps"])

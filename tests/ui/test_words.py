@@ -56,6 +56,11 @@ def sources(*folders: str) -> Iterator[str]:
             yield path.read_text(encoding="utf-8")
 
 
+def test_each_side_has_one_name_in_chinese() -> None:
+    for path in TEXTS.glob("*zh*"):
+        assert "目标侧" not in path.read_text(encoding="utf-8"), path.name
+
+
 def test_every_kind_of_problem_is_explained_in_chinese() -> None:
     explained = texts("kinds.zh.json")["problems"]
     used: set[str] = set()
@@ -169,6 +174,21 @@ def test_a_chinese_reader_is_told_everything_in_chinese(
     expect(chinese.get_by_test_id("io")).to_contain_text("规则")
     chinese.wait_for_load_state("networkidle")
     assert_no_english(chinese, f"{target}, metrics")
+
+
+@pytest.mark.parametrize("dialog", ["match", "matches", "trends"])
+def test_dialogs_are_chinese_too(chinese: Page, server: Server, dumps: Path, dialog: str) -> None:
+    chinese.goto(f"{finished(server, dumps / 'target_fault', dumps / 'golden')}?do={dialog}")
+    expect(chinese.get_by_role("dialog")).to_contain_text(CHINESE, timeout=30_000)
+    chinese.wait_for_load_state("networkidle")
+    assert_no_english(chinese, dialog)
+
+
+def test_the_options_of_a_comparison_are_chinese_too(chinese: Page, server: Server) -> None:
+    chinese.goto(server.url)
+    chinese.get_by_role("button", name="选项").click()
+    expect(chinese.get_by_test_id("rename-rules")).to_be_visible()
+    assert_no_english(chinese, "options")
 
 
 def test_start_dump_and_failure_are_chinese_too(chinese: Page, server: Server, dumps: Path) -> None:

@@ -126,3 +126,13 @@ function foldPattern(entry: Entry): string | null {
   const total = counts.yes + counts.na;
   return `${entry.label.replace(/\d+/g, "#")}|${entry.children}|${total}|${entry.direction}`;
 }
+
+/** `layers.0 (Block)`, `layers.998 (Block)` -> `layers.0…998 (Block)`: short enough that nothing of it is cut off. */
+export function foldSpan(first: string, last: string): string {
+  const from = first.split(/(\d+)/);
+  const to = last.split(/(\d+)/);
+  const differing = from.flatMap((part, at) => (part === to[at] ? [] : [at]));
+  const [at] = differing;
+  if (differing.length !== 1 || at === undefined || from.length !== to.length) return `${first} … ${last}`;
+  return [...from.slice(0, at), `${from[at]}…${to[at]}`, ...from.slice(at + 1)].join("");
+}

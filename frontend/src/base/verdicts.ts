@@ -54,6 +54,14 @@ export function verdictLabel(word: string | null | undefined): string {
   return "N/A";
 }
 
+/** A cell of a map by verdict: a No and a Warning differ by shape, and neither looks like an origin. */
+export function verdictCell(word: string | null | undefined): { cls: ClassWord; glyph: string } {
+  if (word === "no") return { cls: "propagated", glyph: GLYPHS.propagated };
+  if (word === "warning") return { cls: "benign", glyph: "!" };
+  const cls = verdictClass(word);
+  return { cls, glyph: GLYPHS[cls] };
+}
+
 export function verdictClass(word: string | null | undefined): ClassWord {
   if (word === "no") return "origin";
   if (word === "warning") return "propagated";

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { loadPlotly } from "../api/plotly";
 import type { FigureReply } from "../api/types";
+import { thinTicks } from "../base/ticks";
 import { plotlyLocale, say, sayFigure } from "../texts/said";
 import classes from "./Figure.module.css";
 import { Failure } from "./States";
@@ -69,7 +70,10 @@ function Plot({ figure, label, onPick }: PlotProps) {
       .then(async (plotly) => {
         if (gone || !element) return;
         const { data, layout } = figure as { data?: unknown[]; layout?: Record<string, unknown> };
-        await plotly.react(element, data ?? [], themed(layout ?? {}), { ...CONFIG, ...plotlyLocale() });
+        await plotly.react(element, data ?? [], themed(layout ?? {}, element.clientHeight), {
+          ...CONFIG,
+          ...plotlyLocale(),
+        });
         setProblem(null);
         listen(element, (order) => pick.current?.(order));
       })
@@ -117,7 +121,19 @@ function listen(element: PlotlyElement, choose: (order: number) => void): void {
   });
 }
 
-function themed(layout: Record<string, unknown>): Record<string, unknown> {
+/** Pixels above and below the axes, and of a tick's label. */
+const AROUND = 70;
+const LABEL = 13;
+
+/** Written ticks of an upright axis, as many as its height has room for. */
+function roomy(key: string, axis: { tickvals?: number[]; ticktext?: string[] }, height: number): object {
+  if (!key.startsWith("y") || !axis.tickvals || !axis.ticktext) return {};
+  const most = Math.floor((height - AROUND) / LABEL);
+  const { values, texts } = thinTicks({ values: axis.tickvals, texts: axis.ticktext }, most);
+  return { tickvals: values, ticktext: texts };
+}
+
+function themed(layout: Record<string, unknown>, height: number): Record<string, unknown> {
   const style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue("--ink").trim();
   const faint = style.getPropertyValue("--ink-2").trim();
@@ -138,9 +154,17 @@ function themed(layout: Record<string, unknown>): Record<string, unknown> {
   };
   for (const [key, value] of Object.entries(layout)) {
     if (!/^[xy]axis\d*$/.test(key)) continue;
-    const axis = value as { title?: object };
+    const axis = value as { title?: object; tickvals?: number[]; ticktext?: string[] };
     const title = { ...axis.title, font: { size: 11 }, standoff: 4 };
-    result[key] = { ...axis, title, gridcolor: line, zerolinecolor: line, linecolor: line, automargin: true };
+    result[key] = {
+      ...axis,
+      ...roomy(key, axis, height),
+      title,
+      gridcolor: line,
+      zerolinecolor: line,
+      linecolor: line,
+      automargin: true,
+    };
   }
   return result;
 }

@@ -44,6 +44,13 @@ export function describeProblem(problem: unknown): Described {
   return plain(typeof problem === "string" ? problem : JSON.stringify(problem));
 }
 
+const REST_CALL = /\b(GET|POST|PUT|PATCH|DELETE) \/api\b/;
+
+/** What the server lists over REST, the start page lists for readers. */
+function forReaders(hint: string | null): string | null {
+  return hint !== null && REST_CALL.test(hint) ? i18next.t("app.gone") : hint;
+}
+
 function plain(detail: string, hint: string | null = null): Described {
   return { detail, hint, original: null };
 }
@@ -51,7 +58,7 @@ function plain(detail: string, hint: string | null = null): Described {
 /** The server's error: what its code means in the reader's language, its own words where they are in that language. */
 function told(code: string, detail: string, hint: string | null): Described {
   const meaning = sayError(code);
-  if (meaning === null) return plain(detail, hint);
+  if (meaning === null) return plain(detail, forReaders(hint));
   return { detail: meaning, hint: null, original: hint === null ? detail : `${detail} (${hint})` };
 }
 

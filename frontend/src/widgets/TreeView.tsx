@@ -3,7 +3,7 @@ import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { isLeftover } from "../base/leftovers";
 import { formatCount } from "../base/numbers";
-import type { Counts, Entry, EntryLine, TreeLine } from "../base/tree";
+import { type Counts, type Entry, type EntryLine, foldSpan, type TreeLine } from "../base/tree";
 import { Icon } from "./Icon";
 import { ClassMark, MatchChip } from "./Mark";
 import { MiddleName } from "./MiddleName";
@@ -207,9 +207,8 @@ function Line({ id, line, top, active, selected, verdicts, onAct, onToggle }: Li
 
 function FoldLabel({ entries, turns }: { entries: readonly Entry[]; turns: boolean }) {
   const { t } = useTranslation();
-  const first = entries[0]?.label ?? "";
-  const last = entries.at(-1)?.label ?? "";
-  const text = t("tree.folded", { first, last, count: entries.length });
+  const span = foldSpan(entries[0]?.label ?? "", entries.at(-1)?.label ?? "");
+  const text = t("tree.folded", { span, count: entries.length });
   return (
     <span className={`${classes.label} mono dim`} title={t("tree.unfold", { count: entries.length })}>
       {text}

@@ -134,7 +134,7 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
 /** How much follows from an origin, and the way to the first No on demand. */
 function Explains({ origin, triage }: { origin: Origin; triage: Triage }) {
   const { t } = useTranslation();
-  const text = t("comparison.explains", { count: origin.explains });
+  const text = t("comparison.explains", { count: origin.explains, total: formatCount(origin.explains) });
   if (origin.path.length < 2) {
     return (
       <span className="dim num" data-testid="origin-explains">
@@ -171,9 +171,12 @@ function outcome({ counts, classes: found, mode }: Summary): "exact" | "propagat
 }
 
 function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: string; triage: Triage }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { counts } = summary;
   const cls = outcome(summary);
+  const word = policy.split("\n")[0] ?? "";
+  const met = counts.items - counts.unmatched_target - counts.unmatched_golden;
+  const noneMet = met === 0 && counts.unmatched_target > 0 && counts.unmatched_golden > 0;
   const strangers = (summary.classes.structural ?? 0) * 2 > counts.nodes;
   return (
     <>
@@ -182,18 +185,22 @@ function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: strin
           {GLYPHS[cls]}
         </span>
         <h2 className={classes.title} data-testid="no-origin">
-          {t("comparison.noOrigin", { policy: policy.split("\n")[0] })}
+          {t("comparison.noOrigin", {
+            policy: i18n.exists(`comparison.policies.${word}`) ? t(`comparison.policies.${word as "default"}`) : word,
+          })}
         </h2>
         <span className={cls === "unknown" ? undefined : "dim"}>
-          {cls === "unknown" && t("comparison.nothingCompared")}
+          {cls === "unknown" && t(noneMet ? "comparison.noneMet" : "comparison.nothingCompared")}
           {cls === "exact" && counts.yes > 0 && t("comparison.noOriginAll", { total: formatCount(counts.yes) })}
-          {cls === "exact" && counts.yes === 0 && t("comparison.sameStructure", { total: formatCount(counts.nodes) })}
+          {cls === "exact" && counts.yes === 0 && t("comparison.structureAlike")}
           {cls === "propagated" &&
             (counts.no > 0
               ? t("comparison.noOriginSome", { no: formatCount(counts.no) })
               : t("comparison.noOriginWarning", { warning: formatCount(counts.warning) }))}{" "}
           {strangers && <strong>{t("comparison.noPartners")}</strong>}
-          {cls === "unknown" && !strangers && counts.items > 0 && <strong>{t("comparison.noNumbers")}</strong>}
+          {cls === "unknown" && !strangers && counts.items > 0 && (
+            <strong>{t(noneMet ? "comparison.noneMetHint" : "comparison.noNumbers")}</strong>
+          )}
         </span>
         <Remarks summary={summary} triage={triage} />
       </div>
@@ -268,12 +275,18 @@ function Remarks({ summary, triage }: { summary: Summary; triage: Triage }) {
     <div className={classes.remarks}>
       {counts.unmatched_target > 0 && (
         <button type="button" className={`plain ${classes.count}`} onClick={showLeft}>
-          {t("comparison.unmatchedTarget", { total: formatCount(counts.unmatched_target) })}
+          {t("comparison.unmatchedTarget", {
+            count: counts.unmatched_target,
+            total: formatCount(counts.unmatched_target),
+          })}
         </button>
       )}
       {counts.unmatched_golden > 0 && (
         <button type="button" className={`plain ${classes.count}`} onClick={showLeft}>
-          {t("comparison.unmatchedGolden", { total: formatCount(counts.unmatched_golden) })}
+          {t("comparison.unmatchedGolden", {
+            count: counts.unmatched_golden,
+            total: formatCount(counts.unmatched_golden),
+          })}
         </button>
       )}
       {inferred && (

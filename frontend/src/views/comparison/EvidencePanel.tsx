@@ -121,7 +121,7 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
         {only !== null && node.leftover !== null && " "}
         {(only === null || node.leftover !== null) && say(node.reason, node.reason_said)}
       </p>
-      {triage.summary?.reference != null && (
+      {triage.summary?.reference != null && !node.rule?.startsWith("R-") && (
         <p className={classes.reason} data-testid="node-standing">
           <span className="dim">{t("reference.title")}:</span> <StandingMark standing={node.standing} words />
         </p>

@@ -61,6 +61,7 @@ function Partners({ comparison, unit, node, triage }: PartnersProps) {
   const change = useHandChange(comparison, unit);
   const idBase = useId();
   const list = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLInputElement>(null);
   const found = useQuery({
     queryKey: ["comparisons", "data", comparison, "partners", unit, node.name, query],
     queryFn: async () => {
@@ -77,6 +78,9 @@ function Partners({ comparison, unit, node, triage }: PartnersProps) {
   useEffect(() => {
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
   });
+
+  // An address may open the dialog before its call is loaded; the focus then lies on the close button.
+  useEffect(() => field.current?.focus(), []);
 
   const join = (row: NodeRow) => {
     const partner = nameOn(row, wanted);
@@ -117,6 +121,7 @@ function Partners({ comparison, unit, node, triage }: PartnersProps) {
         {t(`comparison.${own}`)}: <span className="mono">{name}</span>
       </p>
       <SearchField
+        ref={field}
         data-autofocus
         label={t(`matching.search.${wanted}`)}
         text={text}
@@ -179,7 +184,7 @@ function Taken({ row, own, wanted }: { row: NodeRow; own: Side; wanted: Side }) 
   const name = nameOn(row, own) ?? "";
   return (
     <span className="dim" title={name}>
-      {name === nameOn(row, wanted) ? t("match.exact") : t("matching.taken", { name })}
+      {name === nameOn(row, wanted) ? t("matching.takenSame") : t("matching.taken", { name })}
     </span>
   );
 }

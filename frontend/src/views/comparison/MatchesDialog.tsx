@@ -100,6 +100,7 @@ function Matches({ comparison, triage }: { comparison: string; triage: Triage })
           href={handMatchesUrl(comparison)}
           download
           data-disabled={count === 0 || undefined}
+          aria-disabled={count === 0 || undefined}
           data-testid="export-matches"
         >
           {t("matching.export")}

@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 import { useTrends } from "../../api/queries";
 import type { TrendCell, TrendPage, TrendRow } from "../../api/types";
 import { formatCount, formatReal } from "../../base/numbers";
-import { GLYPHS, verdictClass, verdictLabel } from "../../base/verdicts";
+import { VERDICTS, verdictCell, verdictLabel } from "../../base/verdicts";
 import { MiddleName } from "../../widgets/MiddleName";
 import { SearchField } from "../../widgets/SearchField";
 import { Empty, Failure, Loading } from "../../widgets/States";
@@ -38,11 +38,18 @@ function HeatMap({ comparison, triage }: { comparison: string; triage: Triage })
   const [first] = pages;
   return (
     <div className={classes.map} data-testid="trends">
-      <SearchField label={t("trends.search")} placeholder={t("trends.search")} text={text} onText={setText} />
+      <SearchField
+        data-autofocus
+        label={t("trends.search")}
+        placeholder={t("trends.search")}
+        text={text}
+        onText={setText}
+      />
       {found.error && <Failure problem={found.error} onRetry={() => void found.refetch()} />}
       {found.isPending && <Loading />}
       {first && rows.length === 0 && <Empty>{t("trends.empty")}</Empty>}
       {first && rows.length > 0 && <Table page={first} rows={rows} triage={triage} />}
+      {first && rows.length > 0 && <Legend />}
       {found.hasNextPage && (
         <Button
           variant="default"
@@ -65,8 +72,18 @@ function Table({ page, rows, triage }: { page: TrendPage; rows: TrendRow[]; tria
       <table className={classes.table} aria-label={t("trends.title")}>
         <thead>
           <tr>
-            <th scope="col">{t("list.name")}</th>
-            <th scope="col">{t("trends.firstBad")}</th>
+            <th colSpan={3} />
+            <th colSpan={page.steps.length} className={classes.steps}>
+              {t("unit.step")}
+            </th>
+          </tr>
+          <tr>
+            <th scope="col" className={classes.word}>
+              {t("list.name")}
+            </th>
+            <th scope="col" className={classes.word}>
+              {t("trends.firstBad")}
+            </th>
             <th scope="col" title={t("trends.growthHint")}>
               {t("trends.growth")}
             </th>
@@ -103,10 +120,30 @@ function Table({ page, rows, triage }: { page: TrendPage; rows: TrendRow[]; tria
   );
 }
 
+function Legend() {
+  const { t } = useTranslation();
+  return (
+    <p className={`${classes.legend} dim`}>
+      {t("trends.legend")}{" "}
+      {VERDICTS.map((verdict) => {
+        const { cls, glyph } = verdictCell(verdict);
+        return (
+          <span key={verdict} className={classes.entry}>
+            <span className={classes.cell} data-cls={cls} aria-hidden="true">
+              {glyph}
+            </span>
+            {verdictLabel(verdict)}
+          </span>
+        );
+      })}
+    </p>
+  );
+}
+
 function Mark({ cell, name, triage }: { cell: TrendCell | undefined; name: string; triage: Triage }) {
   const { t } = useTranslation();
   if (!cell) return null;
-  const cls = cell.verdict === "no" ? "propagated" : verdictClass(cell.verdict);
+  const { cls, glyph } = verdictCell(cell.verdict);
   const { step, rank } = cell;
   const label = t("trends.cell", { step, rank, verdict: verdictLabel(cell.verdict), score: formatReal(cell.score, 3) });
   return (
@@ -118,7 +155,7 @@ function Mark({ cell, name, triage }: { cell: TrendCell | undefined; name: strin
       title={label}
       onClick={() => triage.update({ step, rank, node: name, dialog: null })}
     >
-      {GLYPHS[cls]}
+      {glyph}
     </button>
   );
 }

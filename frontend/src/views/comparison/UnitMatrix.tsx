@@ -1,6 +1,6 @@
 import { useTranslation } from "react-i18next";
 import type { Summary } from "../../api/types";
-import { GLYPHS, verdictClass, verdictLabel } from "../../base/verdicts";
+import { GLYPHS, verdictCell, verdictLabel } from "../../base/verdicts";
 import { Notes } from "../../widgets/Problems";
 import classes from "./UnitMatrix.module.css";
 import type { Triage } from "./useTriage";
@@ -38,8 +38,8 @@ export function UnitMatrix({ summary, triage }: { summary: Summary; triage: Tria
               {ranks.map((rank) => {
                 const one = units.get(`${step}/${rank}`);
                 if (!one) return <td key={rank} />;
-                const cls =
-                  one.origins > 0 ? "origin" : one.verdict === "no" ? "propagated" : verdictClass(one.verdict);
+                const { cls, glyph } =
+                  one.origins > 0 ? { cls: "origin", glyph: GLYPHS.origin } : verdictCell(one.verdict);
                 const label = t("comparison.unitCell", {
                   step,
                   rank,
@@ -58,7 +58,7 @@ export function UnitMatrix({ summary, triage }: { summary: Summary; triage: Tria
                       title={label}
                       onClick={() => triage.update({ step, rank })}
                     >
-                      {GLYPHS[cls]}
+                      {glyph}
                     </button>
                   </td>
                 );

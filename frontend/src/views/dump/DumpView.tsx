@@ -11,7 +11,7 @@ import { Header } from "../../widgets/Header";
 import { HelpOverlay } from "../../widgets/HelpOverlay";
 import { JobBar } from "../../widgets/JobBar";
 import { Notes, ProblemList } from "../../widgets/Problems";
-import { useAddress } from "../../widgets/place";
+import { Link, useAddress } from "../../widgets/place";
 import { SearchField } from "../../widgets/SearchField";
 import { Boundary, Failure, Loading } from "../../widgets/States";
 import { TreeView } from "../../widgets/TreeView";
@@ -51,6 +51,7 @@ export function DumpView({ id }: { id: string }) {
         )}
         {dump?.status === "failed" && <Failure title={t("dump.failed")} problem={dump.error} />}
         {dump && dump.problems.length > 0 && <ProblemList problems={dump.problems} />}
+        <Link to="">{t("app.backHome")}</Link>
       </main>
     </>
   );
