@@ -8,6 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from ui.conftest import Server
+from ui.driving import ask
 
 DROP = """
 (zone, files) => {
@@ -62,3 +63,26 @@ def test_an_upload_that_is_no_dump_says_so_where_it_was_dropped(page: Page, serv
     page.goto(server.url)
     page.get_by_test_id("file-input").set_input_files([junk])
     expect(page.get_by_test_id("upload")).to_contain_text("junk.zip could not be read", timeout=30_000)
+
+
+def test_two_dumps_that_were_just_added_are_compared_from_where_they_were_added(
+    page: Page, server: Server, dumps: Path
+) -> None:
+    page.goto(server.url)
+    page.get_by_test_id("folder-input").set_input_files(dumps / "stat_fault")
+    page.get_by_test_id("server-path").fill(str(dumps / "stat_golden"))
+    page.get_by_test_id("register").click()
+    sent, registered = page.get_by_test_id("upload"), page.get_by_test_id("registered")
+    sent.get_by_role("button", name="Use stat_fault as target").click(timeout=30_000)
+    registered.get_by_role("button", name="Use stat_golden as golden").click(timeout=30_000)
+    page.get_by_test_id("compare").click()
+    expect(page.get_by_test_id("origin")).to_contain_text("Functional.softmax.1.forward", timeout=60_000)
+
+
+def test_dumps_of_one_name_are_told_apart_by_their_path(page: Page, server: Server, dumps: Path) -> None:
+    for name in ("golden", "stat_golden"):
+        ask(server, "POST", "/dumps", {"path": str(dumps / name)})
+    page.goto(server.url)
+    page.get_by_test_id("golden").click()
+    page.get_by_test_id("golden").fill("golden")
+    expect(page.get_by_role("option").filter(has_text=str(dumps / "stat_golden")).first).to_be_visible(timeout=15_000)

@@ -7,21 +7,40 @@ import { formatBytes } from "../../base/numbers";
 import { Icon } from "../../widgets/Icon";
 import { Link } from "../../widgets/place";
 import { describeProblem, Failure, Original } from "../../widgets/States";
+import type { Picked } from "./CompareForm";
 import classes from "./HomeView.module.css";
+import { UseAs } from "./UseAs";
 import type { UploadLine, Uploads } from "./useUploads";
 
+interface Picking {
+  picked: Picked;
+  onPick: (picked: Picked) => void;
+}
+
+interface AddDumpProps extends Picking {
+  uploads: Uploads;
+  over: boolean;
+}
+
 /** Two ways in: a path the server can read, or files of this browser. */
-export function AddDump({ uploads, over }: { uploads: Uploads; over: boolean }) {
+export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
   const { t } = useTranslation();
   const [path, setPath] = useState("");
   const register = useRegisterDump();
+  const [registered, setRegistered] = useState<{ id: string; name: string }[]>([]);
   const folder = useRef<HTMLInputElement>(null);
   const files = useRef<HTMLInputElement>(null);
 
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (path.trim() === "") return;
-    register.mutate(path.trim(), { onSuccess: () => setPath("") });
+    register.mutate(path.trim(), {
+      onSuccess: ({ id }, given) => {
+        setPath("");
+        const name = given.replace(/[/\\]+$/, "").replace(/^.*[/\\]/, "");
+        setRegistered((all) => [{ id, name }, ...all.filter((one) => one.id !== id)]);
+      },
+    });
   };
 
   const take = (input: HTMLInputElement) => {
@@ -86,8 +105,18 @@ export function AddDump({ uploads, over }: { uploads: Uploads; over: boolean }) 
       </div>
       {uploads.empty && <p className="dim">{t("home.emptyDrop")}</p>}
       <ul className={classes.uploads} aria-live="polite">
+        {registered.map(({ id, name }) => (
+          <li key={id} className={classes.upload} data-testid="registered">
+            <Received id={id} name={name} waits={t("home.reading", { name })} picked={picked} onPick={onPick} />
+            <CloseButton
+              size="xs"
+              aria-label={t("app.close")}
+              onClick={() => setRegistered((all) => all.filter((one) => one.id !== id))}
+            />
+          </li>
+        ))}
         {uploads.lines.map((line) => (
-          <Line key={line.key} line={line} uploads={uploads} />
+          <Line key={line.key} line={line} uploads={uploads} picked={picked} onPick={onPick} />
         ))}
       </ul>
     </section>
@@ -95,12 +124,17 @@ export function AddDump({ uploads, over }: { uploads: Uploads; over: boolean }) 
 }
 
 /** What became of files that arrived: they are read next, and may turn out to be no dump. */
-function Received({ id, name }: { id: string; name: string }) {
+function Received({ id, name, waits, picked, onPick }: { id: string; name: string; waits: string } & Picking) {
   const { t } = useTranslation();
   const dump = useDump(id).data;
   if (dump?.status === "ready")
-    return <Link to={`dumps/${encodeURIComponent(id)}`}>{t("home.uploadRead", { name })}</Link>;
-  if (dump?.status !== "failed") return <>{t("home.uploaded", { name })}</>;
+    return (
+      <span className={classes.received}>
+        <Link to={`dumps/${encodeURIComponent(id)}`}>{t("home.uploadRead", { name })}</Link>
+        <UseAs dump={dump} picked={picked} onPick={onPick} />
+      </span>
+    );
+  if (dump?.status !== "failed") return <span>{waits}</span>;
   const { detail, hint, original } = describeProblem(dump.error);
   return (
     <span className={classes.failed}>
@@ -110,7 +144,7 @@ function Received({ id, name }: { id: string; name: string }) {
   );
 }
 
-function Line({ line, uploads }: { line: UploadLine; uploads: Uploads }) {
+function Line({ line, uploads, picked, onPick }: { line: UploadLine; uploads: Uploads } & Picking) {
   const { t } = useTranslation();
   const { name, bytes } = line.bundle;
   const problem = line.state === "failed" ? describeProblem(line.problem) : null;
@@ -118,7 +152,9 @@ function Line({ line, uploads }: { line: UploadLine; uploads: Uploads }) {
     <li className={classes.upload} data-state={line.state} data-testid="upload">
       <span title={name}>
         {line.state === "sending" && t("home.uploading", { name, size: formatBytes(bytes) })}
-        {line.dump !== null && <Received id={line.dump} name={name} />}
+        {line.dump !== null && (
+          <Received id={line.dump} name={name} waits={t("home.uploaded", { name })} picked={picked} onPick={onPick} />
+        )}
         {problem && `${t("home.uploadFailed", { name })}: ${problem.detail} ${problem.hint ?? ""}`}
         {problem?.original && <Original text={problem.original} />}
       </span>

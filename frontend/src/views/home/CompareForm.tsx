@@ -16,6 +16,8 @@ import classes from "./HomeView.module.css";
 export interface PickedDump {
   id: string;
   name: string;
+  /** Where it lies: dumps are often all called the same. */
+  path: string;
 }
 
 export interface Picked {
@@ -114,6 +116,7 @@ export function CompareForm({ picked, onPick }: CompareFormProps) {
           </Button>
           <Button
             variant="subtle"
+            vars={() => ({ root: { "--button-hover": "var(--hover)" } })}
             aria-expanded={open}
             onClick={() => setOpen(!open)}
             rightSection={<Icon name="down" size={12} turn={open ? 180 : 0} />}
@@ -169,6 +172,7 @@ function OptionFields({ options, onChange }: { options: Options; onChange: (opti
       {numbers("steps")}
       {numbers("ranks")}
       <Textarea
+        size="xs"
         className={classes.wide}
         label={t("home.rename")}
         placeholder={t("home.renameHint")}
@@ -189,6 +193,7 @@ function OptionFields({ options, onChange }: { options: Options; onChange: (opti
           placeholder={t("home.mappingPick")}
           accept=".yaml,.yml"
           clearable
+          styles={{ placeholder: { color: "var(--ink-2)" } }}
           value={options.files[key] ?? null}
           onChange={(file) => onChange({ ...options, files: { ...options.files, [key]: file } })}
         />
@@ -360,12 +365,21 @@ function DumpSelect({ label, hint, testId, value, onChange }: DumpSelectProps) {
       clearable
       nothingFoundMessage={t("home.nothingFound", { query })}
       data={choices.map((dump) => ({ value: dump.id, label: dump.name }))}
+      renderOption={({ option }) => (
+        <div className={classes.choice}>
+          <bdi>{option.label}</bdi>
+          <div className={classes.sub}>
+            <bdi>{choices.find((dump) => dump.id === option.value)?.path}</bdi>
+          </div>
+        </div>
+      )}
+      title={value?.path}
       filter={({ options }) => options}
       value={value?.id ?? null}
       onSearchChange={setText}
       onChange={(id) => {
         const dump = choices.find((one) => one.id === id);
-        onChange(dump ? { id: dump.id, name: dump.name } : null);
+        onChange(dump ? { id: dump.id, name: dump.name, path: dump.path } : null);
       }}
       data-testid={testId}
     />

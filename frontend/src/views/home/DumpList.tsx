@@ -11,6 +11,7 @@ import { COMPARE_FORM, type Picked } from "./CompareForm";
 import classes from "./HomeView.module.css";
 import { type Column, RecordList } from "./RecordList";
 import { RowActions } from "./RowActions";
+import { UseAs } from "./UseAs";
 
 interface DumpListProps {
   picked: Picked;
@@ -25,14 +26,7 @@ export function DumpList({ picked, onPick }: DumpListProps) {
       key: "pick",
       title: t("home.columns.pick"),
       cell: (row) =>
-        row.status === "ready" ? (
-          <span className={classes.pick}>
-            <Side which="target" row={row} picked={picked} onPick={onPick} />
-            <Side which="golden" row={row} picked={picked} onPick={onPick} />
-          </span>
-        ) : (
-          <StatusWord row={row} />
-        ),
+        row.status === "ready" ? <UseAs dump={row} picked={picked} onPick={onPick} /> : <StatusWord row={row} />,
     },
     { key: "task", title: t("home.columns.task"), cell: (row) => row.task },
     { key: "level", title: t("home.columns.level"), cell: (row) => row.level },
@@ -92,22 +86,6 @@ function Name({ row }: { row: Dump }) {
         <bdi>{row.path}</bdi>
       </div>
     </>
-  );
-}
-
-function Side({ which, row, picked, onPick }: { which: "target" | "golden"; row: Dump } & DumpListProps) {
-  const { t } = useTranslation();
-  const pressed = picked[which]?.id === row.id;
-  return (
-    <button
-      type="button"
-      className={`plain ${classes.side}`}
-      aria-pressed={pressed}
-      aria-label={t(which === "target" ? "home.useAsTarget" : "home.useAsGolden", { name: row.name })}
-      onClick={() => onPick({ ...picked, [which]: pressed ? null : { id: row.id, name: row.name } })}
-    >
-      {t(`comparison.${which}`)}
-    </button>
   );
 }
 

@@ -59,7 +59,7 @@ export function HomeView() {
         {health.error && <Failure problem={health.error} onRetry={() => void health.refetch()} />}
         <div className={classes.top}>
           <CompareForm picked={picked} onPick={setPicked} />
-          <AddDump uploads={uploads} over={over} />
+          <AddDump uploads={uploads} over={over} picked={picked} onPick={setPicked} />
         </div>
         <ComparisonList />
         <DumpList picked={picked} onPick={setPicked} />
