@@ -121,13 +121,20 @@ def test_a_pair_without_numbers_is_told_as_the_command_line_tells_it(
     expect(page.get_by_test_id("banner")).to_contain_text(says, timeout=30_000)
 
 
+@pytest.fixture
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    running = Server(tmp_path_factory.mktemp("fresh") / "data")
+    yield running
+    running.stop()
+
+
 @pytest.mark.parametrize("noun", ["comparisons", "dumps"])
 def test_both_lists_search_sort_and_say_when_nothing_is_found(
-    page: Page, server: Server, dumps: Path, noun: str
+    page: Page, fresh: Server, dumps: Path, noun: str
 ) -> None:
-    finished(server, dumps / "stat_fault", dumps / "stat_golden")
-    finished(server, dumps / "md5_fault", dumps / "md5_golden")
-    page.goto(server.url)
+    finished(fresh, dumps / "stat_fault", dumps / "stat_golden")
+    finished(fresh, dumps / "md5_fault", dumps / "md5_golden")
+    page.goto(fresh.url)
     box = page.get_by_test_id(noun)
     names = box.locator("tbody tr td[data-column=name] a")
     expect(names.first).to_be_visible(timeout=15_000)
@@ -144,13 +151,6 @@ def test_both_lists_search_sort_and_say_when_nothing_is_found(
     expect(names.first).to_contain_text("md5_fault")
     box.get_by_role("searchbox").fill("nothing of that name")
     expect(box).to_contain_text("Nothing matches")
-
-
-@pytest.fixture
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(tmp_path_factory.mktemp("fresh") / "data")
-    yield running
-    running.stop()
 
 
 def test_an_empty_start_page_says_what_to_do_first(page: Page, fresh: Server) -> None:
