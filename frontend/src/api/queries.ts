@@ -1,29 +1,14 @@
-/** What screens read and change, as hooks. Keys start with the noun, so that one call invalidates everything below it. */
+/** What screens read, as hooks. Keys start with the noun, so that one call invalidates everything below it. */
 import {
   type InfiniteData,
   keepPreviousData,
   type QueryClient,
   useInfiniteQuery,
-  useMutation,
   useQuery,
-  useQueryClient,
 } from "@tanstack/react-query";
 import type { Filter, Sort } from "../base/address";
-import type { Side } from "../base/leftovers";
 import { ApiError, api, apiUrl, take } from "./client";
-import type {
-  CompareRequest,
-  Comparison,
-  ComparisonOptions,
-  Dump,
-  Flow,
-  HandEdits,
-  ListOrder,
-  MatchingPreview,
-  NodeRow,
-  Page,
-  TreeRow,
-} from "./types";
+import type { Comparison, Dump, Flow, ListOrder, NodeRow, Page, TreeRow } from "./types";
 
 export const PAGE_ROWS = 200;
 /** Pages kept in memory: far ones are dropped and fetched again on the way back. */
@@ -90,7 +75,7 @@ export function useDump(id: string) {
 }
 
 /** Path parameter of everything below one comparison. */
-function of(id: string) {
+export function of(id: string) {
   return { comparison_id: id };
 }
 
@@ -267,88 +252,6 @@ export function fetchFlow(client: QueryClient, id: string, unit: Unit, name: str
   return client.fetchQuery({ ...flowOptions(id, unit, name), staleTime: Number.POSITIVE_INFINITY });
 }
 
-function handKey(id: string, unit: Unit | null) {
-  return ["comparisons", "data", id, "matches", unit];
-}
-
-/** Matches made by hand, and what became of each in this step and rank. */
-export function useHandMatches(id: string, unit: Unit | null) {
-  return useQuery({
-    queryKey: handKey(id, unit),
-    queryFn: ({ signal }) =>
-      take(
-        api().GET("/api/comparisons/{comparison_id}/matching", {
-          params: { path: of(id), query: { ...unit } },
-          signal,
-        }),
-      ),
-    enabled: unit !== null,
-  });
-}
-
-export type HandChange =
-  | { kind: "match"; target: string; golden: string }
-  | { kind: "unmatch"; side: Side; node: string }
-  | { kind: "undo" }
-  | { kind: "import"; matches: string };
-
-/** Changes the list of matches made by hand; the result changes when it is compared again. */
-export function useHandChange(id: string, unit: Unit | null) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (change: HandChange): Promise<HandEdits> => {
-      const params = { path: of(id), query: { ...unit } };
-      switch (change.kind) {
-        case "match": {
-          const { target, golden } = change;
-          const body = { target, golden };
-          return take(api().POST("/api/comparisons/{comparison_id}/matching/match", { params, body }));
-        }
-        case "unmatch": {
-          const { side, node } = change;
-          return take(
-            api().POST("/api/comparisons/{comparison_id}/matching/unmatch", { params, body: { side, node } }),
-          );
-        }
-        case "import": {
-          const body = { matches: change.matches };
-          return take(api().POST("/api/comparisons/{comparison_id}/matching/import", { params, body }));
-        }
-        case "undo":
-          return take(api().POST("/api/comparisons/{comparison_id}/matching/undo", { params }));
-      }
-    },
-    onSuccess: (edits) => {
-      client.setQueryData(handKey(id, unit), edits);
-      void client.invalidateQueries({ queryKey: handKey(id, unit).slice(0, 4), refetchType: "none" });
-    },
-  });
-}
-
-/** Compares again with the matches made by hand. Its result is gone at once, so nothing asks for it until the job is done. */
-export function useApplyMatches(id: string) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: () => take(api().POST("/api/comparisons/{comparison_id}/matching/apply", { params: { path: of(id) } })),
-    onSuccess: ({ job }) => {
-      client.setQueryData<Comparison>(["comparisons", "one", id], (row) => row && { ...row, job, status: "pending" });
-      void client.invalidateQueries({ queryKey: ["comparisons", "list"] });
-    },
-  });
-}
-
-export function handMatchesUrl(id: string): string {
-  return apiUrl("comparisons", id, "matching", "matches.yaml");
-}
-
-/** What comparing would match, before anything is compared. */
-export function usePreview() {
-  return useMutation({
-    mutationFn: (body: CompareRequest): Promise<MatchingPreview> =>
-      take(api().POST("/api/comparisons/preview", { body })),
-  });
-}
-
 export function usePair(id: string, pair: number) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "pair", pair],
@@ -439,57 +342,6 @@ export function useDumpNode(id: string, unit: Unit, name: string | null) {
     enabled: name !== null,
     placeholderData: keepPreviousData,
   });
-}
-
-/** A change to one noun; lists and records of it are read again afterwards, which the change does not wait for. */
-function useChange<In, Out>(noun: Noun, change: (input: In) => Promise<Out>) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: change,
-    onSuccess: () => void client.invalidateQueries({ queryKey: [noun] }),
-  });
-}
-
-export function useRegisterDump() {
-  return useChange("dumps", (path: string) => take(api().POST("/api/dumps", { body: { path } })));
-}
-
-export function useRename(noun: Noun) {
-  return useChange(noun, async ({ id, name }: { id: string; name: string }) => {
-    const body = { name };
-    if (noun === "dumps") await take(api().PATCH("/api/dumps/{dump_id}", { params: { path: { dump_id: id } }, body }));
-    else await take(api().PATCH("/api/comparisons/{comparison_id}", { params: { path: of(id) }, body }));
-  });
-}
-
-export function useDelete(noun: Noun) {
-  return useChange(noun, async (id: string) => {
-    if (noun === "dumps") await take(api().DELETE("/api/dumps/{dump_id}", { params: { path: { dump_id: id } } }));
-    else await take(api().DELETE("/api/comparisons/{comparison_id}", { params: { path: of(id) } }));
-  });
-}
-
-/** The same two dumps under the same options once more, as a comparison of its own. */
-export function useCompareAgain() {
-  return useChange("comparisons", ({ target, golden, options }: Comparison) =>
-    take(api().POST("/api/comparisons", { body: { target, golden, options: options as ComparisonOptions } })),
-  );
-}
-
-export function useCompare() {
-  return useChange("comparisons", (body: CompareRequest) => take(api().POST("/api/comparisons", { body })));
-}
-
-export function useSetPolicy(id: string) {
-  return useChange("comparisons", (policy: string) =>
-    take(api().PATCH("/api/comparisons/{comparison_id}", { params: { path: of(id) }, body: { policy } })),
-  );
-}
-
-export function useCancel() {
-  return useChange("comparisons", (id: string) =>
-    take(api().POST("/api/comparisons/{comparison_id}/cancel", { params: { path: of(id) } })),
-  );
 }
 
 export function exportUrl(id: string, format: string): string {

@@ -1,6 +1,7 @@
 import { ActionIcon, Button, Menu, Select, Tooltip } from "@mantine/core";
 import { useTranslation } from "react-i18next";
-import { exportUrl, useSetPolicy } from "../../api/queries";
+import { useSetPolicy } from "../../api/changes";
+import { exportUrl } from "../../api/queries";
 import type { Comparison, Summary } from "../../api/types";
 import { Icon } from "../../widgets/Icon";
 import { Link } from "../../widgets/place";

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import { useTranslation } from "react-i18next";
-import { useApplyMatches, useHandChange, useHandMatches } from "../../api/queries";
+import { useApplyMatches, useHandChange, useHandMatches } from "../../api/matches";
 import type { NodeDetail } from "../../api/types";
 import { nameOn, onlySide } from "../../base/leftovers";
 import { describeProblem, Failure } from "../../widgets/States";

@@ -1,7 +1,7 @@
 import { Button, Modal } from "@mantine/core";
 import { useRef } from "react";
 import { useTranslation } from "react-i18next";
-import { handMatchesUrl, useApplyMatches, useHandChange, useHandMatches } from "../../api/queries";
+import { handMatchesUrl, useApplyMatches, useHandChange, useHandMatches } from "../../api/matches";
 import type { HandEdit } from "../../api/types";
 import { formatCount } from "../../base/numbers";
 import { MiddleName } from "../../widgets/MiddleName";

@@ -1,7 +1,8 @@
 import { Button, CloseButton, Progress, TextInput } from "@mantine/core";
 import { type FormEvent, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useDump, useRegisterDump } from "../../api/queries";
+import { useRegisterDump } from "../../api/changes";
+import { useDump } from "../../api/queries";
 import { fromInput } from "../../base/drop";
 import { formatBytes } from "../../base/numbers";
 import { Icon } from "../../widgets/Icon";

@@ -1,7 +1,9 @@
 import { ActionIcon, Button, Checkbox, FileInput, Select, Textarea, TextInput, Tooltip } from "@mantine/core";
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useCompare, useDumps, usePreview } from "../../api/queries";
+import { useCompare } from "../../api/changes";
+import { usePreview } from "../../api/matches";
+import { useDumps } from "../../api/queries";
 import type { CompareRequest, ComparisonOptions, MatchingPreview } from "../../api/types";
 import { navigate } from "../../base/location";
 import { parseNumbers } from "../../base/moments";

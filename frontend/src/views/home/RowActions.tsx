@@ -1,7 +1,8 @@
 import { ActionIcon, Button, Group, Modal, TextInput, Tooltip } from "@mantine/core";
 import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type Noun, useDelete, useRename } from "../../api/queries";
+import { useDelete, useRename } from "../../api/changes";
+import type { Noun } from "../../api/queries";
 import { Icon } from "../../widgets/Icon";
 import { Failure } from "../../widgets/States";
 import classes from "./HomeView.module.css";
