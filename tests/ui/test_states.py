@@ -35,7 +35,7 @@ def cancelled(server: Server, dumps: Path) -> str:
     """Id of a comparison that was cancelled while it waited behind others."""
     sides = {
         side: ask(server, "POST", "/dumps", {"path": str(dumps / name)})["id"]
-        for side, name in (("target", "target_fault"), ("golden", "golden"))
+        for side, name in (("target", "target_fault"), ("golden", "golden"), ("reference", "golden"))
     }
     for _try in range(10):
         ids = [
@@ -50,7 +50,9 @@ def cancelled(server: Server, dumps: Path) -> str:
     raise AssertionError("every comparison was done before it could be cancelled")
 
 
-def test_a_cancelled_comparison_starts_again_with_the_same_options(page: Page, server: Server, dumps: Path) -> None:
+def test_a_cancelled_comparison_starts_again_with_the_same_reference_and_options(
+    page: Page, server: Server, dumps: Path
+) -> None:
     stopped = cancelled(server, dumps)
     page.goto(f"{server.url}/comparisons/{stopped}")
     expect(page.get_by_test_id("cancelled")).to_contain_text("cancelled")
@@ -62,7 +64,9 @@ def test_a_cancelled_comparison_starts_again_with_the_same_options(page: Page, s
     old = ask(server, "GET", f"/comparisons/{stopped}")
     new = ask(server, "GET", f"/comparisons/{re.search('comparisons/([^?]+)', page.url)[1]}")  # type: ignore[index]
     assert new["id"] != old["id"]
-    assert (new["target"], new["golden"], new["options"]) == (old["target"], old["golden"], old["options"])
+    given = ("target", "golden", "reference", "options")
+    assert old["reference"] is not None
+    assert [new[name] for name in given] == [old[name] for name in given]
 
 
 def test_a_browser_that_believes_itself_offline_still_reaches_the_server(
