@@ -179,4 +179,7 @@ def test_an_uploaded_archive_opens(page: Page, server: Server, dumps: Path, tmp_
     archive = shutil.make_archive(str(tmp_path / "sent"), "zip", dumps / "stat_nan")
     page.goto(server.url)
     page.get_by_test_id("file-input").set_input_files(archive)
-    expect(page.get_by_role("link", name=re.compile("sent"))).to_be_visible(timeout=60_000)
+    listed = page.get_by_test_id("dumps").get_by_role("link", name="sent.zip", exact=True)
+    expect(listed).to_be_visible(timeout=60_000)
+    listed.click()
+    expect(page).to_have_url(re.compile("/dumps/"))
