@@ -50,6 +50,9 @@ _RANDOM: Final = {
 
 _replaced: dict[tuple[int, str], tuple[Any, Any]] = {}
 
+switches: Final = {"rm_dropout": False, "is_enhanced": False}
+"""What `seed_all` has replaced, for run.json."""
+
 
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False, is_enhanced: bool = False) -> None:
     """Seed random, numpy and torch on every device.
@@ -72,8 +75,10 @@ def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False, is_
         torch.use_deterministic_algorithms(True)
     _seed_devices(seed)
     if rm_dropout:
+        switches["rm_dropout"] = True
         _remove_dropout()
     if is_enhanced:
+        switches["is_enhanced"] = True
         state = _States()
         for owner, name in _random_functions():
             _replace(owner, name, lambda function, label: _from_state(function, state))
@@ -183,3 +188,4 @@ def undo() -> None:
     for (_, name), (owner, function) in _replaced.items():
         setattr(owner, name, function)
     _replaced.clear()
+    switches.update(dict.fromkeys(switches, False))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import platform
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-import numpy as np
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
@@ -32,12 +29,11 @@ from dumpscope_capture.recording import Recording
 from dumpscope_capture.seen import Seen
 from dumpscope_capture.selection import Selection
 from dumpscope_capture.sink import StepSink
+from dumpscope_capture.surroundings import FRAMEWORK, told
 from dumpscope_capture.tensor_files import Written
 from dumpscope_capture.values import Recorder
 from dumpscope_format.layout import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
 from dumpscope_format.schema import MICRO_STEP_KEY
-
-FRAMEWORK: Final = "pytorch"
 
 
 class Session:
@@ -321,34 +317,3 @@ def _kernels(config: Config) -> kernels.KernelDump | None:
     """The kernel dump of level L2, where the device can make one."""
     device = kernels.ascend() if config.level == "L2" else None
     return kernels.KernelDump(device, config.list, config.scope) if device is not None else None
-
-
-def told(config: Config, number: int | None, step: int) -> dict[str, Any]:
-    """What run.json says about a run."""
-    return {"rank": number, "step": step, "pid": os.getpid(), "host": platform.node(), "framework": FRAMEWORK,
-            "versions": _versions(), "devices": _devices(), "settings": config.told()}  # fmt: skip
-
-
-def _versions() -> dict[str, str]:
-    """Of what computes. Nothing is imported that the program has not imported."""
-    found = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
-    for name, version in (("cuda", torch.version.cuda), ("hip", torch.version.hip)):
-        if version is not None:
-            found[name] = version
-    for name in ("torch_npu", "mindspeed", "megatron.core", "deepspeed", "transformers", "triton"):
-        version = getattr(sys.modules.get(name), "__version__", None)
-        if version is not None:
-            found[name] = str(version)
-    return found
-
-
-def _devices() -> list[str]:
-    """Of this process; a device nobody has used yet is not woken up."""
-    found = [f"cpu x{os.cpu_count()}"]
-    for kind in ("cuda", "npu", "xpu"):
-        backend = getattr(torch, kind, None)
-        if backend is not None and backend.is_available() and backend.is_initialized():
-            found.append(f"{kind}: {backend.get_device_name()}")
-    if torch.backends.mps.is_available():
-        found.append("mps")
-    return found
