@@ -296,6 +296,20 @@ def test_info_reads_like_a_sentence_for_every_kind_of_dump(
     assert [part for part in never if part in printed] == []
 
 
+def test_info_says_how_a_dump_was_run_once_where_all_ranks_were_alike(
+    own_dumps: Path, dumps: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status(["info", str(own_dumps / "good")]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("  versions: python ") == 1
+    assert "  numerics: deterministic_algorithms false" in printed
+    assert status(["info", str(own_dumps / "good"), "--json"]) == 0
+    (run, *_) = (unit["run"] for unit in json.loads(capsys.readouterr().out)["units"])
+    assert run["settings"]["risk_level"] == "FOCUS"
+    assert status(["info", str(dumps / "stat_golden")]) == 0
+    assert "versions" not in capsys.readouterr().out
+
+
 def test_parse_shows_statistics_and_stack(dumps: Path) -> None:
     result = dumpscope("parse", dumps / "stat_golden", "Functional.softmax.1.forward")
     assert result.returncode == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from dumpscope.cli.printing import line, listed, plural, print_json
 from dumpscope.domain.records import Kind, Layout, NodeKind, RankDump
 from dumpscope.errors import Problem
 from dumpscope.export.document import problem_document
+from dumpscope_format.run import GROUPS
 
 
 def run(path: Path, *, as_json: bool) -> int:
@@ -39,7 +41,9 @@ def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
         for name, values in heads.items():
             values.add(getattr(read.header, name))
         lost = lost or not len(read.nodes)
-        units.append({"step": ref.step, "rank": ref.rank or 0, "folder": ref.label, **_counts(read)})
+        run = read.header.run
+        about = {"run": None if run is None else asdict(run), **_counts(read)}
+        units.append({"step": ref.step, "rank": ref.rank or 0, "folder": ref.label, **about})
     require_some(len(units), layout, problems)
     document = {
         "schema": 1,
@@ -80,16 +84,34 @@ def _print(document: dict[str, Any]) -> None:
     line(f"  {_numbers('step', document['steps'])}; {_numbers('rank', document['ranks'])}")
     if len(units) > 1:
         line(f"  {plural(document['nodes'], 'node')}, {plural(document['items'], 'item')} in all")
+    runs = [unit["run"] for unit in units]
+    alike = all(run == runs[0] for run in runs)
+    if alike:
+        _print_run(runs[0], "  ")
     for unit in units:
         line(f"  step {unit['step']} rank {unit['rank']}: {_contents(unit)}")
         if unit["nodes"]:
             line(f"    {_context(unit)}")
         if unit["dtypes"]:
             line(f"    dtypes {', '.join(unit['dtypes'])}")
+        if not alike:
+            _print_run(unit["run"], "    ")
     if document["problems"]:
         line(f"  {plural(len(document['problems']), 'problem')}:")
         for problem in document["problems"]:
             line(f"    {problem['kind']} at {problem['loc']}: {problem['message']}")
+
+
+def _print_run(run: dict[str, Any] | None, indent: str) -> None:
+    """How it was run, as far as it is told."""
+    if run is None:
+        return
+    if run["devices"]:
+        line(f"{indent}devices: {', '.join(run['devices'])}")
+    for group in GROUPS:
+        told = [f"{name} {value}" for name, value in run[group].items() if value]
+        if told:
+            line(f"{indent}{group}: {', '.join(told)}")
 
 
 _SUMMARIES: Final = {

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from dumpscope.domain.run import Run
 from dumpscope.errors import Problem
 
 Int8 = NDArray[np.int8]
@@ -156,13 +157,23 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """Head of dump.json. task: statistics, tensor, structure...; summary: "statistics", "md5" or "xor", seen from the leaves."""
+    """Head of dump.json. task: statistics, tensor, structure...; summary: "statistics", "md5" or "xor", seen from the leaves.
+
+    run: how it was run, None where nothing beside the dump tells
+    """
 
     task: str
     level: str
     framework: str
     summary: str
     data_dir: str | None  # folder of the tensor files that really exists, derived from the JSON's own place
+    run: Run | None = None
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Header:
+        """Inverse of `asdict` and JSON."""
+        run = data.get("run")
+        return cls(**{**data, "run": None if run is None else Run.from_json(run)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from dumpscope.domain.records import (
     RankRef,
     Tree,
 )
+from dumpscope.domain.run import Run
 from dumpscope.errors import NotFoundError, Problem
 from dumpscope.index import tables
 from dumpscope.index.codec import DERIVED_SUFFIXES, codes, numbers, unpack_producers, unpack_states
@@ -36,7 +37,7 @@ def load_rank(database: Database, rank_id: int) -> RankDump:
         items = _load_items(connection, row, nodes.names)
     return RankDump(
         ref=RankRef.from_json(json.loads(row.place)),
-        header=Header(**json.loads(row.header)),
+        header=Header.from_json(json.loads(row.header)),
         nodes=nodes,
         items=items,
         tree=tree,
@@ -55,6 +56,13 @@ def rank_places(database: Database, dump_id: str) -> dict[int, RankRef]:
     )
     with database.read() as connection:
         return {row.id: RankRef.from_json(json.loads(row.place)) for row in connection.execute(statement)}
+
+
+def stored_run(database: Database, rank_id: int) -> Run | None:
+    """How the rank_dump `rank_id` was run, None where it does not tell."""
+    with database.read() as connection:
+        header = connection.execute(select(tables.rank_dump.c.header).where(tables.rank_dump.c.id == rank_id)).scalar()
+    return None if header is None else Header.from_json(json.loads(header)).run
 
 
 def _load_entries(connection: Connection, row: Any) -> tuple[Nodes, Tree]:

@@ -14,6 +14,7 @@ from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.leaves import Interned, Leaves
 from dumpscope.readers.producers import Producers
 from dumpscope.readers.replayed import Replayed, is_journal
+from dumpscope.readers.run import read_run
 from dumpscope.readers.segments import Members, open_regular
 from dumpscope.readers.tree import Links, build_tree
 from dumpscope_format.layout import CONSTRUCT_JSON, STACK_JSON, TENSOR_FOLDER, inside, step_number
@@ -314,12 +315,15 @@ class _Reader:
             )
         elif folder is None and self.leaves.named() and not os.path.isdir(local):
             self._note(local, "missing", "Records name tensor files but their folder is not there; statistics only.")
+        run, unread = read_run(self.ref.folder, dump_root(self.ref), os.path.dirname(self._loc(self.ref.dump_json)))
+        self.problems += unread
         return Header(
             task=task,
             level=str(head.get("level") or ""),
             framework=str(head.get("framework") or ""),
             summary=self.leaves.summary(),
             data_dir=folder,
+            run=run,
         )
 
     # -- problems ----------------------------------------------------------------------------------------------------
