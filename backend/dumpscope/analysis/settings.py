@@ -7,19 +7,27 @@ from typing import Final
 
 import numpy as np
 
+from dumpscope.analysis.runs import differences
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, Outcome
 from dumpscope.domain.phrases import Phrase, phrase
-from dumpscope.domain.records import Header, NodeKind, RankDump
+from dumpscope.domain.records import Direction, Header, NodeKind, RankDump, Role
 
 KINDS: Final = 3
 """Kinds of calls that one side lacks throughout, from which that is no matter of the script but of what was dumped."""
 NAMED: Final = 5
+_KINDS_TOLD: Final = ("setting.risk_level", "setting.selection")
+"""What explains kinds of calls that one side lacks."""
 
 
 def describe(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> list[Phrase]:
     """One phrase per difference in the way the two sides were dumped."""
-    out = [*_headers(target.header, golden.header), *_calls(target, golden)]
+    told = differences(target.header.run, golden.header.run)
+    out = [*_headers(target.header, golden.header), *told]
+    if not any(one["id"] in _KINDS_TOLD for one in told):
+        out += _calls(target, golden)
+    if target.header.task == golden.header.task and not any(one["id"] == "setting.data_mode" for one in told):
+        out += _parts(target, golden)
     dtypes = _dtypes(context, facts)
     return [*out, dtypes] if dtypes else out
 
@@ -53,6 +61,35 @@ def _calls(target: RankDump, golden: RankDump) -> list[Phrase]:
 def _kinds(dump: RankDump) -> set[str]:
     codes = np.unique(dump.nodes.label[(dump.nodes.kind == NodeKind.API) & (dump.nodes.label >= 0)])
     return {dump.nodes.labels[code] for code in codes.tolist()}
+
+
+def _parts(target: RankDump, golden: RankDump) -> list[Phrase]:
+    """Said per side that holds no forward or backward calls at all, or no inputs or outputs, where the other one does."""
+    held = [_held(dump) for dump in (target, golden)]
+    if not all(held):
+        return []
+    missing = {"target": held[1] - held[0], "golden": held[0] - held[1]}
+    return [
+        phrase("setting.parts", side=[phrase(f"side.{side}")], parts=[phrase(f"part.{part}") for part in sorted(parts)])
+        for side, parts in missing.items()
+        if parts
+    ]
+
+
+def _held(dump: RankDump) -> set[str]:
+    """Which of the parts that data_mode chooses from are there; those of a side are asked for where it holds items."""
+    calls = np.isin(dump.nodes.kind, (NodeKind.API, NodeKind.MODULE))
+    found = {
+        word
+        for word, code in (("forward", Direction.FORWARD), ("backward", Direction.BACKWARD))
+        if (dump.nodes.direction[calls] == code).any()
+    }
+    roles = set(np.unique(dump.items.role[calls[dump.items.node]]).tolist())
+    if roles & {Role.INPUT, Role.KWARG}:
+        found.add("input")
+    if Role.OUTPUT in roles:
+        found.add("output")
+    return found
 
 
 def _dtypes(context: Context, facts: Facts) -> Phrase | None:

@@ -232,6 +232,51 @@ _SETTING: Final[dict[str, str]] = {
         "{count} kinds of calls are in the {side} only ({names}): the dumps were taken at another risk level, list or scope. "
         "Dump both alike, or read such calls as unrecorded."
     ),
+    "setting.change": "{name} {target} against {golden}",
+    "setting.unset": "not set",
+    "setting.versions": (
+        "Versions differ: {changes}. Kernels change from version to version: "
+        "run both on the same versions, or expect small differences everywhere."
+    ),
+    "setting.devices": (
+        "The target ran on {target}, the golden on {golden}. Other hardware rounds in another way: "
+        "take floors from a healthy pair (dumpscope calibrate), or compare each with a reference."
+    ),
+    "setting.seed": (
+        "Seeds differ: {changes}. Random numbers (first weights, dropout, order of data) then differ: "
+        "call seed_all alike in both runs."
+    ),
+    "setting.numerics": (
+        "Numbers are computed in another way: {changes}. TF32, HF32 and reduced sums cost precision, and kernels that are not "
+        "deterministic change from run to run: set them alike before you blame an operator."
+    ),
+    "setting.environment": (
+        "Environment variables differ: {changes}. They choose kernels, the order of sums or what becomes of infinities: "
+        "set them alike."
+    ),
+    "setting.precision": (
+        "The precision of the statistics differs: target {target}, golden {golden}. "
+        "Mean and Norm then differ by their own rounding: dump both with the same precision."
+    ),
+    "setting.risk_level": (
+        "The risk level of the two dumps differs: target {target}, golden {golden}. "
+        "Calls of one level only have no partner: dump both at the same risk level."
+    ),
+    "setting.data_mode": (
+        "The data_mode of the two dumps differs: target {target}, golden {golden}. "
+        "What one side left out has no partner: dump both with the same data_mode."
+    ),
+    "setting.selection": (
+        "The two dumps were asked for different calls: {changes}. What only one of them holds has no partner: dump both alike."
+    ),
+    "setting.parts": (
+        "The {side} holds no {parts}, the other side does: it was dumped with another data_mode, or did not run that part. "
+        "Dump both alike; what one side lacks is not compared."
+    ),
+    "part.forward": "forward calls",
+    "part.backward": "backward calls",
+    "part.input": "inputs",
+    "part.output": "outputs",
     "setting.dtypes": (
         "Precision differs: {count} of {total} tensors have another dtype (mostly target {target}, golden {golden}); "
         "differences up to the coarser one are expected. Compare each with a reference in higher precision."

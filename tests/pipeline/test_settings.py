@@ -1,0 +1,66 @@
+"""Runs that were set up differently: said beside the answer, never an origin."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from dumpscope.readers import discover, read_rank
+from pipeline.comparing import compare
+
+
+def told(source: Path, made: Path, **changes: Any) -> Path:
+    """A copy of a dump with a run.json in each rank."""
+    shutil.copytree(source, made)
+    run = {
+        "versions": {"torch": "2.5.1"},
+        "devices": ["cpu x8"],
+        "seeds": {"seed": 1},
+        "numerics": {"default_dtype": "float32"},
+    }
+    for ref in discover(made).ranks:
+        (Path(ref.folder) / "run.json").write_text(json.dumps({**run, **changes}))
+    return made
+
+
+def test_settings_that_differ_are_told_and_are_no_origin(dumps: Path, tmp_path: Path) -> None:
+    golden = told(dumps / "stat_golden", tmp_path / "golden")
+    target = told(
+        dumps / "stat_golden", tmp_path / "target",
+        versions={"torch": "2.4.0"}, seeds={"seed": 2}, numerics={"default_dtype": "float64"}, settings={"precision": "high"},
+    )  # fmt: skip
+    answer, _ = compare(target, golden)
+    assert [one["id"] for one in answer.settings_said] == [
+        "setting.versions", "setting.seed", "setting.numerics", "setting.precision",
+    ]  # fmt: skip
+    assert answer.origins == []
+    assert answer.first_no is None
+    assert answer.counts.no == 0
+
+
+def test_runs_set_up_alike_have_no_word_on_it_and_the_origin_stays(dumps: Path, tmp_path: Path) -> None:
+    golden = told(dumps / "stat_golden", tmp_path / "golden")
+    target = told(dumps / "stat_fault", tmp_path / "target")
+    plain, _ = compare(dumps / "stat_fault", dumps / "stat_golden")
+    answer, _ = compare(target, golden)
+    assert answer.settings == []
+    assert [origin.node for origin in answer.origins] == [origin.node for origin in plain.origins] != []
+
+
+def test_a_damaged_run_json_costs_nothing_but_itself(dumps: Path, tmp_path: Path) -> None:
+    golden = told(dumps / "stat_golden", tmp_path / "golden")
+    for ref in discover(golden).ranks:
+        (Path(ref.folder) / "run.json").write_text("{ torn")
+        dump = read_rank(ref)
+        assert dump.header.run is None
+        assert [problem.kind for problem in dump.problems] == ["settings"]
+    answer, _ = compare(golden, dumps / "stat_golden")
+    assert answer.settings == []
+    assert answer.counts.no == 0
+
+
+def test_a_dump_of_one_direction_only_is_said_to_be_so(dumps: Path) -> None:
+    answer, _ = compare(dumps / "cfg_data_mode_bwd", dumps / "cfg_risk_core")
+    assert any("holds no forward calls" in sentence for sentence in answer.settings), answer.settings
