@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,3 +36,10 @@ def growth(steps: Sequence[float], values: Sequence[float]) -> float | None:
         return None
     x, logs = x[known] - x[known].mean(), np.log(y[known])
     return float(np.exp((x * logs).sum() / (x * x).sum()))
+
+
+def growth_of(edges: Sequence[Bucket], values: Mapping[int, float | None]) -> float | None:
+    """Growth of the sizes of numbers by bucket, each taken to stand in the middle of its steps."""
+    known = sorted((bucket, value) for bucket, value in values.items() if value is not None)
+    middles = [(edges[bucket].first + edges[bucket].last) / 2 for bucket, _ in known]
+    return growth(middles, [abs(value) for _, value in known])

@@ -26,6 +26,7 @@ from dumpscope.api.routes import (
     matching,
     plans,
     results,
+    runs,
     trends,
     uploads,
 )
@@ -67,6 +68,7 @@ def create_app(settings: Settings) -> FastAPI:
         uploads,
         comparisons,
         results,
+        runs,
         trends,
         matching,
         plans,

@@ -1,37 +1,39 @@
-"""One number of every call over steps and ranks, the worst of each bucket of steps; the database does the folding."""
+"""One number of every call of a comparison over steps and ranks, the worst of each bucket of steps; the database folds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, Integer, case, cast, func, select
 
-from dumpscope.analysis.trends import Bucket, buckets_of, growth
+from dumpscope.analysis.trends import Bucket, buckets_of, growth_of
 from dumpscope.domain.facts import VERDICT_WORDS, Verdict
-from dumpscope.domain.records import NodeKind
 from dumpscope.errors import NotFoundError
 from dumpscope.index import tables
 from dumpscope.index.codec import score
 from dumpscope.index.comparisons import get_comparison
 from dumpscope.index.database import Database
+from dumpscope.index.node_values import RANKS, NodeValue, Statistic, in_buckets, node_values
 from dumpscope.index.page import Page
 from dumpscope.index.trees import kind_word
-
-Kind = Literal["module", "api", "all"]
+from dumpscope.index.trend_rows import Call, Calls, Kind, cut
 
 _PAIR: Final = tables.node_pair.c
 _UNIT: Final = tables.unit.c
-_RANKS: Final = 1 << 16
 _STEPS: Final = 1 << 47
-"""A place is step * _RANKS + rank; the worst verdict and, of equal ones, the first place are the largest of
-verdict * _STEPS - place."""
+"""The worst verdict and, of equal ones, the first place (step * RANKS + rank) are the largest of verdict * _STEPS - place."""
+
+Values = dict[tuple[str, int | None], dict[int, NodeValue]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """The worst of a bucket: its verdict at its first place, and the largest value (score, or relative error)."""
+    """The worst of a bucket: its verdict at its first place, and the largest value (score, or relative error)
+
+    target, golden: the statistic that was asked for, of the outputs of each side; None where it was not or nothing was stored
+    """
 
     bucket: int
     verdict: str
@@ -39,15 +41,21 @@ class Cell:
     error: float | None
     step: int
     rank: int
+    target: float | None = None
+    golden: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
-    """growth: factor of the score per step; first_bad: (step, rank) of the first No"""
+    """growth: factor of the score per step; first_bad: (step, rank) of the first No; rank: None where ranks share the row
+    target_growth, golden_growth: factor per step of the statistic that was asked for"""
 
     name: str
     kind: str
+    rank: int | None
     growth: float | None
+    target_growth: float | None
+    golden_growth: float | None
     first_bad: tuple[int, int] | None
     cells: list[Cell]
 
@@ -63,6 +71,8 @@ def comparison_trends(
     database: Database,
     comparison_id: str,
     *,
+    statistic: Statistic | None = None,
+    by_rank: bool = False,
     kind: Kind = "module",
     q: str = "",
     name: str | None = None,
@@ -71,7 +81,8 @@ def comparison_trends(
     after: int | None = None,
     limit: int = 25,
 ) -> Trends:
-    """A page of calls in execution order. name: only this call; rank: only this rank, else the worst of all ranks."""
+    """A page of calls in execution order. name: only this call; rank: only this rank, else the worst of all ranks
+    by_rank: a row per rank; statistic: also the values of both sides"""
     get_comparison(database, comparison_id)
     with database.read() as connection:
         serial = _serial(connection, comparison_id)
@@ -82,18 +93,17 @@ def comparison_trends(
             raise NotFoundError("the comparison has no result yet", hint="wait for its job")
         if rank is not None:
             where.append(_UNIT.rank == rank)
-        listed = _listed(connection, where, kind, q, name)
-        first = 0 if after is None else after + 1
-        shown = listed[first : first + limit]
+        calls, partners = _calls(connection, where)
+        listed = calls.listed(kind, q, name, by_rank=by_rank)
         edges = buckets_of(steps, buckets)
-        cells = _cells(connection, where, [one for one, _ in shown], edges)
-    rows = [_trend(one, code, cells.get(one, []), edges) for one, code in shown]
-    page = Page(
-        rows=rows,
-        keys=[(first + place,) for place in range(len(rows))],
-        more=first + len(rows) < len(listed),
-        total=len(listed),
-    )
+        shown, more = cut(listed, after, limit, len(edges))
+        names = list(dict.fromkeys(one.name for _, one in shown))
+        cells = _cells(connection, where, names, edges, by_rank)
+        values: tuple[Values, Values] = ({}, {})
+        if statistic is not None:
+            values = _values(connection, where, names, partners, edges, statistic, by_rank)
+    rows = [_trend(one, cells.get((one.name, one.rank), []), values, partners, edges) for _, one in shown]
+    page = Page(rows=rows, keys=[(number,) for number, _ in shown], more=more, total=len(listed))
     return Trends(steps=edges, ranks=ranks, page=page)
 
 
@@ -102,36 +112,37 @@ def _serial(connection: Connection, comparison_id: str) -> int:
     return int(connection.execute(select(column.serial).where(column.id == comparison_id)).scalar_one())
 
 
-def _listed(connection: Connection, where: list[Any], kind: Kind, q: str, name: str | None) -> list[tuple[str, int]]:
-    """Names and kinds of calls in execution order. They are taken from one unit of every rank and number of calls: other units
-    make the same calls."""
-    chosen = select(func.min(_UNIT.id)).where(*where).group_by(_UNIT.rank, _UNIT.pairs)
-    found: dict[str, int] = {}
-    for unit in sorted(connection.execute(chosen).scalars()):
-        rows = select(_PAIR.name, _PAIR.kind).where(_PAIR.id.between(*tables.key_range(unit))).order_by(_PAIR.id)
-        for row in connection.execute(rows):
-            found.setdefault(row.name, row.kind)
-    wanted = {"module": int(NodeKind.MODULE), "api": int(NodeKind.API), "all": None}[kind]
-    return [
-        (one, code)
-        for one, code in found.items()
-        if (name == one if name is not None else wanted in (None, code)) and q.lower() in one.lower()
-    ]
+def _calls(connection: Connection, where: list[Any]) -> tuple[Calls, dict[str, tuple[str | None, str | None]]]:
+    """Calls of one unit of every rank and number of calls, since other units make the same ones; and by the name of each its name
+    in target and golden, None on a side that lacks it."""
+    chosen = select(func.min(_UNIT.id), _UNIT.rank).where(*where).group_by(_UNIT.rank, _UNIT.pairs)
+    calls = Calls()
+    partners: dict[str, tuple[str | None, str | None]] = {}
+    for unit, rank in sorted(tuple(row) for row in connection.execute(chosen)):
+        wanted = select(_PAIR.name, _PAIR.kind, _PAIR.golden_name, _PAIR.target, _PAIR.golden)
+        rows = connection.execute(wanted.where(_PAIR.id.between(*tables.key_range(unit))).order_by(_PAIR.id)).all()
+        calls.add(rank, ((row.name, row.kind) for row in rows))
+        for row in rows:
+            sides = (
+                None if row.target is None else row.name,
+                None if row.golden is None else row.golden_name or row.name,
+            )
+            partners.setdefault(row.name, sides)
+    return calls, partners
 
 
 def _cells(
-    connection: Connection, where: list[Any], names: Sequence[str], edges: Sequence[Bucket]
-) -> dict[str, list[Any]]:
+    connection: Connection, where: list[Any], names: Sequence[str], edges: Sequence[Bucket], by_rank: bool
+) -> dict[tuple[str, int | None], list[Any]]:
     if not names:
         return {}
-    width = edges[0].last - edges[0].first + 1
-    single = all(edge.first == edge.last for edge in edges)
-    bucket = _UNIT.step if single else (_UNIT.step - edges[0].first) // width
-    place = cast(_UNIT.step, BigInteger) * _RANKS + _UNIT.rank  # PostgreSQL computes in the type of a column
+    bucket, numbers = in_buckets(_UNIT.step, edges)
+    place = cast(_UNIT.step, BigInteger) * RANKS + _UNIT.rank  # PostgreSQL computes in the type of a column
     statement = (
         select(
             _PAIR.name,
             bucket.label("bucket"),
+            *([_UNIT.rank] if by_rank else []),
             func.max(cast(_PAIR.verdict, BigInteger) * _STEPS - place).label("worst"),
             func.max(_PAIR.severity).label("score"),
             func.max(_PAIR.out_error).label("error"),
@@ -139,21 +150,48 @@ def _cells(
         )
         .join(tables.unit, _UNIT.id == _PAIR.id.op(">>")(cast(tables.KEY_BITS, Integer)))
         .where(_PAIR.name.in_(names), *where)
-        .group_by(_PAIR.name, bucket)
+        .group_by(_PAIR.name, bucket, *([_UNIT.rank] if by_rank else []))
     )
-    numbers = {edge.first: place for place, edge in enumerate(edges)} if single else None
-    found: dict[str, list[Any]] = {}
+    found: dict[tuple[str, int | None], list[Any]] = {}
     for row in connection.execute(statement):
         number = numbers[row.bucket] if numbers is not None else row.bucket
-        found.setdefault(row.name, []).append((number, row))
+        found.setdefault((row.name, row.rank if by_rank else None), []).append((number, row))
     return found
 
 
-def _trend(name: str, kind: int, rows: list[Any], edges: Sequence[Bucket]) -> Trend:
+def _values(
+    connection: Connection,
+    where: list[Any],
+    names: Sequence[str],
+    partners: dict[str, tuple[str | None, str | None]],
+    edges: Sequence[Bucket],
+    statistic: Statistic,
+    by_rank: bool,
+) -> tuple[Values, Values]:
+    """Of target and golden, by their own names."""
+    sides = []
+    for side, owner in enumerate((_UNIT.target, _UNIT.golden)):
+        places = select(owner.label("owner"), _UNIT.step, _UNIT.rank).where(*where)
+        own = [found for name in names if (found := partners[name][side]) is not None]
+        sides.append(node_values(connection, places, own, edges, statistic, by_rank=by_rank))
+    return sides[0], sides[1]
+
+
+def _trend(
+    call: Call,
+    rows: list[Any],
+    values: tuple[Values, Values],
+    partners: dict[str, tuple[str | None, str | None]],
+    edges: Sequence[Bucket],
+) -> Trend:
+    target, golden = (
+        {bucket: found.value for bucket, found in side.get((own, call.rank), {}).items()} if own is not None else {}
+        for side, own in zip(values, partners[call.name], strict=True)
+    )
     cells = []
     for bucket, row in sorted(rows, key=lambda one: one[0]):
         verdict = -(-row.worst // _STEPS)
-        step, rank = divmod(verdict * _STEPS - row.worst, _RANKS)
+        step, rank = divmod(verdict * _STEPS - row.worst, RANKS)
         cells.append(
             Cell(
                 bucket=bucket,
@@ -162,14 +200,18 @@ def _trend(name: str, kind: int, rows: list[Any], edges: Sequence[Bucket]) -> Tr
                 error=row.error,
                 step=step,
                 rank=rank,
+                target=target.get(bucket),
+                golden=golden.get(bucket),
             )
         )
-    middles = [(edges[cell.bucket].first + edges[cell.bucket].last) / 2 for cell in cells]
     bad = min((row.bad for _, row in rows if row.bad is not None), default=None)
     return Trend(
-        name=name,
-        kind=kind_word(kind),
-        growth=growth(middles, [float("nan") if cell.score is None else cell.score for cell in cells]),
-        first_bad=None if bad is None else divmod(bad, _RANKS),
+        name=call.name,
+        kind=kind_word(call.kind),
+        rank=call.rank,
+        growth=growth_of(edges, {cell.bucket: cell.score for cell in cells}),
+        target_growth=growth_of(edges, target),
+        golden_growth=growth_of(edges, golden),
+        first_bad=None if bad is None else divmod(bad, RANKS),
         cells=cells,
     )

@@ -448,6 +448,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/dumps/{dump_id}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Run
+         * @description How one rank of one step was run.
+         */
+        get: operations["run_api_dumps__dump_id__run_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/trends": {
         parameters: {
             query?: never;
@@ -457,9 +477,29 @@ export interface paths {
         };
         /**
          * Trends
-         * @description Calls in execution order with the worst of every bucket of steps, over all ranks or one.
+         * @description Calls in execution order with the worst of every bucket of steps, over all ranks or one, or a row per rank.
          */
         get: operations["trends_api_comparisons__comparison_id__trends_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/dumps/{dump_id}/trends": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Values
+         * @description Calls of one dump in the order they ran, a row per rank, with one statistic of every bucket of steps.
+         */
+        get: operations["values_api_dumps__dump_id__trends_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2035,6 +2075,17 @@ export interface components {
             inferred: boolean;
         };
         /**
+         * RankRun
+         * @description `run` is null where nothing beside the dump tells, and in a dump that an older version read.
+         */
+        RankRun: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            run: components["schemas"]["Run"] | null;
+        };
+        /**
          * Reached
          * @description A rank that received what an origin on another one spoiled, and the call through which.
          */
@@ -2072,6 +2123,34 @@ export interface components {
             labels: number;
             /** Pairs */
             pairs: number;
+        };
+        /**
+         * Run
+         * @description Every value is text; `settings` are those of the dump, defaults filled in, `devices` begin with the processor.
+         */
+        Run: {
+            /** Versions */
+            versions: {
+                [key: string]: string;
+            };
+            /** Settings */
+            settings: {
+                [key: string]: string;
+            };
+            /** Numerics */
+            numerics: {
+                [key: string]: string;
+            };
+            /** Seeds */
+            seeds: {
+                [key: string]: string;
+            };
+            /** Environment */
+            environment: {
+                [key: string]: string;
+            };
+            /** Devices */
+            devices: string[];
         };
         /** Side */
         Side: {
@@ -2269,7 +2348,8 @@ export interface components {
         };
         /**
          * TrendCell
-         * @description The worst of a bucket of steps: `verdict` first met at `step` and `rank`, largest `score` and relative `error`.
+         * @description The worst of a bucket of steps: `verdict` first met at `step` and `rank`, largest `score` and relative `error`; `target`
+         *     and `golden`: the statistic asked for, of both sides' outputs.
          */
         TrendCell: {
             /** Bucket */
@@ -2293,6 +2373,16 @@ export interface components {
             step: number;
             /** Rank */
             rank: number;
+            /**
+             * Target
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            target: number | string | null;
+            /**
+             * Golden
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            golden: number | string | null;
         };
         /**
          * TrendPage
@@ -2319,18 +2409,31 @@ export interface components {
         };
         /**
          * TrendRow
-         * @description `growth`: factor of the score per step, null with fewer than three values; `first_bad`: where No was first reached.
+         * @description `rank`: null where ranks share the row; `growth`: factor of the score per step, null with fewer than three values, the
+         *     others: of the statistic asked for; `first_bad`: where No was first reached.
          */
         TrendRow: {
             /** Name */
             name: string;
             /** Kind */
             kind: string;
+            /** Rank */
+            rank: number | null;
             /**
              * Growth
              * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
              */
             growth: number | string | null;
+            /**
+             * Target Growth
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            target_growth: number | string | null;
+            /**
+             * Golden Growth
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            golden_growth: number | string | null;
             first_bad: components["schemas"]["TrendPlace"] | null;
             /** Cells */
             cells: components["schemas"]["TrendCell"][];
@@ -2355,6 +2458,59 @@ export interface components {
             origins: number;
             /** Inferred */
             inferred: boolean;
+        };
+        /**
+         * ValueCell
+         * @description `value` of a bucket of steps; `step`: the first that is not finite (`bad`), else the first that has the call.
+         */
+        ValueCell: {
+            /** Bucket */
+            bucket: number;
+            /**
+             * Value
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            value: number | string | null;
+            /** Bad */
+            bad: boolean;
+            /** Step */
+            step: number;
+        };
+        /**
+         * ValuePage
+         * @description `steps`: the buckets that cells name by their place.
+         */
+        ValuePage: {
+            /** Steps */
+            steps: components["schemas"]["StepRange"][];
+            /** Ranks */
+            ranks: number[];
+            /** Items */
+            items: components["schemas"]["ValueRow"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+        };
+        /**
+         * ValueRow
+         * @description `growth`: factor of the value's size per step, null with fewer than three; `first_bad`: the first NaN or infinity.
+         */
+        ValueRow: {
+            /** Name */
+            name: string;
+            /** Kind */
+            kind: string;
+            /** Rank */
+            rank: number;
+            /**
+             * Growth
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            growth: number | string | null;
+            first_bad: components["schemas"]["TrendPlace"] | null;
+            /** Cells */
+            cells: components["schemas"]["ValueCell"][];
         };
     };
     responses: never;
@@ -3356,6 +3512,42 @@ export interface operations {
             };
         };
     };
+    run_api_dumps__dump_id__run_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RankRun"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     trends_api_comparisons__comparison_id__trends_get: {
         parameters: {
             query?: {
@@ -3365,12 +3557,17 @@ export interface operations {
                 q?: string;
                 /** @description Only this call. */
                 name?: string | null;
-                /** @description Rank; the first one when left out. */
+                /** @description Only this rank. */
                 rank?: number | null;
+                /** @description Also tell this of both sides. */
+                statistic?: ("norm" | "max" | "min" | "mean") | null;
+                /** @description A row per rank instead of the worst of all. */
+                by_rank?: boolean;
                 /** @description At most so many buckets of steps. */
                 buckets?: number;
                 /** @description `next` (or `prev`) of the page before. */
                 cursor?: string | null;
+                /** @description Rows of the page; it ends earlier where there are many steps. */
                 limit?: number;
             };
             header?: never;
@@ -3388,6 +3585,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TrendPage"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    values_api_dumps__dump_id__trends_get: {
+        parameters: {
+            query?: {
+                /** @description What to tell of each call. */
+                statistic?: "norm" | "max" | "min" | "mean";
+                /** @description Of its outputs or its inputs. */
+                part?: "output" | "input";
+                /** @description Calls to list. */
+                kind?: "module" | "api" | "all";
+                /** @description Part of a name. */
+                q?: string;
+                /** @description Only this call. */
+                name?: string | null;
+                /** @description Only this rank. */
+                rank?: number | null;
+                /** @description At most so many buckets of steps. */
+                buckets?: number;
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it ends earlier where there are many steps. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValuePage"];
                 };
             };
             /** @description What went wrong. */
