@@ -62,7 +62,7 @@ def test_sizes_place_every_rank_once_in_their_order(tp: int, pp: int, dp: int, o
 
 def test_orders_of_launchers_are_taken_with_their_unused_words() -> None:
     text = "target: {tp: 2, pp: 2, cp: 1, ep: 1, order: tp-cp-ep-dp-pp}"
-    assert parse_plan(text).target == Sizes(tp=2, pp=2, order=("tp", "dp", "pp"))
+    assert parse_plan(text).target == Sizes(tp=2, pp=2, order=("tp", "cp", "dp", "pp"))
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,10 @@ def test_orders_of_launchers_are_taken_with_their_unused_words() -> None:
         ("[]x", "is no yaml"),
         ("- 1", "the file is no mapping"),
         ("{tp: 2}", "the file: 'tp' is not one of target, golden, units"),
-        ("{target: {tq: 2}}", "target: 'tq' is not one of ranks, tp, pp"),
+        ("{target: {tq: 2}}", "target: 'tq' is not one of ranks, tp, cp"),
         ("{target: {tp: 0}}", "target.tp: 0 is no number from 1"),
         ("{target: {tp: true}}", "target.tp: True is no number"),
-        ("{target: {cp: 2}}", "cp and ep above 1 cannot be joined"),
+        ("{target: {sequence: zigzag}}", "sequence needs ranks that share one"),
         ("{target: {vpp: 2}}", "vpp needs pp above 1"),
         ("{target: {order: tp-pp}}", "target.order: 'tp-pp' does not name tp, dp and pp once"),
         ("{target: {tp: 2}, units: [{target: {ranks: 0}, golden: {ranks: 0}}]}", "gives both units and sizes"),

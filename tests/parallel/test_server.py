@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,11 +83,76 @@ def test_a_plan_can_be_tried_before_anything_is_compared(client: TestClient, spl
     assert "4 ranks cannot be cut into tp 3" in wrong.json()["detail"]
 
 
+def both(client: TestClient, splits: Path, target: str, golden: str) -> dict[str, str]:
+    """Ids of two dumps that are read."""
+    ids = {side: register(client, splits / name) for side, name in (("target", target), ("golden", golden))}
+    for dump in ids.values():
+        settled(client, f"/api/dumps/{dump}")
+    return ids
+
+
+def test_the_layout_of_a_plan_sent_back_as_json_is_the_same_plan(client: TestClient, splits: Path) -> None:
+    ids = both(client, splits, "tp2pp2", "whole")
+    found = client.post("/api/plans", json=ids).json()
+    layout = found["layout"]
+    text = json.dumps({"units": layout["units"], "dimensions": {"a*": 1}})
+    again = client.post("/api/plans", json={**ids, "plan": text}).json()
+    assert again["layout"]["units"] == found["layout"]["units"]
+    assert again["layout"]["dimensions"] == [{"pattern": "a*", "way": 1}]
+    assert parse_plan(again["plan"]).units == parse_plan(found["plan"]).units
+
+
+def test_a_dry_run_lists_what_would_be_joined_and_how(client: TestClient, splits: Path) -> None:
+    ids = both(client, splits, "tp2", "whole")
+    name = "Module.layers.0.mlp.up.ColumnParallelLinear.forward.0.parameters.weight"
+    tried = client.post("/api/plans/try", json={**ids, "q": "layers.0.mlp.up"}).json()
+    assert tried["unit"]["target"]["ranks"] == [[[0, 1]]]
+    (weight,) = [one for one in tried["tensors"] if one["name"] == name]
+    assert (weight["side"], weight["way"], weight["dimension"], weight["shape"]) == ("target", "join", 0, [64, 16])
+    assert tried["tensor_count"] == len(tried["tensors"])
+    everything = client.post("/api/plans/try", json={**ids, "copies": True}).json()
+    assert everything["tensor_count"] == sum(tried["unit"]["target"]["shards"].values())
+    assert len(everything["tensors"]) == 200
+    skipped = client.post("/api/plans/try", json={**ids, "plan": json.dumps({"dimensions": {name: "skip"}}), "q": name})
+    assert [one["way"] for one in skipped.json()["tensors"]] == ["skip"]
+
+
+def test_a_dry_run_says_which_dimensions_do_nothing(client: TestClient, splits: Path) -> None:
+    ids = both(client, splits, "tp2", "whole")
+    plan = json.dumps({"dimensions": {"nowhere*": 1, "*.mlp.up.*.forward.0.parameters.weight": 1}})
+    said = [one["message"] for one in client.post("/api/plans/try", json={**ids, "plan": plan}).json()["problems"]]
+    assert len(said) == 1
+    assert "'nowhere*' fits no joined tensor" in said[0]
+    plan = json.dumps({"dimensions": {"*.mlp.up.*.forward.0.parameters.weight": 5}})
+    (told,) = client.post("/api/plans/try", json={**ids, "plan": plan}).json()["problems"]
+    assert told["kind"] == "plan_dimension"
+    assert "asks for dimension 5, along which the parts of Module.layers." in told["message"]
+
+
+def test_a_dry_run_of_ranks_that_correspond_or_of_no_such_unit_is_refused(client: TestClient, splits: Path) -> None:
+    ids = both(client, splits, "tp2", "whole")
+    wrong = client.post("/api/plans/try", json={**ids, "unit": 7})
+    assert (wrong.status_code, wrong.json()["detail"]) == (404, "the plan joins no such step and unit")
+
+
+def test_the_plan_of_a_comparison_is_a_file_that_gives_it_again(client: TestClient, fault: str) -> None:
+    reply = client.get(f"/api/comparisons/{fault}/plan.yaml")
+    assert reply.headers["content-disposition"].startswith("attachment")
+    assert parse_plan(reply.text).units[0].target.ranks == (((0, 1),),)
+
+
+def test_a_rank_that_no_unit_has_is_told(client: TestClient, splits: Path) -> None:
+    text = "units: [{target: {ranks: [[[0, 1]]]}, golden: {ranks: 0}}]"
+    comparison = compare(client, splits / "tp4", splits / "whole", parallel=text)
+    problems = get(client, f"/api/comparisons/{comparison}/summary")["problems"]
+    assert [one["loc"] for one in problems if one["kind"] == "unplanned_rank"] == ["rank2", "rank3"]
+
+
 def test_an_impossible_plan_is_refused_at_once(client: TestClient, splits: Path) -> None:
     ids = {side: register(client, splits / "whole") for side in ("target", "golden")}
-    reply = client.post("/api/comparisons", json={**ids, "options": {"parallel": "{target: {cp: 2}}"}})
+    reply = client.post("/api/comparisons", json={**ids, "options": {"parallel": "{target: {vpp: 2}}"}})
     assert reply.status_code == 400
-    assert "cp and ep above 1" in reply.json()["detail"]
+    assert "vpp needs pp above 1" in reply.json()["detail"]
 
 
 def test_joined_ranks_are_listed_nowhere_and_go_with_their_comparison(

@@ -19,16 +19,6 @@ class NewDump(BaseModel):
     name: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)] | None = None
 
 
-class NewPlan(BaseModel):
-    """`plan`: text of a plan to complete and check, `{}` or null to find one."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    target: DumpId
-    golden: DumpId
-    plan: Annotated[str, Field(max_length=1_000_000)] | None = None
-
-
 class DumpChange(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -54,6 +44,29 @@ class ComparisonOptions(BaseModel):
     steps: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
     ranks: list[Annotated[int, Field(ge=0, le=2**31 - 1)]] = []
     tensors: bool = True
+
+
+class NewPlan(BaseModel):
+    """`plan`: text of a plan to complete and check, `{}` or null to find one."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    target: DumpId
+    golden: DumpId
+    plan: Annotated[str, Field(max_length=1_000_000)] | None = None
+
+
+class TriedPlan(NewPlan):
+    """What joining would make of one step (the first) and unit (the first); `options`: those that change what is matched.
+
+    `q`: part of the names of the tensors that are listed; `copies`: list those too that are equal on all ranks.
+    """
+
+    options: ComparisonOptions = ComparisonOptions()
+    step: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    unit: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    q: Annotated[str, Field(max_length=500)] = ""
+    copies: bool = False
 
 
 class MatchingOptions(BaseModel):

@@ -11,9 +11,14 @@ from dumpscope.domain import joined as domain
 from dumpscope.domain.phrases import english
 from dumpscope.errors import Problem as FoundProblem
 from dumpscope.parallel.plan import Plan, write_plan
+from dumpscope.pipeline.trial import Trial
 
 UNITS: Final = 200
 """Units sent at once."""
+LAID_OUT: Final = 512
+"""Ranks up to which a plan is sent as data too."""
+TENSORS: Final = 200
+"""Tensors of a trial sent at once."""
 
 
 class Stray(Wire):
@@ -66,13 +71,70 @@ class ComparisonPlan(Wire):
     joined: Joined | None
 
 
+class PlanSide(Wire):
+    """`ranks`: by replica, stage and shard; `offsets`: added to the layer numbers of each virtual stage; `context`, `experts`:
+    how many replicas after one another share a sequence, and the experts."""
+
+    ranks: list[list[list[int]]]
+    offsets: list[int]
+    chunks: int
+    context: int
+    sequence: str | None
+    experts: int
+
+
+class PlanUnit(Wire):
+    rank: int
+    target: PlanSide
+    golden: PlanSide
+
+
+class PlanDimension(Wire):
+    """`way`: a dimension as a number, or copy, sum, skip."""
+
+    pattern: str
+    way: int | str
+
+
+class PlanLayout(Wire):
+    """What the plan's yaml says, as data: an edited one is sent as JSON of the same keys, with `dimensions` as a mapping."""
+
+    units: list[PlanUnit]
+    gradients: str | None
+    dimensions: list[PlanDimension]
+
+
 class PlanPreview(Wire):
-    """`plan`: yaml for the option `parallel`, null where ranks would be compared one by one; `units`: how many it makes."""
+    """`plan`: yaml for the option `parallel`, null where ranks would be compared one by one; `units`: how many it makes;
+    `layout`: the same as data, null with more than 512 ranks."""
 
     plan: str | None
     reasons: list[str]
     reasons_said: list[Phrase]
     units: int
+    layout: PlanLayout | None
+    problems: list[Problem]
+
+
+class TrialTensor(Wire):
+    """`way`: copy, join, sum, odd or skip; `by`: shards, context or replicas, empty of a copy; `shape`: of the whole, joined
+    along `dimension`; `sizes`: of the parts along it, null where they are alike."""
+
+    side: str
+    name: str
+    way: str
+    by: str
+    shape: list[int] | None
+    dimension: int | None
+    sizes: list[int] | None
+
+
+class PlanTrial(Wire):
+    """What joining made of one unit; `tensors`: at most 200 of `tensor_count`."""
+
+    unit: JoinedUnit
+    tensors: list[TrialTensor]
+    tensor_count: int
     problems: list[Problem]
 
 
@@ -98,5 +160,25 @@ def plan_preview(plan: Plan | None, problems: list[FoundProblem]) -> PlanPreview
         reasons=[english([reason]) for reason in reasons],
         reasons_said=wire.phrases(reasons),
         units=0 if plan is None else len(plan.units),
+        layout=None if plan is None else _layout(plan),
         problems=wire.problems(problems),
+    )
+
+
+def plan_trial(found: Trial) -> PlanTrial:
+    return PlanTrial(
+        unit=JoinedUnit.model_validate(asdict(found.unit)),
+        tensors=[TrialTensor.model_validate(asdict(one)) for one in found.tensors],
+        tensor_count=found.count,
+        problems=wire.problems(found.problems),
+    )
+
+
+def _layout(plan: Plan) -> PlanLayout | None:
+    if sum(1 for unit in plan.units for side in (unit.target, unit.golden) for _ in side.every()) > LAID_OUT:
+        return None
+    return PlanLayout(
+        units=[PlanUnit.model_validate(asdict(unit)) for unit in plan.units],
+        gradients=plan.gradients,
+        dimensions=[PlanDimension(pattern=pattern, way=way) for pattern, way in plan.dimensions.items()],
     )

@@ -119,7 +119,7 @@ def join_members(members: Sequence[Joint], cuts: Cuts, rival: RankDump, terms: T
     orders: dict[str, Order] = {}
     items = _statistics(aligned, way, dimension, factor, {one.item: one.members for one in odd})
     items = _shapes(items, aligned, way, dimension, partner, rival)
-    items = _values(items, way, dimension, terms, scaled)
+    items = _values(items, aligned, way, dimension, terms, scaled)
     items = _tensors(items, aligned, members, way, dimension, factor, partner, rival, odd, orders)
     return Joint(
         dump=replace(base, items=items),
@@ -304,7 +304,7 @@ def _shapes(items: Items, aligned: Aligned, way: Int8, dimension: Int32, partner
     return replace(items, shape=shape, shapes=table)
 
 
-def _values(items: Items, way: Int8, dimension: Int32, terms: Terms, scaled: dict[int, str]) -> Items:
+def _values(items: Items, aligned: Aligned, way: Int8, dimension: Int32, terms: Terms, scaled: dict[int, str]) -> Items:
     """What each joined tensor was made from, beside what was already said of it, and the sizes counted on the whole."""
     table = list(items.values)
     codes = {text: code for code, text in enumerate(table)}
@@ -322,6 +322,9 @@ def _values(items: Items, way: Int8, dimension: Int32, terms: Terms, scaled: dic
         said: dict[str, object] = {"way": WAY_WORDS[way[item]], "by": terms.word, "ranks": ranks}
         if way[item] == Way.JOIN:
             said["dimension"] = int(dimension[item])
+            sizes = [aligned.shape_table[code][dimension[item]] for code in aligned.shapes[:, item].tolist()]
+            if len(set(sizes)) > 1:
+                said["sizes"] = sizes
         before = known.get("joined", []) if isinstance(known, dict) else []
         put(item, json.dumps({"joined": [*before, said]}, separators=(",", ":")))
     for item, text in scaled.items():

@@ -33,6 +33,7 @@ MOST_RANKS: Final = 4096
 def lay_out(given: Given, target: Sequence[Evidence], golden: Sequence[Evidence]) -> Plan:
     """The plan of a comparison. Raises UsageError where what the user gave does not fit the dumps, or nothing was given and
     nothing can be told from the dumps."""
+    _require_joinable(given)
     rivals = {one.rank: one for one in target}, {one.rank: one for one in golden}
     if given.units:
         require_ranks(given.units, *rivals)
@@ -57,8 +58,21 @@ def _require_unlike(units: Sequence[UnitPlan]) -> None:
             if count == getattr(unit.golden, word) > 1:
                 raise UsageError(
                     f"plan: unit {unit.rank} joins {count} {word} on both sides",
-                    hint=f"make {count} units, one of each",
+                    hint=f"make {count} units, each of one of them of either side",
                 )
+
+
+def _require_joinable(given: Given) -> None:
+    """Raise UsageError where ranks share sequences or experts."""
+    for name in ("target", "golden"):
+        sizes = getattr(given, name)
+        if (sizes is not None and (sizes.cp > 1 or sizes.ep > 1)) or any(
+            side.context > 1 or side.experts > 1 for side in (getattr(unit, name) for unit in given.units)
+        ):
+            raise UsageError(
+                f"plan: {name}: cp and ep above 1 cannot be joined",
+                hint="compare the ranks that correspond with --rank",
+            )
 
 
 def _sided(sizes: Sizes, there: Mapping[int, Evidence], side: str) -> SidePlan:

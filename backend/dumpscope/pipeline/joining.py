@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from dumpscope.domain.joined import Joined, JoinedUnit
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import RankDump, RankRef
+from dumpscope.domain.records import Kind, RankDump, RankRef, item_name
 from dumpscope.errors import Problem, UsageError
 from dumpscope.parallel.evidence import Evidence, evidence
 from dumpscope.parallel.layout import lay_out
-from dumpscope.parallel.plan import Plan, UnitPlan, parse_plan, write_plan
+from dumpscope.parallel.plan import Plan, UnitPlan, left_out, parse_plan, write_plan
 from dumpscope.parallel.unit import join_unit
 from dumpscope.pipeline.made_tensors import make_tensors
 from dumpscope.pipeline.pairing import number
@@ -68,7 +71,7 @@ def find_plan(
         return None, [Problem(loc="", kind="no_plan", message=f"{error.detail}; ranks of one number were compared.")]
     if not asked and _copies(plan) and seen[0][0].first == seen[1][0].first and not _few(*map(len, sides)):
         return None, []
-    return plan, []
+    return plan, _left_out(plan, *sides)
 
 
 def unit_pairs(
@@ -159,6 +162,52 @@ def stray_problems(unit: JoinedUnit) -> list[Problem]:
                 )
             problems.append(Problem(loc=f"step{unit.step}/{stray.node}", kind="odd_rank", message=what))
     return problems
+
+
+def dimension_problems(pair: UnitPair, *dumps: RankDump) -> list[Problem]:
+    """Entries of the plan's `dimensions` that did nothing to a unit: their pattern fits none of the joined tensors, or the
+    dimension that it names none of those that it fits. dumps: the joined target and golden"""
+    fitted: dict[str, str | None] = {}
+    for dump in dumps:
+        if not dump.ref.joined or not pair.plan.dimensions:
+            continue
+        items = dump.items
+        for item in np.flatnonzero(items.kind == Kind.TENSOR).tolist():
+            name = item_name(dump, item)
+            pattern = next((one for one in pair.plan.dimensions if fnmatchcase(name, one)), None)
+            if pattern is None:
+                continue
+            text = items.values[items.value[item]] if items.value[item] >= 0 else ""
+            refused = isinstance(pair.plan.dimensions[pattern], int) and '"way":"skip"' in text
+            if not refused or pattern not in fitted:
+                fitted[pattern] = name if refused else None
+    loc = f"step{pair.step}/rank{pair.rank}"
+    problems = []
+    for pattern, way in pair.plan.dimensions.items():
+        if pattern not in fitted:
+            what = f"The plan's dimensions: {pattern!r} fits no joined tensor; correct it, or take it out."
+        elif fitted[pattern] is not None:
+            what = (
+                f"The plan's dimensions: {pattern!r} asks for dimension {way}, along which the parts of {fitted[pattern]}"
+                " do not go together; name another, copy, sum or skip."
+            )
+        else:
+            continue
+        problems.append(Problem(loc=loc, kind="plan_dimension", message=what))
+    return problems
+
+
+def _left_out(plan: Plan, target: Collection[int], golden: Collection[int]) -> list[Problem]:
+    """Problems of ranks that no unit of the plan has."""
+    return [
+        Problem(
+            loc=f"rank{rank}",
+            kind="unplanned_rank",
+            message=f"Rank {rank} of the {word} is in no unit of the plan; it is not compared.",
+        )
+        for word, ranks in left_out(plan.units, target, golden).items()
+        for rank in ranks
+    ]
 
 
 def _first_step(refs: Sequence[RankRef], options: Options) -> dict[int, RankRef]:

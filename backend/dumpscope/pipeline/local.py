@@ -25,6 +25,7 @@ from dumpscope.pipeline.compare import compare_rank
 from dumpscope.pipeline.conclusion import conclude
 from dumpscope.pipeline.joining import (
     UnitPair,
+    dimension_problems,
     find_plan,
     join_pair,
     refuse_reference,
@@ -207,7 +208,8 @@ def _joined(pair: UnitPair, options: Options, threads: int) -> Unit:
     target, golden, joined = join_pair(pair, options, read_rank)
     _require_nodes(target, golden)
     unit = compare_rank(target, golden, step=pair.step, rank=pair.rank, options=options, threads=threads)
-    return replace(unit, joined=joined, problems=[*stray_problems(joined), *unit.problems])
+    problems = [*dimension_problems(pair, target, golden), *stray_problems(joined), *unit.problems]
+    return replace(unit, joined=joined, problems=problems)
 
 
 def _compared(

@@ -68,7 +68,7 @@ def run_comparison(
     plan, no_plan = find_plan(*ranks, row.options, lambda ref: load_rank(database, numbers[ref]))
     if plan is not None:
         refuse_reference(reference)
-        problems = [*target.problems, *golden.problems]
+        problems = [*target.problems, *golden.problems, *no_plan]
         _run_joined(work, row, plan, ranks, numbers, room, problems, progress, cancelled)
         return
     pairs, problems = pair_ranks(*ranks, row.options)

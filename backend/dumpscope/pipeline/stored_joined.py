@@ -17,7 +17,7 @@ from dumpscope.index.ranks import load_rank, rank_places
 from dumpscope.index.results import UnitSides, store_unit
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.compare import compare_rank
-from dumpscope.pipeline.joining import UnitPair, find_plan, join_pair, stray_problems
+from dumpscope.pipeline.joining import UnitPair, dimension_problems, find_plan, join_pair, stray_problems
 from dumpscope.pipeline.spread import Cancelled, Progress
 
 LOADED: Final = 0.2
@@ -63,7 +63,7 @@ def compare_joined(
         progress=lambda done, text: progress(LOADED + done * (MEASURED - LOADED), text or f"comparing {where}"),
         cancelled=cancelled,
     )
-    unit = replace(unit, problems=[*stray_problems(joined), *unit.problems])
+    unit = replace(unit, problems=[*dimension_problems(pair, *dumps), *stray_problems(joined), *unit.problems])
     sides = [
         store_dump_rank(database, joined_id(comparison_id, side), dump) for side, dump in zip(SIDES, dumps, strict=True)
     ]

@@ -708,6 +708,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/plans/try": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Trial
+         * @description What a plan would make of one step and unit: tensors joined, taken once, summed or left out. Nothing is stored.
+         */
+        post: operations["trial_api_plans_try_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/plan.yaml": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Export
+         * @description The plan of a comparison as the file that `--plan` and the option `parallel` read.
+         */
+        get: operations["export_api_comparisons__comparison_id__plan_yaml_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/plan": {
         parameters: {
             query?: never;
@@ -2038,8 +2078,31 @@ export interface components {
             };
         };
         /**
+         * PlanDimension
+         * @description `way`: a dimension as a number, or copy, sum, skip.
+         */
+        PlanDimension: {
+            /** Pattern */
+            pattern: string;
+            /** Way */
+            way: number | string;
+        };
+        /**
+         * PlanLayout
+         * @description What the plan's yaml says, as data: an edited one is sent as JSON of the same keys, with `dimensions` as a mapping.
+         */
+        PlanLayout: {
+            /** Units */
+            units: components["schemas"]["PlanUnit"][];
+            /** Gradients */
+            gradients: string | null;
+            /** Dimensions */
+            dimensions: components["schemas"]["PlanDimension"][];
+        };
+        /**
          * PlanPreview
-         * @description `plan`: yaml for the option `parallel`, null where ranks would be compared one by one; `units`: how many it makes.
+         * @description `plan`: yaml for the option `parallel`, null where ranks would be compared one by one; `units`: how many it makes;
+         *     `layout`: the same as data, null with more than 512 ranks.
          */
         PlanPreview: {
             /** Plan */
@@ -2050,8 +2113,48 @@ export interface components {
             reasons_said: components["schemas"]["Phrase"][];
             /** Units */
             units: number;
+            layout: components["schemas"]["PlanLayout"] | null;
             /** Problems */
             problems: components["schemas"]["Problem"][];
+        };
+        /**
+         * PlanSide
+         * @description `ranks`: by replica, stage and shard; `offsets`: added to the layer numbers of each virtual stage; `context`, `experts`:
+         *     how many replicas after one another share a sequence, and the experts.
+         */
+        PlanSide: {
+            /** Ranks */
+            ranks: number[][][];
+            /** Offsets */
+            offsets: number[];
+            /** Chunks */
+            chunks: number;
+            /** Context */
+            context: number;
+            /** Sequence */
+            sequence: string | null;
+            /** Experts */
+            experts: number;
+        };
+        /**
+         * PlanTrial
+         * @description What joining made of one unit; `tensors`: at most 200 of `tensor_count`.
+         */
+        PlanTrial: {
+            unit: components["schemas"]["JoinedUnit"];
+            /** Tensors */
+            tensors: components["schemas"]["TrialTensor"][];
+            /** Tensor Count */
+            tensor_count: number;
+            /** Problems */
+            problems: components["schemas"]["Problem"][];
+        };
+        /** PlanUnit */
+        PlanUnit: {
+            /** Rank */
+            rank: number;
+            target: components["schemas"]["PlanSide"];
+            golden: components["schemas"]["PlanSide"];
         };
         /** Problem */
         Problem: {
@@ -2437,6 +2540,66 @@ export interface components {
             first_bad: components["schemas"]["TrendPlace"] | null;
             /** Cells */
             cells: components["schemas"]["TrendCell"][];
+        };
+        /**
+         * TrialTensor
+         * @description `way`: copy, join, sum, odd or skip; `by`: shards, context or replicas, empty of a copy; `shape`: of the whole, joined
+         *     along `dimension`; `sizes`: of the parts along it, null where they are alike.
+         */
+        TrialTensor: {
+            /** Side */
+            side: string;
+            /** Name */
+            name: string;
+            /** Way */
+            way: string;
+            /** By */
+            by: string;
+            /** Shape */
+            shape: number[] | null;
+            /** Dimension */
+            dimension: number | null;
+            /** Sizes */
+            sizes: number[] | null;
+        };
+        /**
+         * TriedPlan
+         * @description What joining would make of one step (the first) and unit (the first); `options`: those that change what is matched.
+         *
+         *     `q`: part of the names of the tensors that are listed; `copies`: list those too that are equal on all ranks.
+         */
+        TriedPlan: {
+            /** Target */
+            target: string;
+            /** Golden */
+            golden: string;
+            /** Plan */
+            plan?: string | null;
+            /**
+             * @default {
+             *       "policy": "default",
+             *       "fuzzy": false,
+             *       "rename": [],
+             *       "steps": [],
+             *       "ranks": [],
+             *       "tensors": true
+             *     }
+             */
+            options: components["schemas"]["ComparisonOptions"];
+            /** Step */
+            step?: number | null;
+            /** Unit */
+            unit?: number | null;
+            /**
+             * Q
+             * @default
+             */
+            q: string;
+            /**
+             * Copies
+             * @default false
+             */
+            copies: boolean;
         };
         /**
          * UnitBrief
@@ -4000,6 +4163,70 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PlanPreview"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    trial_api_plans_try_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TriedPlan"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanTrial"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    export_api_comparisons__comparison_id__plan_yaml_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/yaml": unknown;
                 };
             };
             /** @description What went wrong. */

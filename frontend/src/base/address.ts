@@ -8,8 +8,9 @@ export type PlotTab = (typeof PLOTS)[number];
 export const SORTS = ["order", "-out_score", "-ratio", "name"] as const;
 export type Sort = (typeof SORTS)[number];
 
-/** What lies over the screen: the search for a partner of the selected call, the list of matches made by hand, the trends. */
-export const DIALOGS = ["match", "matches", "trends"] as const;
+/** What lies over the screen: the search for a partner of the selected call, the matches made by hand, the trends, the plan of
+ * how ranks are joined. */
+export const DIALOGS = ["match", "matches", "trends", "plan"] as const;
 export type DialogName = (typeof DIALOGS)[number];
 
 export interface Filter {

@@ -260,7 +260,7 @@ function Numbers({ id, summary, triage }: { id: string; summary: Summary; triage
           {t("trends.title")}
         </button>
       )}
-      <PlanNotes id={id} />
+      <PlanNotes id={id} summary={summary} triage={triage} />
     </div>
   );
 }

@@ -1,20 +1,43 @@
+import { Button } from "@mantine/core";
 import { useTranslation } from "react-i18next";
+import { useCompareAgain } from "../../api/changes";
+import { planUrl } from "../../api/plans";
 import { usePlan } from "../../api/queries";
-import type { JoinedSide, JoinedUnit } from "../../api/types";
+import type { Comparison, ComparisonOptions, JoinedSide, JoinedUnit, Summary } from "../../api/types";
+import { navigate } from "../../base/location";
 import { formatCount } from "../../base/numbers";
 import { ranksText, waysOf } from "../../base/plan";
 import { say } from "../../texts/said";
 import { CopyButton } from "../../widgets/CopyButton";
+import { PlanDialog as Dialog } from "../../widgets/PlanDialog";
 import { Notes } from "../../widgets/Problems";
+import { Failure } from "../../widgets/States";
 import classes from "./PlanNotes.module.css";
+import type { Triage } from "./useTriage";
 
 const SHOWN = 40;
 
-/** Which ranks were joined with which, why, and how: shown where ranks were joined at all. */
-export function PlanNotes({ id }: { id: string }) {
+interface PlanNotesProps {
+  id: string;
+  summary: Summary;
+  triage: Triage;
+}
+
+/** Which ranks were joined with which, why, and how, and the way to join them otherwise. */
+export function PlanNotes({ id, summary, triage }: PlanNotesProps) {
   const { t } = useTranslation();
-  const joined = usePlan(id).data?.joined;
-  if (!joined) return null;
+  const plan = usePlan(id);
+  const edit = () => triage.update({ dialog: "plan" });
+  if (!plan.data) return null;
+  const { joined } = plan.data;
+  if (!joined) {
+    const several = summary.target.ranks.length > 1 || summary.golden.ranks.length > 1;
+    return several ? (
+      <button type="button" className={`plain ${classes.join}`} onClick={edit} data-testid="plan-join">
+        {t("plan.join")}
+      </button>
+    ) : null;
+  }
   const odd = joined.units.some((unit) => [unit.target, unit.golden].some((side) => side.strays.length > 0));
   const rest = joined.unit_count - Math.min(SHOWN, joined.units.length);
   return (
@@ -45,6 +68,14 @@ export function PlanNotes({ id }: { id: string }) {
           </tbody>
         </table>
         {rest > 0 && <p className="dim">… +{rest}</p>}
+        <div className={classes.actions}>
+          <Button size="compact-xs" onClick={edit} data-testid="plan-edit">
+            {t("plan.edit")}
+          </Button>
+          <Button size="compact-xs" variant="default" component="a" href={planUrl(id)} download>
+            {t("plan.download")}
+          </Button>
+        </div>
         <details>
           <summary>{t("plan.yaml")}</summary>
           <pre className={`mono ${classes.yaml}`}>{joined.plan}</pre>
@@ -52,6 +83,41 @@ export function PlanNotes({ id }: { id: string }) {
         </details>
       </div>
     </Notes>
+  );
+}
+
+/** The editor of the plan; an edited one is compared as a comparison of its own, under the same options otherwise. */
+export function PlanDialog({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
+  const { t } = useTranslation();
+  const plan = usePlan(comparison.id);
+  const again = useCompareAgain();
+  const start = (parallel: string) =>
+    again.mutate(
+      { ...comparison, options: { ...comparison.options, parallel } },
+      { onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`) },
+    );
+  return (
+    <Dialog
+      opened={triage.address.dialog === "plan" && plan.isSuccess}
+      onClose={() => triage.update({ dialog: null })}
+      sides={comparison}
+      options={comparison.options as ComparisonOptions}
+      text={plan.data?.joined?.plan ?? null}
+      actions={(edited) => (
+        <>
+          <Button
+            disabled={edited === null}
+            loading={again.isPending}
+            onClick={() => edited !== null && start(edited)}
+            data-testid="plan-compare"
+          >
+            {t("comparison.again")}
+          </Button>
+          <span className="dim">{t("plan.againHint")}</span>
+          {again.error && <Failure problem={again.error} />}
+        </>
+      )}
+    />
   );
 }
 

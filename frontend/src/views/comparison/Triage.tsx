@@ -18,6 +18,7 @@ import { ListPanel } from "./ListPanel";
 import { WaitingMatches } from "./MatchActions";
 import { MatchDialog } from "./MatchDialog";
 import { MatchesDialog } from "./MatchesDialog";
+import { PlanDialog } from "./PlanNotes";
 import { TreePanel } from "./TreePanel";
 import { TrendsDialog } from "./TrendsDialog";
 import classes from "./Triage.module.css";
@@ -112,6 +113,7 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
       <MatchDialog comparison={comparison.id} triage={triage} />
       <TrendsDialog comparison={comparison.id} triage={triage} />
       <MatchesDialog comparison={comparison.id} triage={triage} />
+      <PlanDialog comparison={comparison} triage={triage} />
       <HelpOverlay opened={help} onClose={() => setHelp(false)} />
     </div>
   );

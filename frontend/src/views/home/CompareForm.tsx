@@ -3,24 +3,15 @@ import { type FormEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useCompare } from "../../api/changes";
 import { usePreview } from "../../api/matches";
-import { useDumps } from "../../api/queries";
-import type { CompareRequest, ComparisonOptions, MatchingPreview } from "../../api/types";
+import type { CompareRequest, ComparisonOptions } from "../../api/types";
 import { navigate } from "../../base/location";
 import { parseNumbers } from "../../base/moments";
-import { formatCount } from "../../base/numbers";
 import { Icon } from "../../widgets/Icon";
-import { LeftoverChip } from "../../widgets/Mark";
-import { MiddleName } from "../../widgets/MiddleName";
+import { PlanDialog } from "../../widgets/PlanDialog";
 import { Failure } from "../../widgets/States";
-import { useDebounced } from "../../widgets/useDebounced";
+import { DumpSelect, type PickedDump } from "./DumpSelect";
 import classes from "./HomeView.module.css";
-
-export interface PickedDump {
-  id: string;
-  name: string;
-  /** Where it lies: dumps are often all called the same. */
-  path: string;
-}
+import { Tried } from "./Tried";
 
 export interface Picked {
   target: PickedDump | null;
@@ -41,6 +32,8 @@ interface Options {
   ranks: string;
   rename: string;
   files: Partial<Record<(typeof FILES)[number], File | null>>;
+  /** How ranks are joined, as text, by the pair of dumps that it was made for; none: only where their numbers differ. */
+  plans: Readonly<Record<string, string>>;
 }
 
 const DEFAULTS: Options = {
@@ -51,6 +44,7 @@ const DEFAULTS: Options = {
   ranks: "",
   rename: "",
   files: {},
+  plans: {},
 };
 
 interface CompareFormProps {
@@ -64,6 +58,7 @@ export function CompareForm({ picked, onPick }: CompareFormProps) {
   const [options, setOptions] = useState(DEFAULTS);
   const [open, setOpen] = useState(false);
   const { target, golden } = picked;
+  const dumps = target && golden ? { target: target.id, golden: golden.id } : null;
   const [reference, setReference] = useState<PickedDump | null>(null);
   const numbersOk = parseNumbers(options.steps) !== null && parseNumbers(options.ranks) !== null;
   const ready = target !== null && golden !== null && numbersOk;
@@ -75,7 +70,7 @@ export function CompareForm({ picked, onPick }: CompareFormProps) {
       target: target.id,
       golden: golden.id,
       reference: reference?.id ?? null,
-      options: await toWire(options),
+      options: await toWire(options, planKey(picked)),
     };
     compare.mutate(body, { onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`) });
   };
@@ -139,13 +134,9 @@ export function CompareForm({ picked, onPick }: CompareFormProps) {
           </div>
         )}
         {open && <OptionFields options={options} onChange={setOptions} />}
-        {open && (
-          <TryMatching
-            dumps={numbersOk && target && golden ? { target: target.id, golden: golden.id } : null}
-            options={options}
-          />
-        )}
+        {open && <TryMatching dumps={numbersOk ? dumps : null} options={options} />}
       </form>
+      {open && <PlanField dumps={dumps} place={planKey(picked)} options={options} onChange={setOptions} />}
       {compare.error && <Failure problem={compare.error} />}
     </section>
   );
@@ -216,6 +207,70 @@ function OptionFields({ options, onChange }: { options: Options; onChange: (opti
   );
 }
 
+interface PlanFieldProps {
+  dumps: { target: string; golden: string } | null;
+  /** Of these dumps among the plans. */
+  place: string;
+  options: Options;
+  onChange: (options: Options) => void;
+}
+
+/** The plan by which ranks are joined, found or edited before anything is compared. Outside the form: Enter in its fields
+ * compares nothing. */
+function PlanField({ dumps, place, options, onChange }: PlanFieldProps) {
+  const { t } = useTranslation();
+  const chosen = options.plans[place] ?? null;
+  const choose = (plan: string | null) => {
+    const { [place]: _, ...others } = options.plans;
+    onChange({ ...options, plans: plan === null ? others : { ...others, [place]: plan } });
+  };
+  const [wire, setWire] = useState<ComparisonOptions | null>(null);
+  return (
+    <div className={classes.tryMatching}>
+      <Button
+        variant="default"
+        size="compact-xs"
+        disabled={!dumps}
+        onClick={() => void toWire(options, null).then(setWire)}
+        data-testid="plan-open"
+      >
+        {t("plan.edit")}
+      </Button>{" "}
+      {chosen === null ? (
+        <span className="dim">{t("plan.chosenHint")}</span>
+      ) : (
+        <>
+          <span data-testid="plan-chosen">{t("plan.chosenAny")}</span>{" "}
+          <Button variant="subtle" size="compact-xs" onClick={() => choose(null)}>
+            {t("plan.drop")}
+          </Button>
+        </>
+      )}
+      {dumps && wire && (
+        <PlanDialog
+          opened
+          onClose={() => setWire(null)}
+          sides={dumps}
+          options={wire}
+          text={chosen}
+          actions={(plan) => (
+            <Button
+              disabled={plan === null}
+              onClick={() => {
+                choose(plan);
+                setWire(null);
+              }}
+              data-testid="plan-use"
+            >
+              {t("plan.use")}
+            </Button>
+          )}
+        />
+      )}
+    </div>
+  );
+}
+
 /** What the options would match, said before anything is compared. */
 function TryMatching({
   dumps,
@@ -231,7 +286,7 @@ function TryMatching({
   const start = async () => {
     if (!dumps) return;
     setTried(now);
-    preview.mutate({ ...dumps, options: await toWire(options) });
+    preview.mutate({ ...dumps, options: await toWire(options, null) });
   };
   return (
     <div className={classes.tryMatching}>
@@ -256,71 +311,12 @@ function fileKeys({ files }: Options): string[] {
   return FILES.map((key) => `${files[key]?.name}/${files[key]?.lastModified}`);
 }
 
-const SHOWN_LEFT = 30;
-
-function Tried({ found }: { found: MatchingPreview }) {
-  const { t, i18n } = useTranslation();
-  return (
-    <div className={classes.tried} data-testid="tried">
-      <p>
-        <strong>{t("home.tried.pairs", { count: found.pairs, total: formatCount(found.pairs) })}</strong>{" "}
-        {Object.entries(found.methods)
-          .map(
-            ([word, count]) =>
-              `${formatCount(count)} ${i18n.exists(`match.${word}`) ? t(`match.${word as "exact"}`) : word}`,
-          )
-          .join(" · ")}{" "}
-        <span className="dim">({t("home.tried.unit", { step: found.step, rank: found.rank })})</span>
-      </p>
-      {found.rules.length > 0 && (
-        <table className={classes.rules}>
-          <thead>
-            <tr>
-              <th className={classes.ruleHead}>{t("home.tried.rule")}</th>
-              <th className={classes.ruleHead}>{t("home.tried.labels")}</th>
-              <th className={classes.ruleHead}>{t("home.tried.made")}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.rules.map((rule, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a rule may stand there twice
-              <tr key={index} data-idle={rule.pairs === 0 || undefined}>
-                <td className={`mono ${classes.ruleCell}`}>{rule.rule}</td>
-                <td className={`num ${classes.ruleCell}`}>{formatCount(rule.labels)}</td>
-                <td className={`num ${classes.ruleCell}`}>
-                  {rule.labels === 0 ? t("home.tried.idle") : formatCount(rule.pairs)}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
-      <p>
-        {found.left_count === 0
-          ? t("home.tried.allPaired")
-          : t("home.tried.left", { count: found.left_count, total: formatCount(found.left_count) })}
-        {found.inside > 0 && `, ${t("home.tried.inside", { total: formatCount(found.inside) })}`}
-      </p>
-      {found.left.length > 0 && (
-        <ul className={classes.left}>
-          {found.left.slice(0, SHOWN_LEFT).map((call) => (
-            <li key={`${call.side}/${call.name}`}>
-              <MiddleName name={call.name} />
-              <LeftoverChip cause={call.leftover} side={call.side} />
-            </li>
-          ))}
-        </ul>
-      )}
-      {found.left_count > SHOWN_LEFT && (
-        <p className="dim">
-          {t("home.tried.shown", { shown: formatCount(SHOWN_LEFT), total: formatCount(found.left_count) })}
-        </p>
-      )}
-    </div>
-  );
+/** Where the plan of two dumps is kept: one made for others does not fit. */
+function planKey({ target, golden }: Picked): string {
+  return `${target?.id} ${golden?.id}`;
 }
 
-async function toWire(options: Options): Promise<ComparisonOptions> {
+async function toWire(options: Options, place: string | null): Promise<ComparisonOptions> {
   const wire: ComparisonOptions = {
     policy: options.policy,
     fuzzy: options.fuzzy,
@@ -331,59 +327,11 @@ async function toWire(options: Options): Promise<ComparisonOptions> {
       .split("\n")
       .map((rule) => rule.trim())
       .filter((rule) => rule !== ""),
+    parallel: (place === null ? null : options.plans[place]) ?? null,
   };
   for (const key of FILES) {
     const file = options.files[key];
     if (file) wire[key] = await file.text();
   }
   return wire;
-}
-
-interface DumpSelectProps {
-  label: string;
-  hint: string;
-  testId: string;
-  value: PickedDump | null;
-  onChange: (dump: PickedDump | null) => void;
-}
-
-/** Searches on the server, so that any number of dumps can be picked from. */
-function DumpSelect({ label, hint, testId, value, onChange }: DumpSelectProps) {
-  const { t } = useTranslation();
-  const [text, setText] = useState("");
-  const query = useDebounced(text === value?.name ? "" : text, 200);
-  const dumps = useDumps(query);
-  const found = (dumps.data?.pages.flatMap((page) => page.items) ?? []).filter((dump) => dump.status === "ready");
-  const choices: PickedDump[] = value && !found.some((dump) => dump.id === value.id) ? [value, ...found] : found;
-  return (
-    <Select
-      label={
-        <>
-          {label} <span className="dim">· {hint}</span>
-        </>
-      }
-      placeholder={t("home.pick")}
-      searchable
-      clearable
-      nothingFoundMessage={t("home.nothingFound", { query })}
-      data={choices.map((dump) => ({ value: dump.id, label: dump.name }))}
-      renderOption={({ option }) => (
-        <div className={classes.choice}>
-          <bdi>{option.label}</bdi>
-          <div className={classes.sub}>
-            <bdi>{choices.find((dump) => dump.id === option.value)?.path}</bdi>
-          </div>
-        </div>
-      )}
-      title={value?.path}
-      filter={({ options }) => options}
-      value={value?.id ?? null}
-      onSearchChange={setText}
-      onChange={(id) => {
-        const dump = choices.find((one) => one.id === id);
-        onChange(dump ? { id: dump.id, name: dump.name, path: dump.path } : null);
-      }}
-      data-testid={testId}
-    />
-  );
 }

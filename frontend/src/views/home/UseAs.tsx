@@ -1,5 +1,6 @@
 import { useTranslation } from "react-i18next";
-import type { Picked, PickedDump } from "./CompareForm";
+import type { Picked } from "./CompareForm";
+import type { PickedDump } from "./DumpSelect";
 import classes from "./HomeView.module.css";
 
 interface UseAsProps {

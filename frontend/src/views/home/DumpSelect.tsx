@@ -1,0 +1,62 @@
+import { Select } from "@mantine/core";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { useDumps } from "../../api/queries";
+import { useDebounced } from "../../widgets/useDebounced";
+import classes from "./HomeView.module.css";
+
+export interface PickedDump {
+  id: string;
+  name: string;
+  /** Where it lies: dumps are often all called the same. */
+  path: string;
+}
+
+interface DumpSelectProps {
+  label: string;
+  hint: string;
+  testId: string;
+  value: PickedDump | null;
+  onChange: (dump: PickedDump | null) => void;
+}
+
+/** Searches on the server, so that any number of dumps can be picked from. */
+export function DumpSelect({ label, hint, testId, value, onChange }: DumpSelectProps) {
+  const { t } = useTranslation();
+  const [text, setText] = useState("");
+  const query = useDebounced(text === value?.name ? "" : text, 200);
+  const dumps = useDumps(query);
+  const found = (dumps.data?.pages.flatMap((page) => page.items) ?? []).filter((dump) => dump.status === "ready");
+  const choices: PickedDump[] = value && !found.some((dump) => dump.id === value.id) ? [value, ...found] : found;
+  return (
+    <Select
+      label={
+        <>
+          {label} <span className="dim">· {hint}</span>
+        </>
+      }
+      placeholder={t("home.pick")}
+      searchable
+      clearable
+      nothingFoundMessage={t("home.nothingFound", { query })}
+      data={choices.map((dump) => ({ value: dump.id, label: dump.name }))}
+      renderOption={({ option }) => (
+        <div className={classes.choice}>
+          <bdi>{option.label}</bdi>
+          <div className={classes.sub}>
+            <bdi>{choices.find((dump) => dump.id === option.value)?.path}</bdi>
+          </div>
+        </div>
+      )}
+      title={value?.path}
+      filter={({ options }) => options}
+      value={value?.id ?? null}
+      onSearchChange={setText}
+      onChange={(id) => {
+        const dump = choices.find((one) => one.id === id);
+        onChange(dump ? { id: dump.id, name: dump.name, path: dump.path } : null);
+      }}
+      data-testid={testId}
+    />
+  );
+}
