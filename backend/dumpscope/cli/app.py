@@ -176,6 +176,51 @@ def calibrate(
 
 
 @app.command()
+def trends(
+    target: Dump,
+    golden: Annotated[
+        Path | None, typer.Argument(help="Dump to compare with; without one the numbers of TARGET are shown.")
+    ] = None,
+    statistic: Annotated[
+        str | None,
+        typer.Option("--statistic", help="norm, max, min or mean. Default: norm of one dump, the error of two."),
+    ] = None,
+    inputs: Annotated[
+        bool, typer.Option("--inputs", help="Of what the calls received, not of what they gave.")
+    ] = False,
+    kind: Annotated[str, typer.Option("--kind", help="Calls to list: module, api or all.")] = "module",
+    find: Annotated[str, typer.Option("--find", metavar="TEXT", help="Only calls with this in their name.")] = "",
+    node: Annotated[str | None, typer.Option("--node", metavar="NAME", help="Only this call.")] = None,
+    by_rank: Annotated[
+        bool, typer.Option("--by-rank", help="Of two dumps: a row per rank, not the worst of all.")
+    ] = False,
+    step: Annotated[list[int] | None, typer.Option("--step", help="Only these steps.")] = None,
+    rank: Annotated[list[int] | None, typer.Option("--rank", help="Only these ranks.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Rows to print.")] = 40,
+    json: Json = False,
+) -> int:
+    """How calls go over steps and ranks: numbers of one dump or errors of two, growth, first bad step."""
+    from dumpscope.cli.trends import Request, run  # noqa: PLC0415
+
+    return run(
+        Request(
+            target=target,
+            golden=golden,
+            statistic=statistic,
+            inputs=inputs,
+            kind=kind,
+            find=find,
+            node=node,
+            by_rank=by_rank,
+            steps=tuple(step or ()),
+            ranks=tuple(rank or ()),
+            limit=limit,
+            as_json=json,
+        )
+    )
+
+
+@app.command()
 def parse(
     path: Dump,
     prefix: Annotated[str, typer.Argument(metavar="NODE_PREFIX", help="Beginning of the node names to show.")],
