@@ -24,6 +24,12 @@ Id = Annotated[str, Path(pattern=r"^[0-9A-Za-z_-]{1,64}$")]
 Limit = Annotated[int, Query(ge=1, le=500, description="Rows of the page; it may end earlier to stay under 200 kB.")]
 Cursor = Annotated[str | None, Query(max_length=2000, description="`next` (or `prev`) of the page before.")]
 Search = Annotated[str, Query(max_length=500, description="Part of a name.")]
+Terms = Annotated[
+    str,
+    Query(
+        max_length=500, description='Parts of a name and terms: `api:linear err>1e-2 class:origin -"x y"` (docs/ui.md).'
+    ),
+]
 Step = Annotated[int | None, Query(ge=0, le=INT32, description="Step; the first one when left out.")]
 Rank = Annotated[int | None, Query(ge=0, le=INT32, description="Rank; the first one when left out.")]
 Parent = Annotated[int | None, Query(ge=0, le=NUMBER_MASK, description="`entry` of the row whose children to list.")]

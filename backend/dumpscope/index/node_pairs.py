@@ -15,8 +15,8 @@ from dumpscope.index.codec import number, score, storable
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.distances import Standing, node_standing
-from dumpscope.index.dumps import contains
 from dumpscope.index.page import END, Page, Seek
+from dumpscope.index.search import labels, searched
 from dumpscope.index.texts import CHUNK, texts_by_id
 from dumpscope.index.trees import direction_word, find_pair, kind_word
 
@@ -34,7 +34,8 @@ _FALLING: Final[dict[str, Any]] = {"-out_score": _PAIR.severity, "-ratio": _PAIR
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFilter:
     """verdicts, classes, leftovers: words, any of them; api: an API's or a module class' name ("softmax", "Functional.softmax")
-    q: part of either side's name (ASCII letters of either case); first, last: bounds of the order, inclusive"""
+    q: a search (`domain.query`), its words parts of either side's name (ASCII letters of either case)
+    first, last: bounds of the order, inclusive"""
 
     verdicts: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
@@ -156,7 +157,7 @@ def holds_node(connection: Connection, unit: StoredUnit, name: str, *, golden: b
 
 
 def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) -> list[ColumnElement[bool]]:
-    """WHERE clauses over node_pair for one unit; raises UsageError for unknown words."""
+    """WHERE clauses over node_pair for one unit; raises UsageError for unknown words and for what is no search."""
     first, last = tables.key_range(unit.id)
     lowest = first if filters.first is None else first + max(filters.first, 0)
     highest = last if filters.last is None else min(first + filters.last, last)
@@ -168,12 +169,8 @@ def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) ->
     if filters.leftovers:
         where.append(_PAIR.leftover.in_(word_codes(filters.leftovers, LEFTOVER_WORDS, "leftover")))
     if filters.api:
-        where.append(_PAIR.label.in_(_labels(filters.api)))
-    if filters.q:
-        where.append(
-            or_(contains(connection, _PAIR.name, filters.q), contains(connection, _PAIR.golden_name, filters.q))
-        )
-    return where
+        where.append(_PAIR.label.in_(labels((filters.api,))))
+    return [*where, *searched(connection, filters.q)]
 
 
 def word_codes(words: tuple[str, ...], known: tuple[str | None, ...], what: str) -> list[int]:
@@ -181,13 +178,6 @@ def word_codes(words: tuple[str, ...], known: tuple[str | None, ...], what: str)
         if word not in known:
             raise UsageError(f"unknown {what} {word!r}", hint=f"known: {', '.join(filter(None, known))}")
     return [known.index(word) for word in words]
-
-
-def _labels(api: str) -> Select[Any]:
-    """Text ids of what is `api` or ends with it: a large model has one label per module, too many to list in a statement."""
-    text = func.lower(tables.text.c.text)
-    wanted = storable([api.lower()])[0]
-    return select(tables.text.c.id).where(or_(text == wanted, text.endswith(f".{wanted}", autoescape=True)))
 
 
 def _select() -> Select[Any]:

@@ -3394,7 +3394,7 @@ export interface operations {
                 leftover?: string[];
                 /** @description API or module class: softmax, Functional.softmax, Linear. */
                 api?: string;
-                /** @description Part of a name. */
+                /** @description Parts of a name and terms: `api:linear err>1e-2 class:origin -"x y"` (docs/ui.md). */
                 q?: string;
                 /** @description Lowest order. */
                 from?: number | null;
@@ -3605,7 +3605,7 @@ export interface operations {
                 verdict?: string[];
                 /** @description API or module class: softmax, Functional.softmax, Linear. */
                 api?: string;
-                /** @description Part of a name. */
+                /** @description Parts of a name and terms: `api:linear err>1e-2 class:origin -"x y"` (docs/ui.md). */
                 q?: string;
                 /** @description Only this node's. */
                 node?: string | null;

@@ -1,6 +1,7 @@
 import { Kbd, Modal, Table } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import { KEY_HELP } from "../base/keys";
+import { SEARCH_HELP } from "../base/search";
 import { CLASSES } from "../base/verdicts";
 import { ClassMark } from "./Mark";
 
@@ -12,7 +13,7 @@ export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () 
       opened={opened}
       onClose={onClose}
       title={t("keys.title")}
-      size="lg"
+      size="xl"
       closeButtonProps={{ "aria-label": t("app.close") }}
     >
       <p className="dim">{t("keys.hint")}</p>
@@ -46,6 +47,22 @@ export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () 
           </Table.Tbody>
         </Table>
       </div>
+      <h3 style={{ margin: "12px 0 0", fontSize: 13 }}>{t("search.title")}</h3>
+      <p className="dim" style={{ margin: "2px 0 4px" }}>
+        {t("search.hint")}
+      </p>
+      <Table verticalSpacing={3} withRowBorders={false} data-testid="search-terms">
+        <Table.Tbody>
+          {SEARCH_HELP.map(([example, text]) => (
+            <Table.Tr key={example}>
+              <Table.Td style={{ whiteSpace: "nowrap" }}>
+                <code>{example}</code>
+              </Table.Td>
+              <Table.Td>{t(`search.${text}`)}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
     </Modal>
   );
 }

@@ -18,8 +18,8 @@ from dumpscope.api.parameters import (
     Parent,
     Rank,
     Reveal,
-    Search,
     Step,
+    Terms,
     words,
 )
 from dumpscope.api.replies import after, decode_cursor, page_reply, reply
@@ -97,7 +97,7 @@ def nodes(
     classes: Classes = [],  # noqa: B006
     leftover: Leftovers = [],  # noqa: B006
     api: Api = "",
-    q: Search = "",
+    q: Terms = "",
     first: Annotated[Order, Query(alias="from", description="Lowest order.")] = None,
     last: Annotated[Order, Query(alias="to", description="Highest order.")] = None,
     sort: Literal["order", "-out_score", "-ratio", "name"] = "order",
@@ -214,7 +214,7 @@ def pairs(
     rank: Rank = None,
     verdict: Verdicts = [],  # noqa: B006
     api: Api = "",
-    q: Search = "",
+    q: Terms = "",
     node_name: Annotated[str | None, Query(alias="node", max_length=4000, description="Only this node's.")] = None,
     sort: Literal["order", "-score"] = "order",
     cursor: Cursor = None,

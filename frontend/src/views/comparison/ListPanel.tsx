@@ -1,9 +1,11 @@
 import { Button, Checkbox, Menu, Select } from "@mantine/core";
+import i18next from "i18next";
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type Filter, isFiltered, SORTS, type Sort } from "../../base/address";
 import { LEFT, LEFTOVERS } from "../../base/leftovers";
 import { formatCount } from "../../base/numbers";
+import { takePlace } from "../../base/search";
 import { CLASSES, VERDICTS, verdictLabel } from "../../base/verdicts";
 import { CallList } from "../../widgets/CallList";
 import { Icon } from "../../widgets/Icon";
@@ -23,7 +25,7 @@ export function ListPanel({ triage }: { triage: Triage }) {
   return (
     <>
       <div className={classes.head}>
-        <Search query={address.query} onQuery={(query) => update({ query }, true)} />
+        <Search query={address.query} onQuery={(text) => search(triage, text)} />
         <FilterMenu filter={address.filter} onFilter={(filter) => update({ filter })} />
         <Select
           aria-label={t("list.sort")}
@@ -62,8 +64,20 @@ export function ListPanel({ triage }: { triage: Triage }) {
   );
 }
 
-/** Typing changes the address after a pause and leaves no steps for the back button. */
-function Search({ query, onQuery }: { query: string; onQuery: (query: string) => void }) {
+/** A rank or step in the search is gone to, if there is such a one; the list shows what the rest finds there. Returns the rest. */
+function search({ update, ranks, steps, say }: Triage, text: string): string {
+  const { query, rank, step } = takePlace(text);
+  const missing = (rank !== null && !ranks.includes(rank)) || (step !== null && !steps.includes(step));
+  if (missing) {
+    say(i18next.t("list.noPlace", { ranks: ranks.join(" "), steps: steps.join(" ") }));
+    return text;
+  }
+  update({ query, ...(rank === null ? {} : { rank }), ...(step === null ? {} : { step }) }, true);
+  return query;
+}
+
+/** Typing changes the address after a pause and leaves no steps for the back button; onQuery returns what of it to go on showing. */
+function Search({ query, onQuery }: { query: string; onQuery: (query: string) => string }) {
   const { t } = useTranslation();
   const [text, setText] = useState(query);
   const sent = useRef(query);
@@ -80,8 +94,8 @@ function Search({ query, onQuery }: { query: string; onQuery: (query: string) =>
     const wanted = text.trim();
     if (wanted === sent.current) return;
     const timer = setTimeout(() => {
-      sent.current = wanted;
-      send.current(wanted);
+      sent.current = send.current(wanted);
+      if (sent.current !== wanted) setText(sent.current);
     }, 250);
     return () => clearTimeout(timer);
   }, [text]);
@@ -89,8 +103,9 @@ function Search({ query, onQuery }: { query: string; onQuery: (query: string) =>
   return (
     <SearchField
       className={classes.grow}
-      label={t("tree.searchHint")}
-      placeholder={`${t("tree.searchHint")}  /`}
+      label={t("list.searchLabel")}
+      placeholder={t("list.searchHint")}
+      title={t("list.searchTitle")}
       text={text}
       onText={setText}
       data-search

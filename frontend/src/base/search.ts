@@ -1,0 +1,33 @@
+/** The part of a search that the screen answers itself: `rank:3` and `step:1` choose what is shown; the rest is the server's. */
+const PLACE = /(^|\s)(rank|step)[:=](\d+)(?=\s|$)/gi;
+
+export interface Placed {
+  query: string;
+  rank: number | null;
+  step: number | null;
+}
+
+export function takePlace(search: string): Placed {
+  const placed: Placed = { query: "", rank: null, step: null };
+  placed.query = search
+    .replace(PLACE, (_whole, before: string, key: string, number: string) => {
+      placed[key.toLowerCase() as "rank" | "step"] = Number(number);
+      return before;
+    })
+    .trim();
+  return placed;
+}
+
+/** What the help shows of the search language: an example and the text that explains it. */
+export const SEARCH_HELP = [
+  ["self_attn softmax", "words"],
+  ["-dropout", "not"],
+  ['"a b"', "quotes"],
+  ["api:linear,conv*", "api"],
+  ["class:origin verdict:no", "codes"],
+  ["match:aligned left:fused", "match"],
+  ["kind:module direction:backward", "kind"],
+  ["err>1e-2 in<5%", "errors"],
+  ["score>=1 order:10..200", "numbers"],
+  ["rank:3 step:1", "place"],
+] as const;

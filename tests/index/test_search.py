@@ -1,0 +1,170 @@
+"""A search finds exactly the calls that its terms describe, on both databases, or says what is wrong with it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
+from dumpscope.domain.query import LONGEST, Bounds, Words, parse
+from dumpscope.errors import UsageError
+from dumpscope.index.comparisons import StoredUnit, find_unit
+from dumpscope.index.database import Database
+from dumpscope.index.node_pairs import NodeFilter, NodePairRow, list_node_pairs
+from index.databases import KINDS, open_empty
+from index.test_storage import store_pair
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def stored(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Database, StoredUnit, list[NodePairRow]]]:
+    folder: Path = tmp_path_factory.mktemp("search")
+    database = open_empty(request.param, folder)
+    comparison, _, _ = store_pair(database, nodes=230, tensors=True)
+    unit = find_unit(database, comparison, None, None)
+    yield database, unit, list_node_pairs(database, unit, filters=NodeFilter(), limit=500).rows
+    database.close()
+
+
+def describes(term: Words | Bounds, row: NodePairRow) -> bool:
+    """Whether a term describes a call, told from what the list shows of it."""
+    found = _bounded(term, row) if isinstance(term, Bounds) else _worded(term, row)
+    return found != term.negated
+
+
+def _worded(term: Words, row: NodePairRow) -> bool:
+    if term.key in ("", "name"):
+        names = (row.name.lower(), (row.golden_name or "").lower())
+        return any(value.lower() in name for value in term.values for name in names)
+    if term.key == "api":
+        return any(f".{row.api}".lower().endswith(f".{value.lower()}") for value in term.values if row.api)
+    shown = {
+        "class": row.cls, "verdict": row.verdict, "match": row.match, "kind": row.kind, "direction": row.direction,
+        "left": row.leftover,
+    }  # fmt: skip
+    return shown[term.key] in term.values
+
+
+def _bounded(term: Bounds, row: NodePairRow) -> bool:
+    shown = {
+        "err": row.out_error, "in": row.in_error, "score": row.out_score, "inscore": row.in_score,
+        "confidence": row.confidence, "order": row.order,
+    }  # fmt: skip
+    value = shown[term.key]
+    if value is None:
+        return False
+    if math.isnan(value):
+        value = math.inf  # no number excuses it
+    low = value > term.low or (value == term.low and not term.low_open)
+    return low and (value < term.high or (value == term.high and not term.high_open))
+
+
+numbers = st.one_of(
+    st.floats(0, 2), st.sampled_from([0.0, 1.0, 1e-6, 1e-3, 10.0, math.inf]), st.integers(0, 300).map(float)
+)
+words = st.one_of(
+    st.builds(lambda value: f"class:{value}", st.sampled_from(CLASS_WORDS)),
+    st.builds(lambda value: f"verdict:{value}", st.sampled_from(VERDICT_WORDS)),
+    st.builds(lambda one, two: f"match:{one},{two}", st.sampled_from(METHOD_WORDS), st.sampled_from(METHOD_WORDS)),
+    st.builds(lambda value: f"left:{value}", st.sampled_from([word for word in LEFTOVER_WORDS if word])),
+    st.sampled_from(
+        ["api:softmax", "api:Functional.linear", "api:relu,softmax", "kind:api", "kind:module", "direction:forward",
+         "direction:backward", "softmax.1", '"linear"', "name:relu,add", "FUNCTIONAL", "1%_"]
+    ),
+)  # fmt: skip
+bounds = st.builds(
+    lambda key, op, value: f"{key}{op}{value!r}",
+    st.sampled_from(["err", "in", "score", "inscore", "confidence", "order"]),
+    st.sampled_from([":", ">", ">=", "<", "<="]),
+    numbers,
+)
+ranges = st.builds(lambda low, high: f"order:{low}..{high}", st.integers(0, 230), st.integers(0, 230))
+terms = st.builds(lambda minus, term: minus + term, st.sampled_from(["", "", "-"]), st.one_of(words, bounds, ranges))
+
+
+@given(st.lists(terms, min_size=1, max_size=4))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_search_finds_the_calls_that_every_term_describes(
+    stored: tuple[Database, StoredUnit, list[NodePairRow]], written: list[str]
+) -> None:
+    database, unit, rows = stored
+    search = " ".join(written)
+    page = list_node_pairs(database, unit, filters=NodeFilter(q=search), limit=500)
+    expected = [row.order for row in rows if all(describes(term, row) for term in parse(search))]
+    assert ([row.order for row in page.rows], page.total) == (expected, len(expected))
+
+
+def test_an_api_may_have_a_wildcard(stored: tuple[Database, StoredUnit, list[NodePairRow]]) -> None:
+    database, unit, rows = stored
+    page = list_node_pairs(database, unit, filters=NodeFilter(q="api:soft*"), limit=500)
+    assert {row.api for row in page.rows} == {row.api for row in rows if row.api and "soft" in row.api.lower()} != set()
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        ("", []),
+        ("  ", []),
+        ("a-b", [Words("", ("a-b",))]),
+        ("-", [Words("", ("-",))]),
+        ("-relu", [Words("", ("relu",), True)]),
+        ('"err>1"', [Words("", ("err>1",))]),
+        ('two "a  b"', [Words("", ("two",)), Words("", ("a  b",))]),
+        ("Module.<lambda>.0", [Words("", ("Module.<lambda>.0",))]),
+        ('class:origin,"benign"', [Words("class", ("origin", "benign"))]),
+        ("err>1%", [Bounds("err", low=0.01, low_open=True)]),
+        ("ERR<=1e-2", [Bounds("err", high=0.01)]),
+        ("order:10..", [Bounds("order", low=10)]),
+        ("order=3", [Bounds("order", low=3, high=3)]),
+    ],
+)
+def test_a_search_is_read_as_terms(search: str, found: list[Words | Bounds]) -> None:
+    assert parse(search) == found
+
+
+@pytest.mark.parametrize(
+    ("search", "place", "said"),
+    [
+        ("relu clas:origin", 6, "there is no clas:"),
+        ("err>", 1, "a number is missing after err>"),
+        ("a err>big", 3, "'big' is not a number"),
+        ("err>nan", 1, "'nan' is not a number"),
+        ("order:1..x", 1, "'x' is not a number"),
+        ("api:", 1, "a word is missing after api:"),
+        ("class>origin", 1, "class takes words"),
+        ("rank:3", 1, "the rank is chosen beside the search"),
+    ],
+)
+def test_what_is_no_search_is_named_with_its_place(search: str, place: int, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(search)
+    assert said in caught.value.detail
+    assert f"character {place} " in caught.value.detail
+    assert "known: " in str(caught.value.hint)
+
+
+def test_a_word_of_no_class_is_answered_with_the_classes(
+    stored: tuple[Database, StoredUnit, list[NodePairRow]],
+) -> None:
+    database, unit, _ = stored
+    with pytest.raises(UsageError, match="unknown class 'orgin'") as caught:
+        list_node_pairs(database, unit, filters=NodeFilter(q="class:orgin"))
+    assert "origin" in str(caught.value.hint)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_search_or_is_refused(text: str) -> None:
+    with contextlib.suppress(UsageError):
+        assert len(parse(text)) <= LONGEST
+
+
+def test_too_many_terms_are_refused() -> None:
+    with pytest.raises(UsageError, match="65 terms"):
+        parse("a " * 65)

@@ -1,0 +1,66 @@
+"""The search of the list takes terms, goes to ranks, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from ui.conftest import Server
+from ui.driving import finished
+
+CAUSE = "Functional.softmax.1.forward"
+
+
+@pytest.fixture(scope="module")
+def address(server: Server, dumps: Path) -> str:
+    return finished(server, dumps / "target_fault", dumps / "golden")
+
+
+def test_terms_narrow_the_list_and_stand_in_the_address(page: Page, address: str) -> None:
+    page.goto(address)
+    search = page.get_by_test_id("search")
+    search.fill("api:softmax class:origin")
+    expect(page.get_by_test_id("total")).to_have_text(re.compile(r"^1 "), timeout=30_000)
+    expect(page.get_by_test_id("calls")).to_contain_text(CAUSE)
+    search.fill("api:softmax -class:origin err>1e-6")
+    expect(page.get_by_test_id("calls")).not_to_contain_text(CAUSE)
+    expect(page.get_by_test_id("chips")).to_contain_text("err>1e-6")
+    page.reload()
+    expect(page.get_by_test_id("search")).to_have_value("api:softmax -class:origin err>1e-6")
+    expect(page.get_by_test_id("calls")).not_to_contain_text(CAUSE)
+
+
+def test_a_rank_in_the_search_is_gone_to(page: Page, server: Server, dumps: Path) -> None:
+    page.goto(finished(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
+    expect(page.get_by_test_id("banner")).to_be_visible(timeout=30_000)
+    search = page.get_by_test_id("search")
+    search.fill("rank:0 direction:forward")
+    expect(page).to_have_url(re.compile(r"[?&]r=0(&|$)"), timeout=30_000)
+    search.fill("rank:1 direction:forward")
+    expect(page).to_have_url(re.compile(r"[?&]r=1(&|$)"))
+    expect(search).to_have_value("direction:forward")
+    search.fill("rank:7")
+    expect(page.get_by_text("There are ranks 0 1 and steps")).to_be_visible()
+
+
+def test_what_is_no_search_is_said_with_place_and_remedy(context: BrowserContext, address: str) -> None:
+    page = context.new_page()
+    page.goto(address)
+    page.get_by_test_id("search").fill("softmax clas:origin")
+    failure = page.get_by_test_id("calls").get_by_test_id("failure")
+    expect(failure).to_contain_text("there is no clas:", timeout=30_000)
+    expect(failure).to_contain_text("character 9")
+    expect(failure).to_contain_text("class:")
+    page.get_by_test_id("search").fill("softmax class:origin")
+    expect(failure).to_have_count(0)
+    expect(page.get_by_test_id("calls")).to_contain_text(CAUSE)
+
+
+def test_the_help_lists_the_terms(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.get_by_test_id("banner")).to_be_visible(timeout=30_000)
+    page.keyboard.press("?")
+    expect(page.get_by_test_id("search-terms")).to_contain_text("err>1e-2")
