@@ -52,11 +52,12 @@ class Watch:
     inputs: records of the gradients of the results; outputs: of the arguments, None for one that has none
     first: number the graph stood at when the call began; expected: nodes that give gradients to arguments; awaited: nodes that
     take those of the results; spread: these are not the same
-    owner: the module, None for a function; data: whether gradients are wanted; outcome: what the filters said
+    owner: the module, None for a function; custom: of a function the program registered; data: whether gradients are wanted;
+    outcome: what the filters said
     """
 
     __slots__ = (
-        "_counts", "_fired", "_inner", "_lock", "_sums", "awaited", "complete", "data", "expected", "first", "inputs",
+        "_counts", "_fired", "_inner", "_lock", "_sums", "awaited", "complete", "custom", "data", "expected", "first", "inputs",
         "listener", "name", "outcome",
         "outputs", "owner", "parent", "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
     )  # fmt: skip
@@ -78,6 +79,7 @@ class Watch:
         self.complete = False
         self.reserved = False
         self.data = True
+        self.custom = False
         self.spread = False
         self.outcome = "record"
         self.takes_input = True

@@ -27,11 +27,13 @@ _LISTS: Final = (*PREFIXES, "low_risk", "core")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
-    """One listed call. name: its last segment, as in node names; function: what receives the call."""
+    """One listed call. name: its last segment, as in node names; function: what receives the call; custom: the program asked
+    for it by `register_custom_api`."""
 
     prefix: str
     name: str
     function: Any
+    custom: bool = False
 
     @property
     def label(self) -> str:

@@ -143,7 +143,7 @@ class Passes:
             outcome = self._recording.selection.module(watch.name)
         else:
             prefix, api = watch.name.rsplit(".", 3)[:2]
-            outcome = self._recording.selection.call(watch.name, prefix, api, direction="backward")
+            outcome = self._recording.selection.call(watch.name, prefix, api, custom=watch.custom)
         watch.outcome = "link" if outcome == "record" and not watch.data and self._recording.data else outcome
 
     def _write(self, watch: Watch, *, empty: bool = False) -> None:

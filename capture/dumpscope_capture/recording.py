@@ -113,7 +113,7 @@ class Recording:
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
         """Record a call's arguments before it runs."""
         name = api_name(api.prefix, api.name, self.count(api.label), "forward")
-        outcome = self.selection.call(name, api.prefix, api.name, direction="forward")
+        outcome = self.selection.call(name, api.prefix, api.name, custom=api.custom)
         call = Call(name, outcome, self.parent() if self.links else None)
         if call.parent is None and self.links and self.functions_too and is_clipping(frame):
             call.parent = "clip_grad"
@@ -256,6 +256,7 @@ class Recording:
                 results = [tensor for tensor in results if tensor.requires_grad]
             watch = Watch(name, self.passes, parent=parent or backward_of(call.parent), results=len(results),
                           arguments=len(call.edges), owner=owner)  # fmt: skip
+            watch.custom = call.api is not None and call.api.custom
             watch.takes_input, watch.takes_output = self.selection.sides.input, self.selection.sides.output
             if call.outcome == "link" or not self.data:
                 watch.attach_marker(results, call.first)

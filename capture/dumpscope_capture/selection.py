@@ -75,8 +75,8 @@ class Selection:
         """Judge a module's node."""
         return "record" if self.inside and (not self._list or self._is_listed(name)) else "drop"
 
-    def call(self, name: str, prefix: str, api: str, *, direction: str) -> Outcome:
-        """Judge a function's node. api: last segment of its name."""
+    def call(self, name: str, prefix: str, api: str, *, custom: bool) -> Outcome:
+        """Judge a function's node. api: last segment of its name; custom: the program registered it, at any risk level."""
         if self._scope and name == self._scope[0]:
             self.inside = True
         inside = self.inside
@@ -84,7 +84,7 @@ class Selection:
             self.inside = False
         if not inside or (self._list and not self._is_listed(name)):
             return "drop"
-        if self._by_risk and not self._is_risky(prefix, api):
+        if self._by_risk and not custom and not self._is_risky(prefix, api):
             return "link"
         return "record"
 

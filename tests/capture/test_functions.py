@@ -266,6 +266,61 @@ def test_custom_functions_are_recorded_until_they_are_restored(make: Any, read: 
         debugger.register_custom_api(library, "absent")
 
 
+class Library:
+    """What a program may register parts of."""
+
+    @staticmethod
+    def double(x: torch.Tensor) -> torch.Tensor:  # named like a function of low risk
+        return x * 2
+
+    @classmethod
+    def typed(cls, x: torch.Tensor) -> tuple[type, torch.Tensor]:
+        return cls, x + 1
+
+    def plain(self, x: torch.Tensor) -> torch.Tensor:
+        return x - 1
+
+
+class Derived(Library):
+    pass
+
+
+def test_methods_of_every_kind_may_be_registered_and_are_left_as_they_were(make: Any, read: Any) -> None:
+    before = dict(Library.__dict__)
+    one = Derived()
+    debugger = make(level="L1")
+    for owner, name in ((Library, "double"), (Library, "typed"), (Library, "plain"), (Derived, "plain")):
+        debugger.register_custom_api(owner, name)
+    debugger.register_custom_api(one, "plain", "One")
+    x = X.clone().requires_grad_()
+    debugger.start()
+    doubled = [Library.double(x), one.double(x)]
+    kinds = [Derived.typed(X)[0], one.typed(X)[0]]
+    less = [Library().plain(X), Derived().plain(X), one.plain(X)]
+    doubled[0].backward(torch.ones_like(X))
+    debugger.stop()
+    assert all(torch.equal(value, X * 2) for value in doubled)
+    assert kinds == [Derived, Derived]
+    assert all(torch.equal(value, X - 1) for value in less)
+    debugger.step()
+    for owner, name in (
+        (one, "plain"),
+        (Derived, "plain"),
+        (Library, "plain"),
+        (Library, "typed"),
+        (Library, "double"),
+    ):
+        debugger.restore_custom_api(owner, name)
+    assert dict(Library.__dict__) == before
+    assert "plain" not in Derived.__dict__
+    assert not one.__dict__
+    assert list(read().data) == [
+        "Library.double.0.forward", "Library.double.1.forward", "Library.typed.0.forward", "Library.typed.1.forward",
+        "Library.plain.0.forward", "Derived.plain.0.forward", "One.plain.0.forward",
+        "Library.double.0.backward",
+    ]  # fmt: skip
+
+
 def test_operators_of_named_namespaces_are_recorded(make: Any, read: Any) -> None:
     with torch.library._scoped_library("dumpscope_test", "DEF") as library:
         library.define("twice(Tensor x) -> Tensor")
