@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
 from dumpscope_capture.names import Api
 from dumpscope_capture.recording import Recording
@@ -41,6 +41,20 @@ class AtenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 recording.end_call(call, result)
         return result
 
+    def leave(self) -> bool:
+        """Take the mode out of this thread's stack, also from under modes that the program has entered since. False where it
+        is not there."""
+        if not any(mode is self for mode in _get_current_dispatch_mode_stack()):
+            return False
+        above = []
+        while (mode := _get_current_dispatch_mode_stack()[-1]) is not self:
+            _exit(mode)
+            above.append(mode)
+        _exit(self)
+        for mode in reversed(above):
+            TorchDispatchMode.__enter__(mode)  # type: ignore[no-untyped-call]
+        return True
+
     def _api(self, func: torch._ops.OpOverload) -> Api:
         api = self._apis.get(func)
         if api is None:
@@ -48,3 +62,8 @@ class AtenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             prefix = "Aten" if func.namespace == "aten" else func.namespace
             api = self._apis[func] = Api(prefix=prefix, name=name, function=func)
         return api
+
+
+def _exit(mode: TorchDispatchMode) -> None:
+    """As the base class does it: what a program's own mode does when a `with` block ends is not for us to call."""
+    TorchDispatchMode.__exit__(mode, None, None, None)  # type: ignore[no-untyped-call]

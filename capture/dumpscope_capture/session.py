@@ -86,6 +86,7 @@ class Session:
         if self.config.level == "L2" and self.kernels is None:
             self.aten = AtenMode(self.recording)
             self.aten.__enter__()  # type: ignore[no-untyped-call]
+            self.thread = threading.get_ident()
         if self.config.functions or self.kernels is not None:
             self.mode = FunctionMode(self.table, self.recording)
             functions.enter(self.mode)
@@ -116,14 +117,13 @@ class Session:
         self.launches.remove()
         self.micro.remove()
         self.scopes.remove()
-        if self.aten is not None:
-            self.aten.__exit__(None, None, None)  # type: ignore[no-untyped-call]
-            self.aten = None
-        if self.mode is not None and not functions.leave(self.mode) and threading.get_ident() != self.thread:
+        left = self.aten is None or self.aten.leave()
+        left = (self.mode is None or functions.leave(self.mode)) and left
+        if not left and threading.get_ident() != self.thread:
             LOG.warning(
-                "stop() was called in another thread than start(): that thread goes on with an idle function mode"
+                "stop() was called in another thread than start(): that thread goes on with an idle mode of ours"
             )
-        self.mode = None
+        self.aten = self.mode = None
         self.scopes.adopt = None
         place = self.recording.place
         place.modules.clear()

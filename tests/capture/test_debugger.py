@@ -347,6 +347,51 @@ def test_aten_operators_are_recorded_at_level_two(make: Any, read: Any) -> None:
     assert {"Aten.gelu.0.forward", "Aten.sum.0.forward", "Aten.gelu_backward.0.forward"} <= set(read().data)
 
 
+def test_modes_of_the_program_may_begin_inside_level_two_and_end_after_it(make: Any, read: Any) -> None:
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, is_in_torch_dispatch_mode  # noqa: PLC0415
+    from torch.utils.flop_counter import FlopCounterMode  # noqa: PLC0415
+
+    matrix = torch.ones(2, 2)
+    counter = FlopCounterMode(display=False)
+    debugger = make(level="L2")
+    debugger.start()
+    counter.__enter__()
+    matrix @ matrix
+    debugger.stop()
+    matrix @ matrix
+    counter.__exit__(None, None, None)
+    debugger.step()
+    assert counter.get_total_flops() == 2 * 2 * 2**3
+    assert list(read().data) == ["Aten.mm.0.forward"]
+    assert not _get_current_dispatch_mode_stack()
+    assert not is_in_torch_dispatch_mode()
+
+
+def test_level_two_may_be_stopped_in_another_thread(make: Any, read: Any) -> None:
+    import threading  # noqa: PLC0415
+
+    from torch.utils._python_dispatch import _get_current_dispatch_mode_stack  # noqa: PLC0415
+
+    from dumpscope_capture.aten import AtenMode  # noqa: PLC0415
+
+    def stop() -> None:
+        debugger.stop()
+        stopped.append(True)
+
+    stopped: list[bool] = []
+    debugger = make(level="L2")
+    debugger.start()
+    torch.ones(2) + 1
+    other = threading.Thread(target=stop)
+    other.start()
+    other.join()
+    torch.ones(2) * 2
+    debugger.step()
+    assert [mode.leave() for mode in _get_current_dispatch_mode_stack() if isinstance(mode, AtenMode)] == [True]
+    assert stopped
+    assert list(read().data) == ["Aten.add.0.forward"]
+
+
 def test_forked_children_record_nothing(make: Any, read: Any) -> None:
     debugger = make(level="L1")
     debugger.start()
