@@ -13,10 +13,14 @@ from dumpscope_capture.recording import Recording
 
 
 class AtenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Records operators as `Aten.mm.0.forward`; those of a backward pass are nodes of their own, after the forward ones."""
+    """Records operators as `Aten.mm.0.forward`; those of a backward pass are nodes of their own, after the forward ones.
+
+    idle: its recording is over, and it stands only where it could not be taken out
+    """
 
     def __init__(self, recording: Recording) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self.idle = False
         self._recording = recording
         self._apis: dict[Any, Api] = {}
 
@@ -26,7 +30,7 @@ class AtenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         recording = self._recording
         call = None
-        if recording.active and getattr(func, "namespace", "") not in ("prim", "profiler"):
+        if recording.active and not self.idle and getattr(func, "namespace", "") not in ("prim", "profiler"):
             with recording.faults.guard("a call's arguments"):
                 call = recording.begin_call(self._api(func), args, kwargs, sys._getframe(1))
         try:
@@ -41,9 +45,17 @@ class AtenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 recording.end_call(call, result)
         return result
 
+    def enter(self) -> None:
+        """Put the mode on this thread's stack, in the place of one that could not be taken out from another thread."""
+        for mode in _get_current_dispatch_mode_stack():
+            if isinstance(mode, AtenMode) and mode.idle:
+                mode.leave()
+        self.__enter__()  # type: ignore[no-untyped-call]
+
     def leave(self) -> bool:
-        """Take the mode out of this thread's stack, also from under modes that the program has entered since. False where it
-        is not there."""
+        """Take the mode out of this thread's stack, also from under modes that the program has entered since; in another
+        thread's it goes idle. False where it is not there."""
+        self.idle = True
         if not any(mode is self for mode in _get_current_dispatch_mode_stack()):
             return False
         above = []

@@ -28,10 +28,14 @@ _OFFERS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_f
 
 
 class FunctionMode(TorchFunctionMode):
-    """Records listed calls. One instance serves one thread at a time."""
+    """Records listed calls. One instance serves one thread at a time.
+
+    idle: its recording is over, and it stands only where it could not be taken out
+    """
 
     def __init__(self, table: Table, recording: Recording) -> None:
         super().__init__()
+        self.idle = False
         self._table = table
         self._recording = recording
         self._faults: Faults = recording.faults
@@ -44,7 +48,7 @@ class FunctionMode(TorchFunctionMode):
             return func(*args, **kwargs)
         recording = self._recording
         call = None
-        if recording.active and not recording.place.inside and not recording.functions_off:
+        if recording.active and not self.idle and not recording.place.inside and not recording.functions_off:
             try:
                 frame = sys._getframe(1)
                 while (
@@ -80,6 +84,9 @@ class FunctionMode(TorchFunctionMode):
 
 def enter(mode: FunctionMode) -> None:
     """Put a mode under all others of this thread, so that `with torch.device(...)` blocks may begin and end as they like."""
+    for other in mode_stack():
+        if isinstance(other, FunctionMode) and other.idle:
+            leave(other)
     above = [torch._C._pop_torch_function_stack() for _ in range(torch._C._len_torch_function_stack())]
     torch._C._push_on_torch_function_stack(mode)
     for other in reversed(above):
@@ -92,7 +99,8 @@ def mode_stack() -> list[Any]:
 
 
 def leave(mode: FunctionMode) -> bool:
-    """Take a mode out of this thread's stack, wherever it is. False where it is not there."""
+    """Take a mode out of this thread's stack, wherever it is; in another thread's it goes idle. False where it is not there."""
+    mode.idle = True
     if not any(other is mode for other in mode_stack()):
         return False
     above = []

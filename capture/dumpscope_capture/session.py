@@ -85,7 +85,7 @@ class Session:
             self.scopes.install()
         if self.config.level == "L2" and self.kernels is None:
             self.aten = AtenMode(self.recording)
-            self.aten.__enter__()  # type: ignore[no-untyped-call]
+            self.aten.enter()
             self.thread = threading.get_ident()
         if self.config.functions or self.kernels is not None:
             self.mode = FunctionMode(self.table, self.recording)

@@ -180,6 +180,25 @@ def test_a_token_range_records_its_forward_passes_only(make: Any, read: Any) -> 
             debugger.start(model, token_range=wrong)
 
 
+def test_a_capture_stopped_in_another_thread_begins_anew_with_every_call_once(make: Any, read: Any) -> None:
+    import threading  # noqa: PLC0415
+
+    debugger = make(level="L1")
+    debugger.start()
+    other = threading.Thread(target=debugger.stop)
+    other.start()
+    other.join()
+    F.relu(X)
+    debugger.step()
+    debugger.start()
+    F.relu(X)
+    debugger.stop()
+    debugger.step()
+    assert not read(0).data
+    assert list(read(1).data) == ["Functional.relu.0.forward"]
+    assert torch._C._len_torch_function_stack() == 0
+
+
 def test_a_changed_file_switches_recording_on_and_off(
     make: Any, read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
