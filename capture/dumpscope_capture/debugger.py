@@ -118,7 +118,8 @@ class PrecisionDebugger:
     ) -> None:
         """Begin to record. model: needed at levels L0 and mix; a list numbers its members.
 
-        token_range: first and last forward pass of the (first) model to record, both included, counted from 0
+        token_range: first and last forward pass of the (first) model to record, both included, counted from 0 in each step;
+            it holds until the next start
         rank_id: this process's rank, where torch.distributed does not know it
         """
         with self._guard:
@@ -136,9 +137,11 @@ class PrecisionDebugger:
             session = self._session
             window = TokenWindow(session, token_range) if token_range is not None else None
             session.start(models, numbered=isinstance(given, (list, tuple)), step=self.current_step, rank_id=rank_id)
-            if window is not None and self._window is None:
-                self._window = window
-            if self._window is not None and models:
+            if self._window is not None and self._window != window:
+                self._window.end()
+                self._window = None
+            if window is not None:
+                self._window = self._window or window
                 self._window.begin(models[0])
 
     @either
@@ -162,18 +165,20 @@ class PrecisionDebugger:
         with self._guard:
             if os.getpid() != self._pid:
                 return
-            running = self._session.installed
+            watching = self._window is not None and self._window.watching
+            running = self._session.installed or watching
             self._session.pause()
             self._session.end_step()
             self._saver.reset()
             self._loop += 1
             if self._window is not None:
-                self._window.end()
                 self._window.reset()
             self._reload()
             if running and self._may_record(None):
                 self._session.open(self.current_step, None)
                 self._session.resume()
+                if self._window is not None:
+                    self._window.limit()
 
     @either
     def forward_backward_dump_end(self) -> None:
@@ -262,6 +267,8 @@ class PrecisionDebugger:
         for note in notes:
             LOG.warning("%s", note)
         if config != self._config:
+            if self._window is not None:
+                self._window.end()
             self._session.pause()
             self._session.end_step()
             self._ended = False

@@ -28,10 +28,22 @@ class TokenWindow:
         self._count = 0
         self._handle: Any = None
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same range, in the same capture."""
+        if not isinstance(other, TokenWindow):
+            return NotImplemented
+        return (self._session, self._first, self._last) == (other._session, other._first, other._last)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def begin(self, model: torch.nn.Module) -> None:
         """Recording was switched on; it stays on only inside the range. Counting goes on until `end`."""
         if self._handle is None:
             self._handle = torch.nn.modules.module.register_module_forward_pre_hook(self._hook_of(model))
+        self.limit()
+
+    def limit(self) -> None:
+        """Switch off what was switched on outside the range."""
         if not self._first <= self._count <= self._last:
             self._session.pause()
 
@@ -40,8 +52,13 @@ class TokenWindow:
             self._handle.remove()
             self._handle = None
 
+    @property
+    def watching(self) -> bool:
+        """Between `begin` and `end`."""
+        return self._handle is not None
+
     def reset(self) -> None:
-        """A new step begins."""
+        """A new step begins: passes are counted from 0."""
         self._count = 0
 
     def _hook_of(self, model: torch.nn.Module) -> Any:

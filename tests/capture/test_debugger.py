@@ -180,6 +180,56 @@ def test_a_token_range_records_its_forward_passes_only(make: Any, read: Any) -> 
             debugger.start(model, token_range=wrong)
 
 
+def _passes(read: Any, step: int) -> list[float]:
+    """Inputs of the recorded passes of a step."""
+    records = [record for node, record in read(step).data.items() if node.startswith("Module")]
+    return [record["input_args"][0]["Max"] for record in records]
+
+
+def test_a_token_range_holds_until_the_next_start_and_counts_anew_in_each_step(make: Any, read: Any) -> None:
+    model = nn.Sequential(nn.ReLU())
+    debugger = make(level="mix")
+
+    def passes() -> None:
+        for number in range(4):
+            model(torch.full((2,), number + 1.0))
+
+    debugger.start(model, token_range=[1, 2])
+    passes()
+    debugger.step()  # without stop: the next step goes on
+    passes()
+    debugger.stop()
+    debugger.step()
+    debugger.start(model, token_range=[0, 0])
+    passes()
+    debugger.stop()
+    debugger.step()
+    debugger.start(model)
+    passes()
+    debugger.stop()
+    debugger.step()
+    assert [_passes(read, step) for step in range(4)] == [[2, 3], [2, 3], [1], [1, 2, 3, 4]]
+
+
+def test_a_token_range_ends_with_the_configuration_it_began_in(
+    make: Any, read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dumpscope_capture.reload._ON_SECONDS", 0.0)
+    model = nn.Sequential(nn.ReLU())
+    debugger = make(level="mix", dump_enable=True)
+    path = tmp_path / "config.json"
+    hooks = len(torch.nn.modules.module._global_forward_pre_hooks)
+    debugger.start(model, token_range=[3, 3])
+    path.write_text(json.dumps({**json.loads(path.read_text()), "risk_level": "ALL"}), encoding="utf-8")
+    debugger.start(model)
+    for number in range(5):
+        model(torch.full((2,), number + 1.0))
+    debugger.stop()
+    debugger.step()
+    assert _passes(read, 0) == [1, 2, 3, 4, 5]
+    assert len(torch.nn.modules.module._global_forward_pre_hooks) == hooks
+
+
 def test_a_capture_stopped_in_another_thread_begins_anew_with_every_call_once(make: Any, read: Any) -> None:
     import threading  # noqa: PLC0415
 
