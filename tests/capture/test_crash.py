@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -56,6 +57,62 @@ def test_every_node_finished_before_the_end_is_readable_with_its_statistics(
     assert len(finished) == 40 + 40 + 21
 
 
+TRAINING = Path(__file__).with_name("killed_training.py")
+BEFORE = {
+    "L0": ["Module.0.Linear.forward.0", "Module.1.GELU.forward.0", "Module.2.Linear.forward.0"],
+    "L1": ["Functional.linear.0.forward", "Functional.gelu.0.forward", "Functional.linear.1.forward"],
+    "L2": [
+        "Aten.randn.0.forward", "Aten.t.0.forward", "Aten.addmm.0.forward", "Aten.gelu.0.forward", "Aten.t.1.forward",
+        "Aten.addmm.1.forward",
+    ],
+}  # fmt: skip
+BEFORE["mix"] = [node for pair in zip(BEFORE["L1"], BEFORE["L0"], strict=True) for node in pair]
+"""What the third step has finished when it is killed."""
+
+
+def _train(root: Path, level: str, how: str) -> int:
+    command = [sys.executable, str(TRAINING), str(root), level, how]
+    return subprocess.run(command, check=False, capture_output=True, timeout=120).returncode
+
+
+def _cli(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("dumpscope")), *arguments]
+    return subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=120, env={**os.environ, "NO_COLOR": "1"}
+    )
+
+
+@pytest.mark.parametrize("level", ["L0", "L1", "mix", "L2"])
+def test_a_killed_training_keeps_what_a_whole_one_has_up_to_the_kill(tmp_path: Path, level: str) -> None:
+    assert _train(tmp_path / "kill", level, "kill") == -9
+    assert _train(tmp_path / "live", level, "live") == 0
+    killed, whole = (discover(tmp_path / how).ranks for how in ("kill", "live"))
+    assert [ref.step for ref in killed] == [0, 1, 2]
+    for ref, other in zip(killed, whole, strict=False):
+        dump, reference = read_rank(ref), read_rank(other)
+        nodes = list(dump.nodes.names)
+        assert nodes == (BEFORE[level] if ref.step == 2 else list(reference.nodes.names))
+        assert nodes == list(reference.nodes.names)[: len(nodes)]
+        items = len(dump.items)
+        assert np.array_equal(dump.items.stats, reference.items.stats[:items], equal_nan=True)
+        assert [dump.nodes.stacks[code] for code in dump.nodes.stack[:3]] == [
+            reference.nodes.stacks[code] for code in reference.nodes.stack[:3]
+        ]
+
+
+def test_stacks_of_a_killed_run_are_told_and_stand_in_its_tables(tmp_path: Path) -> None:
+    assert _train(tmp_path / "kill", "L1", "kill") == -9
+    assert _train(tmp_path / "live", "L1", "live") == 0
+    told = json.loads(_cli("info", str(tmp_path / "kill"), "--json").stdout)
+    assert [unit["stacks"] for unit in told["units"]] == [True, True, True]
+    _cli("compare", str(tmp_path / "kill" / "step2"), str(tmp_path / "live" / "step2"), "-o", str(tmp_path / "out"),
+         "--format", "csv")  # fmt: skip
+    (table,) = (tmp_path / "out").glob("*.csv")
+    with table.open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert "killed_training.py" in rows[0]["NPU_Stack_Info"]
+
+
 def test_only_the_step_that_did_not_end_is_reported(crashed: tuple[Path, list[tuple[int, str, float]]]) -> None:
     root, _ = crashed
     problems = [problem for ref in discover(root).ranks for problem in read_rank(ref).problems]
@@ -68,11 +125,7 @@ def test_only_the_step_that_did_not_end_is_reported(crashed: tuple[Path, list[tu
 def test_the_command_line_tells_of_the_killed_run(tmp_path: Path) -> None:
     run = [sys.executable, str(SCRIPT), str(tmp_path / "run"), "kill", "tensor"]
     assert subprocess.run(run, check=False, capture_output=True, timeout=120).returncode == -9
-    info = subprocess.run(
-        [str(Path(sys.executable).with_name("dumpscope")), "info", str(tmp_path / "run"), "--json"],
-        check=False, capture_output=True, text=True, timeout=120, env={**os.environ, "NO_COLOR": "1"},
-    )  # fmt: skip
-    told = json.loads(info.stdout)
+    told = json.loads(_cli("info", str(tmp_path / "run"), "--json").stdout)
     assert any("journal" in problem["message"] for problem in told["problems"])
 
 

@@ -69,7 +69,7 @@ def _counts(dump: RankDump) -> dict[str, Any]:
         "tensor_files": int((items.data_name >= 0).sum()),
         "kinds": {NodeKind(kind).name.lower(): count for kind, count in sorted(kinds.items())},
         "dtypes": sorted(items.dtypes),
-        "stacks": dump.ref.stack_json is not None,
+        "stacks": bool(dump.nodes.stacks),
         "tree": "inferred" if dump.tree.inferred else "recorded",
     }
 

@@ -7,6 +7,7 @@ A code of -1 always means "absent".
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from dumpscope.domain.run import Run
 from dumpscope.errors import Problem
+from dumpscope_format.journal import JOURNAL
 
 Int8 = NDArray[np.int8]
 Int32 = NDArray[np.int32]
@@ -194,6 +196,11 @@ class RankRef:
     construct_json: str | None
     debug: bool = False
     joined: tuple[int, ...] = ()
+
+    @property
+    def has_stacks(self) -> bool:
+        """Whether call stacks may come with it: from a file of their own, or from the journal of a run that was killed."""
+        return self.stack_json is not None or os.path.basename(self.dump_json) == JOURNAL
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RankRef:

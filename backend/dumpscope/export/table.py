@@ -37,7 +37,7 @@ class Table:
     def __init__(self, unit: Unit) -> None:
         self.step, self.rank, self.mode = unit.step, unit.rank, unit.mode
         self.reference = unit.item_opinions.standing is not None
-        self.stacks = unit.target.ref.stack_json is not None
+        self.stacks = unit.target.ref.has_stacks
         self.unit = unit
         self._pair, self._item = _rows(unit)
         self._context = gather(unit.target, unit.golden, unit.pairs, unit.items)

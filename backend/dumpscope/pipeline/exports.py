@@ -9,6 +9,7 @@ from typing import Final
 
 from sqlalchemy import select
 
+from dumpscope.domain.records import RankRef
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.errors import ConflictError, NotFoundError
 from dumpscope.export.document import json_text
@@ -105,4 +106,4 @@ def _has_stacks(database: Database, rank: int) -> bool:
     column = tables.rank_dump.c
     with database.read() as connection:
         place = connection.execute(select(column.place).where(column.id == rank)).scalar_one()
-    return json.loads(place)["stack_json"] is not None
+    return RankRef.from_json(json.loads(place)).has_stacks
