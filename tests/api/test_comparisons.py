@@ -9,6 +9,7 @@ import math
 import zipfile
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from pydantic import TypeAdapter
@@ -172,6 +173,23 @@ def test_result_tables_hold_every_pair_of_every_unit(served: Client, fault: str)
     assert "attachment" in reply.headers["content-disposition"]
     pairs = json.loads(served.get(f"/api/comparisons/{fault}/export.json?pairs=true").content)["pairs"]
     assert len(pairs) == counts["items"]
+
+
+def test_an_export_holds_what_the_list_shows_under_the_same_filter(served: Client, fault: str) -> None:
+    query = "q=api%3Asoftmax+err%3E1e-6&verdict=no&step=0"
+    listed = {row["name"] for row in get(served, f"/api/comparisons/{fault}/nodes?{query}")["items"]}
+    assert ORIGIN in listed
+    table = served.get(f"/api/comparisons/{fault}/export.csv?{query}").text
+    assert {row["Node"] for row in csv.DictReader(io.StringIO(table))} == listed
+    reply = served.get(f"/api/comparisons/{fault}/export.junit.xml?{query}")
+    assert reply.headers["content-type"] == "application/xml"
+    cases = ElementTree.fromstring(reply.content).findall("testsuite/testcase")
+    assert {case.get("name") for case in cases} == listed
+    assert all(case.find("failure") is not None for case in cases)
+    for kind in ("csv", "json", "junit.xml", "xlsx"):
+        refused = served.get(f"/api/comparisons/{fault}/export.{kind}?q=clas:origin")
+        assert refused.status_code == 400
+        assert "there is no clas:" in refused.json()["detail"]
 
 
 def test_a_workbook_and_a_report_come_whole(served: Client, fault: str) -> None:

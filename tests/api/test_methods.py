@@ -57,7 +57,7 @@ def test_head_is_get_without_the_body(served: Client, fault: str) -> None:
         comparison,
         f"{comparison}/summary",
     ]
-    addresses += [f"{comparison}/export.{kind}" for kind in ("csv", "xlsx", "json", "html")]
+    addresses += [f"{comparison}/export.{kind}" for kind in ("csv", "xlsx", "json", "html", "junit.xml")]
     for address in [*addresses, "/api/dumps/none"]:
         plain = {"Accept-Encoding": "identity"}
         get, head = served.get(address, headers=plain), served.head(address, headers=plain)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer
+from dumpscope.errors import UsageError
 from dumpscope.export.table import Table
 from dumpscope.export.tables import csv_text as table_text
-from dumpscope.index.comparisons import StoredUnit
+from dumpscope.index.comparisons import StoredUnit, list_comparisons
 from dumpscope.index.database import Database, sqlite_url
+from dumpscope.index.node_pairs import NodeFilter
 from dumpscope.pipeline import exports
 from dumpscope.pipeline.keep import keep
 from dumpscope.pipeline.local import Outcome, compare_layouts
@@ -65,3 +69,22 @@ def test_one_unit_is_loaded_at_a_time(stored: Stored, monkeypatch: pytest.Monkey
     assert loaded == [units[0].id]
     assert "".join(pieces)
     assert loaded == [unit.id for unit in units]
+
+
+def test_filters_keep_the_calls_they_describe_and_every_row_of_them(stored: Stored) -> None:
+    database, answer, units, _ = stored
+    filters = NodeFilter(q="linear -backward", verdicts=("no", "yes"))
+    whole = list(csv.DictReader("".join(exports.csv_text(database, units)).splitlines()))
+    kept = list(csv.DictReader("".join(exports.csv_text(database, units, filters)).splitlines()))
+    assert kept == [row for row in whole if "linear" in row["Node"].lower() and "backward" not in row["Node"]]
+    assert kept
+    document = json.loads("".join(exports.json_document(database, answer, units, filters, pairs=True)))
+    assert {pair["node"] for pair in document["pairs"]} == {row["Node"] for row in kept}
+    suites = ElementTree.fromstring("".join(exports.junit_document(database, units, filters, "x")))
+    assert {case.get("name") for suite in suites for case in suite} == {row["Node"] for row in kept}
+
+
+def test_a_filter_that_means_nothing_is_refused_before_a_document_begins(stored: Stored) -> None:
+    database, *_ = stored
+    with pytest.raises(UsageError, match="there is no clas:"):
+        exports.export_units(database, list_comparisons(database)[0][1].id, None, None, NodeFilter(q="clas:origin"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -31,6 +33,21 @@ def test_terms_narrow_the_list_and_stand_in_the_address(page: Page, address: str
     page.reload()
     expect(page.get_by_test_id("search")).to_have_value("api:softmax -class:origin err>1e-6")
     expect(page.get_by_test_id("calls")).not_to_contain_text(CAUSE)
+
+
+def test_what_the_list_shows_is_exported(page: Page, address: str) -> None:
+    page.goto(f"{address}?q=api%3Asoftmax+class%3Aorigin")
+    expect(page.get_by_test_id("total")).to_have_text(re.compile(r"^1 "), timeout=30_000)
+    page.get_by_test_id("export").click()
+    with page.expect_download() as held:
+        page.get_by_test_id("export-list-csv").click()
+    rows = list(csv.DictReader(held.value.path().open(newline="")))
+    assert {row["Node"] for row in rows} == {CAUSE}
+    page.get_by_test_id("export").click()
+    with page.expect_download() as held:
+        page.get_by_test_id("export-list-junit.xml").click()
+    (case,) = ElementTree.parse(held.value.path()).getroot().findall("testsuite/testcase")
+    assert case.get("name") == CAUSE
 
 
 def test_a_rank_in_the_search_is_gone_to(page: Page, server: Server, dumps: Path) -> None:

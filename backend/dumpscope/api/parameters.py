@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Path, Query
+from fastapi import Depends, Path, Query
 from starlette.convertors import StringConvertor, register_url_convertor
 
+from dumpscope.index.node_pairs import NodeFilter
 from dumpscope.index.tables import NUMBER_MASK
 
 
@@ -34,6 +35,12 @@ Step = Annotated[int | None, Query(ge=0, le=INT32, description="Step; the first 
 Rank = Annotated[int | None, Query(ge=0, le=INT32, description="Rank; the first one when left out.")]
 Parent = Annotated[int | None, Query(ge=0, le=NUMBER_MASK, description="`entry` of the row whose children to list.")]
 Reveal = Annotated[str | None, Query(max_length=4000, description="Answer the way to this node instead.")]
+Verdicts = Annotated[list[str], Query(description="Any of these verdicts; several times or with commas.")]
+Classes = Annotated[list[str], Query(alias="class", description="Any of these classes; several times or with commas.")]
+Leftovers = Annotated[
+    list[str], Query(description="Calls without a partner, for any of these causes (docs/matching.md).")
+]
+Api = Annotated[str, Query(max_length=300, description="API or module class: softmax, Functional.softmax, Linear.")]
 Name = Annotated[str, Path(description="Node name, percent-encoded.")]
 Order = Annotated[int | None, Query(ge=0, le=NUMBER_MASK)]
 Key = Annotated[int, Path(ge=0, lt=2**53)]
@@ -42,3 +49,27 @@ Key = Annotated[int, Path(ge=0, lt=2**53)]
 def words(values: list[str]) -> tuple[str, ...]:
     """Values of a parameter given several times or with commas."""
     return tuple(part for value in values for part in value.split(",") if part)
+
+
+def _node_filter(
+    verdict: Verdicts = [],  # noqa: B006  (FastAPI copies defaults)
+    classes: Classes = [],  # noqa: B006
+    leftover: Leftovers = [],  # noqa: B006
+    api: Api = "",
+    q: Terms = "",
+    first: Annotated[Order, Query(alias="from", description="Lowest order.")] = None,
+    last: Annotated[Order, Query(alias="to", description="Highest order.")] = None,
+) -> NodeFilter:
+    return NodeFilter(
+        verdicts=words(verdict),
+        classes=words(classes),
+        leftovers=words(leftover),
+        api=api,
+        q=q,
+        first=first,
+        last=last,
+    )
+
+
+Filters = Annotated[NodeFilter, Depends(_node_filter)]
+"""Which node pairs; the same parameters wherever they are listed or exported."""

@@ -11,13 +11,14 @@ from typing import Final
 from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
 from dumpscope.export.document import json_text
+from dumpscope.export.junit import junit_text
 from dumpscope.export.ptdbg import ptdbg_csv
 from dumpscope.export.report import Report, report_html
 from dumpscope.export.table import Table
 from dumpscope.export.tables import csv_text
 from dumpscope.export.xlsx import write_xlsx
 
-FORMATS: Final = ("csv", "xlsx", "json", "html", "ptdbg-csv")
+FORMATS: Final = ("csv", "xlsx", "json", "html", "junit", "ptdbg-csv")
 
 Tables = Sequence[Callable[[], Table]]
 """A fresh table per call: its columns live as long as one format needs them."""
@@ -74,6 +75,8 @@ def write_files(
                     lambda part: _text(part, json_text(answer, (make() for make in tables) if pairs else None)),
                 )
             )
+        elif name == "junit":
+            written.append(_whole(folder / "junit.xml", lambda part: _text(part, _junit(answer, tables))))
         else:
             written.append(_whole(folder / "report.html", lambda part: _text(part, [report_html(report())])))
     return written
@@ -84,6 +87,10 @@ def _csv(folder: Path, name: str, table: Table, *, alone: bool) -> Path:
     unit = "" if alone else f"_step{table.step}_rank{table.rank}"
     pieces = csv_text(table) if name == "csv" else ptdbg_csv(table)
     return _whole(folder / f"{stem}{unit}.csv", lambda part: _text(part, pieces))
+
+
+def _junit(answer: Answer, tables: Tables) -> Iterable[str]:
+    return junit_text((make() for make in tables), f"{answer.target.path} against {answer.golden.path}")
 
 
 def _text(part: str, pieces: Iterable[str]) -> None:

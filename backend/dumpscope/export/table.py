@@ -11,7 +11,7 @@ from dumpscope.domain.context import gather
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, TENSOR_METRICS, Outcome
 from dumpscope.domain.leftovers import said
 from dumpscope.domain.phrases import english
-from dumpscope.domain.records import STATISTICS, Float64, Int8, Int32, Int64, State, UInt8
+from dumpscope.domain.records import STATISTICS, Bool, Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.domain.result import Unit
 from dumpscope.export.cells import Series, objects
 from dumpscope.export.messages import messages
@@ -31,15 +31,17 @@ class Table:
     """Rows of one step and rank in the order of its item pairs; a call without items has a row in a structure comparison.
 
     stacks: the target has call stacks, so tables have a column for them; reference: distances from one were measured
+    pair: node pair of each row
     Series hold arrays, never the table: a cycle would keep its columns until the collector comes by.
     """
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: Unit, wanted: Bool | None = None) -> None:
+        """wanted: which node pairs have rows, shape (node pairs,); all where left out"""
         self.step, self.rank, self.mode = unit.step, unit.rank, unit.mode
         self.reference = unit.item_opinions.standing is not None
         self.stacks = unit.target.ref.has_stacks
         self.unit = unit
-        self._pair, self._item = _rows(unit)
+        self.pair, self._item = _rows(unit, wanted)
         self._context = gather(unit.target, unit.golden, unit.pairs, unit.items)
         self.target = self._side(golden=False)
         self.golden = self._side(golden=True)
@@ -48,7 +50,7 @@ class Table:
         self.row_outcome = _behind(facts.outcome, Outcome.NO_DATA)[self._item]
         self.verdict = np.where(self._item >= 0, _behind(opinions.verdict, 0)[self._item], 0)
         bare = self._item < 0
-        self.verdict[bare] = unit.node_opinions.verdict[self._pair[bare]]
+        self.verdict[bare] = unit.node_opinions.verdict[self.pair[bare]]
         self.rule = self._by_item([*(rule.id for rule in RULES), ""], _behind(opinions.rule, len(RULES)))
         self.match = self._by_pair(METHOD_WORDS, unit.pairs.method)
         self.cls = self._by_pair(CLASS_WORDS, unit.node_opinions.cls)
@@ -59,7 +61,7 @@ class Table:
         self.stack = self._stacks()
 
     def __len__(self) -> int:
-        return len(self._pair)
+        return len(self.pair)
 
     def blocks(self) -> Iterator[Int64]:
         """Row numbers, a block at a time."""
@@ -82,7 +84,7 @@ class Table:
     def beside(self, rows: Int64) -> list[str | None]:
         """Names of the calls that the causes of calls without a partner are told from."""
         pairs, names = self.unit.pairs, (self.unit.target.nodes.names, self.unit.golden.nodes.names)
-        besides = pairs.beside[self._pair[rows]]
+        besides = pairs.beside[self.pair[rows]]
         found: list[str | None] = [None] * len(rows)
         for place in np.flatnonzero(besides >= 0).tolist():
             target, golden = pairs.target[besides[place]], pairs.golden[besides[place]]
@@ -91,7 +93,7 @@ class Table:
 
     def leftovers(self, rows: Int64) -> list[str]:
         """Why calls have no partner, one sentence each; nothing for those that have one."""
-        codes = self.unit.pairs.leftover[self._pair[rows]].tolist()
+        codes = self.unit.pairs.leftover[self.pair[rows]].tolist()
         out = [""] * len(codes)
         if any(codes):
             for place, (code, beside) in enumerate(zip(codes, self.beside(rows), strict=True)):
@@ -166,11 +168,11 @@ class Table:
     def _side(self, *, golden: bool) -> SideTable:
         unit = self.unit
         items, nodes = (unit.items.golden, unit.pairs.golden) if golden else (unit.items.target, unit.pairs.target)
-        pair = self._pair
+        pair = self.pair
         padded = _behind(items.astype(np.int64), -1)
         places = padded[self._item]
         bare = self._item < 0
-        places[bare] = np.where(nodes[self._pair[bare]] >= 0, -2, -1)
+        places[bare] = np.where(nodes[self.pair[bare]] >= 0, -2, -1)
         return SideTable(
             unit.golden if golden else unit.target,
             lambda rows: places[rows],
@@ -178,7 +180,7 @@ class Table:
         )
 
     def _confidence(self) -> Series:
-        pair, confidence = self._pair, self.unit.pairs.confidence
+        pair, confidence = self.pair, self.unit.pairs.confidence
         return Series(
             table=(),
             codes=lambda rows: np.full(len(rows), -1, np.int32),
@@ -190,7 +192,7 @@ class Table:
         return Series(table=table, codes=lambda rows: codes[item[rows]].astype(np.int32))
 
     def _by_pair(self, table: Any, codes: Int8) -> Series:
-        pair = self._pair
+        pair = self.pair
         return Series(table=table, codes=lambda rows: codes[pair[rows]].astype(np.int32))
 
     def _numbers(self, values: Float64, states: Any) -> Series:
@@ -250,11 +252,11 @@ class Table:
     def _stacks(self) -> Series:
         """Frames, innermost first, in the first row of a call that has a stack; else None."""
         unit = self.unit
-        first = np.diff(self._pair, prepend=-1) != 0
+        first = np.diff(self.pair, prepend=-1) != 0
         codes = np.full(len(self), -1, np.int64)
         table: list[tuple[str, ...]] = []
         for dump, nodes in ((unit.golden, unit.pairs.golden), (unit.target, unit.pairs.target)):
-            node = nodes[self._pair]
+            node = nodes[self.pair]
             here = first & (node >= 0)
             codes[here] = -1  # a target without a stack does not borrow the golden's
             held = dump.nodes.stack[node[here]]
@@ -264,15 +266,18 @@ class Table:
         return self.coded([None if code < 0 else table[code] for code in used.tolist()], dense)
 
 
-def _rows(unit: Unit) -> tuple[Int64, Int64]:
+def _rows(unit: Unit, wanted: Bool | None) -> tuple[Int64, Int64]:
     """Node pair and item pair of every row; -1 for the item of a call without items."""
     pair, item = unit.items.pair.astype(np.int64), np.arange(len(unit.items))
-    if unit.mode != "structure":
+    if unit.mode == "structure":
+        (alone,) = np.nonzero(np.bincount(pair, minlength=len(unit.pairs)) == 0)
+        pair, item = np.concatenate([pair, alone]), np.concatenate([item, np.full(len(alone), -1)])
+        order = np.argsort(pair, kind="stable")
+        pair, item = pair[order], item[order]
+    if wanted is None:
         return pair, item
-    (alone,) = np.nonzero(np.bincount(pair, minlength=len(unit.pairs)) == 0)
-    pair, item = np.concatenate([pair, alone]), np.concatenate([item, np.full(len(alone), -1)])
-    order = np.argsort(pair, kind="stable")
-    return pair[order], item[order]
+    kept = wanted[pair]
+    return pair[kept], item[kept]
 
 
 def _score_states(score: Float64) -> UInt8:

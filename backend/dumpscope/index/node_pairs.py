@@ -132,6 +132,13 @@ def node_pair_rows(connection: Connection, unit: StoredUnit, numbers: Iterable[i
     return {row.pair: row for row in page.rows}
 
 
+def node_pair_numbers(database: Database, unit: StoredUnit, filters: NodeFilter) -> list[int]:
+    """Numbers of the node pairs that the filters let through, in order."""
+    with database.read() as connection:
+        found = select(_PAIR.id).where(*conditions(connection, unit, filters)).order_by(_PAIR.id)
+        return [key & tables.NUMBER_MASK for key in connection.execute(found).scalars()]
+
+
 def item_range(connection: Connection, unit: StoredUnit, node: int) -> tuple[int, int]:
     """First and last key of a node pair's items (last below first where it has none)."""
     base = tables.key(unit.id)

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 from sqlalchemy import select
 
 from dumpscope.domain.records import RankRef
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.errors import ConflictError, NotFoundError
 from dumpscope.export.document import json_text
+from dumpscope.export.junit import junit_text
 from dumpscope.export.report import report_html
 from dumpscope.export.table import Table
 from dumpscope.export.tables import csv_heading, csv_rows
@@ -22,6 +24,7 @@ from dumpscope.index.comparisons import StoredUnit, get_comparison, stored_units
 from dumpscope.index.database import Database
 from dumpscope.index.distances import has_distances
 from dumpscope.index.dumps import unit_word
+from dumpscope.index.node_pairs import NodeFilter, conditions, node_pair_numbers
 from dumpscope.index.units import load_unit
 from dumpscope.pipeline.report import report
 
@@ -30,14 +33,19 @@ EXPORTS: Final = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "json": "application/json",
     "html": "text/html; charset=utf-8",
+    "junit.xml": "application/xml",
 }
 """Formats and their media types."""
 
 
+ALL: Final = NodeFilter()
+
+
 def export_units(
-    database: Database, comparison_id: str, step: int | None, rank: int | None
+    database: Database, comparison_id: str, step: int | None, rank: int | None, filters: NodeFilter = ALL
 ) -> tuple[Answer, list[StoredUnit]]:
-    """The answer and the units to export; raises ConflictError where there is no result yet, NotFoundError."""
+    """The answer and the units to export; raises ConflictError where there is no result yet, NotFoundError, and UsageError for
+    filters that mean nothing, before a document is begun."""
     row = get_comparison(database, comparison_id)
     if row.answer is None:
         raise ConflictError(f"the comparison is {row.status} and has no result", hint="wait for its job")
@@ -48,10 +56,12 @@ def export_units(
     ]
     if not units:
         raise NotFoundError(f"the comparison has no {unit_word(step, rank)}")
+    with database.read() as connection:
+        conditions(connection, units[0], filters)
     return row.answer, units
 
 
-def csv_text(database: Database, units: Sequence[StoredUnit]) -> Iterator[str]:
+def csv_text(database: Database, units: Sequence[StoredUnit], filters: NodeFilter = ALL) -> Iterator[str]:
     """Rows of all units below one heading (they name their step and rank); another heading where the mode changes."""
     heading = ""
     for unit in units:
@@ -61,17 +71,24 @@ def csv_text(database: Database, units: Sequence[StoredUnit]) -> Iterator[str]:
         if own != heading:
             yield f"\n{own}" if heading else own
             heading = own
-        yield from csv_rows(Table(load_unit(database, unit.id)))
+        yield from csv_rows(_table(database, unit, filters))
 
 
-def json_document(database: Database, answer: Answer, units: Sequence[StoredUnit], *, pairs: bool) -> Iterator[str]:
-    """The summary document, with every item pair if asked for."""
-    return json_text(answer, _tables(database, units) if pairs else None)
+def json_document(
+    database: Database, answer: Answer, units: Sequence[StoredUnit], filters: NodeFilter = ALL, *, pairs: bool
+) -> Iterator[str]:
+    """The summary document, with the item pairs if asked for."""
+    return json_text(answer, _tables(database, units, filters) if pairs else None)
 
 
-def xlsx_file(database: Database, units: Sequence[StoredUnit], file: Path) -> None:
+def junit_document(database: Database, units: Sequence[StoredUnit], filters: NodeFilter, name: str) -> Iterator[str]:
+    """A test suite per unit. name: of the comparison"""
+    return junit_text(_tables(database, units, filters), name)
+
+
+def xlsx_file(database: Database, units: Sequence[StoredUnit], filters: NodeFilter, file: Path) -> None:
     """One sheet per unit."""
-    write_xlsx(str(file), _tables(database, units))
+    write_xlsx(str(file), _tables(database, units, filters))
 
 
 def html_page(database: Database, answer: Answer, units: Sequence[StoredUnit]) -> str:
@@ -97,8 +114,17 @@ class _Stored:
         return (self[place] for place in range(len(self._units)))
 
 
-def _tables(database: Database, units: Sequence[StoredUnit]) -> Iterator[Table]:
-    yield from map(Table, _Stored(database, units))
+def _tables(database: Database, units: Sequence[StoredUnit], filters: NodeFilter) -> Iterator[Table]:
+    return (_table(database, unit, filters) for unit in units)
+
+
+def _table(database: Database, unit: StoredUnit, filters: NodeFilter) -> Table:
+    """The rows of the calls that the filters let through."""
+    wanted = None
+    if filters:
+        wanted = np.zeros(unit.pairs, np.bool_)
+        wanted[node_pair_numbers(database, unit, filters)] = True
+    return Table(load_unit(database, unit.id), wanted)
 
 
 def _has_stacks(database: Database, rank: int) -> bool:

@@ -348,6 +348,15 @@ export function exportUrl(id: string, format: string): string {
   return apiUrl("comparisons", id, `export.${format}`);
 }
 
+/** A file of what the list shows; the JSON document then lists its item pairs too. */
+export function exportListUrl(id: string, format: string, unit: Unit | null, list: NodeListQuery): string {
+  const params = new URLSearchParams(format === "json" ? { pairs: "true" } : {});
+  for (const [key, value] of Object.entries(listParams(unit, list))) {
+    if (key !== "sort" && String(value) !== "") params.set(key, String(value));
+  }
+  return `${exportUrl(id, format)}?${params}`;
+}
+
 /** Everything about one comparison may have changed: a job finished, a policy was set. */
 export function refreshComparison(client: QueryClient): void {
   void client.invalidateQueries({ queryKey: ["comparisons"] });

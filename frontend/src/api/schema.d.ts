@@ -797,7 +797,9 @@ export interface paths {
         };
         /**
          * Export
-         * @description The result as a file: csv and xlsx tables, the summary document, or a self-contained report.
+         * @description The result as a file: csv and xlsx tables, the summary document, a JUnit report, or a self-contained page.
+         *
+         *     The filters say which calls the tables, the pairs of the document and the JUnit report hold.
          */
         get: operations["export_api_comparisons__comparison_id__export__kind__get"];
         put?: never;
@@ -3386,6 +3388,14 @@ export interface operations {
                 step?: number | null;
                 /** @description Rank; the first one when left out. */
                 rank?: number | null;
+                sort?: "order" | "-out_score" | "-ratio" | "name";
+                around?: string | null;
+                /** @description The last page. */
+                end?: boolean;
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
                 /** @description Any of these verdicts; several times or with commas. */
                 verdict?: string[];
                 /** @description Any of these classes; several times or with commas. */
@@ -3400,14 +3410,6 @@ export interface operations {
                 from?: number | null;
                 /** @description Highest order. */
                 to?: number | null;
-                sort?: "order" | "-out_score" | "-ratio" | "name";
-                around?: string | null;
-                /** @description The last page. */
-                end?: boolean;
-                /** @description `next` (or `prev`) of the page before. */
-                cursor?: string | null;
-                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
-                limit?: number;
             };
             header?: never;
             path: {
@@ -4323,11 +4325,25 @@ export interface operations {
                 rank?: number | null;
                 /** @description json: every item pair too. */
                 pairs?: boolean;
+                /** @description Any of these verdicts; several times or with commas. */
+                verdict?: string[];
+                /** @description Any of these classes; several times or with commas. */
+                class?: string[];
+                /** @description Calls without a partner, for any of these causes (docs/matching.md). */
+                leftover?: string[];
+                /** @description API or module class: softmax, Functional.softmax, Linear. */
+                api?: string;
+                /** @description Parts of a name and terms: `api:linear err>1e-2 class:origin -"x y"` (docs/ui.md). */
+                q?: string;
+                /** @description Lowest order. */
+                from?: number | null;
+                /** @description Highest order. */
+                to?: number | null;
             };
             header?: never;
             path: {
                 comparison_id: string;
-                kind: "csv" | "xlsx" | "json" | "html";
+                kind: "csv" | "xlsx" | "json" | "html" | "junit.xml";
             };
             cookie?: never;
         };
@@ -4343,6 +4359,7 @@ export interface operations {
                     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": unknown;
                     "application/json": unknown;
                     "text/html": unknown;
+                    "application/xml": unknown;
                 };
             };
             /** @description What went wrong. */

@@ -161,6 +161,8 @@ export const en = {
     policies: { default: "default", ptdbg: "ptdbg", msprobe: "msprobe" },
     policyHint: "Judges the stored measurements again; nothing is read again.",
     export: "Export",
+    exportAll: "Everything",
+    exportList: "What the list shows",
     copyLink: "Copy link",
     help: "Keys",
     mode: { tensor: "tensors", statistics: "statistics", md5: "hashes", structure: "structure" },

@@ -162,6 +162,8 @@ export const zh: Texts = {
     policies: { default: "默认", ptdbg: "ptdbg", msprobe: "msprobe" },
     policyHint: "用已存的测量值重新判定，不会重新读取数据。",
     export: "导出",
+    exportAll: "全部",
+    exportList: "列表所示",
     copyLink: "复制链接",
     help: "快捷键",
     mode: { tensor: "张量", statistics: "统计量", md5: "哈希", structure: "结构" },

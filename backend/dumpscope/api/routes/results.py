@@ -9,17 +9,19 @@ from fastapi import APIRouter, Query, Response
 from dumpscope.api import details, schemas, wire
 from dumpscope.api.flows import Flow
 from dumpscope.api.parameters import (
+    Api,
     Cursor,
+    Filters,
     Id,
     Key,
     Limit,
     Name,
-    Order,
     Parent,
     Rank,
     Reveal,
     Step,
     Terms,
+    Verdicts,
     words,
 )
 from dumpscope.api.replies import after, decode_cursor, page_reply, reply
@@ -43,13 +45,6 @@ router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["results"])
 
 DETAIL_PAIRS: Final = 100
 """Item pairs sent with one node."""
-
-Verdicts = Annotated[list[str], Query(description="Any of these verdicts; several times or with commas.")]
-Classes = Annotated[list[str], Query(alias="class", description="Any of these classes; several times or with commas.")]
-Leftovers = Annotated[
-    list[str], Query(description="Calls without a partner, for any of these causes (docs/matching.md).")
-]
-Api = Annotated[str, Query(max_length=300, description="API or module class: softmax, Functional.softmax, Linear.")]
 
 
 @router.get("/tree", response_model=schemas.Page[schemas.TreeRow] | schemas.TreePath)
@@ -91,15 +86,9 @@ def overview(
 def nodes(
     comparison_id: Id,
     state: Shared,
+    filters: Filters,
     step: Step = None,
     rank: Rank = None,
-    verdict: Verdicts = [],  # noqa: B006  (FastAPI copies defaults)
-    classes: Classes = [],  # noqa: B006
-    leftover: Leftovers = [],  # noqa: B006
-    api: Api = "",
-    q: Terms = "",
-    first: Annotated[Order, Query(alias="from", description="Lowest order.")] = None,
-    last: Annotated[Order, Query(alias="to", description="Highest order.")] = None,
     sort: Literal["order", "-out_score", "-ratio", "name"] = "order",
     around_name: Annotated[str | None, Query(alias="around", max_length=4000)] = None,
     end: Annotated[bool, Query(description="The last page.")] = False,
@@ -108,15 +97,6 @@ def nodes(
 ) -> Response:
     """Node pairs in execution order or by error; `around` centres the page on a node, `end` asks for the last ones."""
     unit = find_unit(state.database, comparison_id, step, rank)
-    filters = NodeFilter(
-        verdicts=words(verdict),
-        classes=words(classes),
-        leftovers=words(leftover),
-        api=api,
-        q=q,
-        first=first,
-        last=last,
-    )
     if around_name is not None and cursor is None:
         page = around(state.database, unit, around_name, filters=filters, sort=sort, limit=limit)
     else:

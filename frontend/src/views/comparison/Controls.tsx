@@ -1,8 +1,9 @@
 import { ActionIcon, Button, Menu, Select, Tooltip } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import { useSetPolicy } from "../../api/changes";
-import { exportUrl } from "../../api/queries";
+import { exportListUrl, exportUrl } from "../../api/queries";
 import type { Comparison, Summary } from "../../api/types";
+import { isFiltered } from "../../base/address";
 import { Icon } from "../../widgets/Icon";
 import { Link } from "../../widgets/place";
 import { describeProblem } from "../../widgets/States";
@@ -11,7 +12,8 @@ import classes from "./Controls.module.css";
 import type { Triage } from "./useTriage";
 
 const POLICIES = ["default", "ptdbg", "msprobe"] as const;
-const FORMATS = ["html", "xlsx", "csv", "json"] as const;
+const FORMATS = ["html", "xlsx", "csv", "json", "junit.xml"] as const;
+const LIST_FORMATS = FORMATS.slice(1);
 
 export function Sides({ comparison }: { comparison: Comparison }) {
   const { t } = useTranslation();
@@ -104,6 +106,7 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
+          <Menu.Label>{t("comparison.exportAll")}</Menu.Label>
           {FORMATS.map((format) => (
             <Menu.Item
               key={format}
@@ -115,6 +118,23 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
               {format}
             </Menu.Item>
           ))}
+          {isFiltered(triage.address) && (
+            <>
+              <Menu.Divider />
+              <Menu.Label>{t("comparison.exportList")}</Menu.Label>
+              {LIST_FORMATS.map((format) => (
+                <Menu.Item
+                  key={format}
+                  component="a"
+                  href={exportListUrl(comparison.id, format, triage.unit, triage.address)}
+                  download
+                  data-testid={`export-list-${format}`}
+                >
+                  {format}
+                </Menu.Item>
+              ))}
+            </>
+          )}
         </Menu.Dropdown>
       </Menu>
       <Tooltip label={`${t("comparison.copyLink")} (c)`}>

@@ -1,0 +1,78 @@
+"""A result as JUnit XML, which continuous integration shows: a suite per step and rank, a case per call, a failure per No."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from dumpscope.domain.facts import CLASS_WORDS, Verdict
+from dumpscope.export.table import Table
+
+SHOWN: Final = 20
+"""Items whose reasons a failure lists; how many more there are is said."""
+
+_UNFIT: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold, even escaped."""
+
+
+def junit_text(tables: Iterable[Table], name: str) -> Iterator[str]:
+    """The document, some thousand calls at a time. name: of the comparison
+
+    A call fails where its verdict is No, is skipped where nothing was comparable, and passes with a word on stdout at a Warning.
+    """
+    yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name={_attribute(name)}>\n'
+    for table in tables:
+        yield from _suite(table)
+    yield "</testsuites>\n"
+
+
+def _suite(table: Table) -> Iterator[str]:
+    pairs, first = np.unique(table.pair, return_index=True)
+    verdicts = table.unit.node_opinions.verdict[pairs]
+    place = f"step{table.step}.rank{table.rank}"
+    failures, skipped = (int((verdicts == verdict).sum()) for verdict in (Verdict.NO, Verdict.NA))
+    yield f'<testsuite name="{place}" tests="{len(pairs)}" failures="{failures}" errors="0" skipped="{skipped}">\n'
+    last = np.append(first[1:], len(table))
+    for start in range(0, len(pairs), 1024):
+        some = slice(start, start + 1024)
+        names = table.nodes(first[some])
+        rows = zip(pairs[some].tolist(), names, verdicts[some].tolist(), first[some], last[some], strict=True)
+        yield "".join(_case(table, place, *row) for row in rows)
+    yield "</testsuite>\n"
+
+
+def _case(table: Table, place: str, pair: int, name: str, verdict: int, first: int, last: int) -> str:
+    head = f"<testcase classname={_attribute(place)} name={_attribute(name)}"
+    if verdict == Verdict.YES:
+        return f"{head}/>\n"
+    if verdict == Verdict.NA:
+        return f"{head}><skipped/></testcase>\n"
+    lines = _reasons(table, first, last, verdict)
+    cls = CLASS_WORDS[table.unit.node_opinions.cls[pair]]
+    summary, text = _attribute(lines[0] if lines else cls), _text("\n".join(lines))
+    if verdict == Verdict.NO:
+        return f'{head}><failure type="{cls}" message={summary}>{text}</failure></testcase>\n'
+    return f"{head}><system-out>Warning: {text}</system-out></testcase>\n"
+
+
+def _reasons(table: Table, first: int, last: int, verdict: int) -> list[str]:
+    """Why the items from row `first` to `last` got the call's verdict, and why the call has no partner."""
+    rows = np.arange(first, last)
+    rows = rows[table.verdict[rows] == verdict]
+    shown = rows[:SHOWN]
+    said = [table.leftovers(np.array([first]))[0], *table.messages(shown)]
+    if len(rows) > len(shown):
+        said.append(f"and {len(rows) - len(shown)} more")
+    return [line for line in said if line]
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_UNFIT.sub("�", text))
+
+
+def _text(text: str) -> str:
+    return escape(_UNFIT.sub("�", text))
