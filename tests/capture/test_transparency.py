@@ -18,6 +18,10 @@ from torch.utils.checkpoint import checkpoint
 from capture import peer_models
 
 LEVELS = ("L0", "L1", "mix", "L2")
+SINES = {
+    "L0": "Module.0.Linear.forward.0", "L1": "Torch.sin.0.forward", "mix": "Torch.sin.0.forward", "L2": "Aten.sin.0.forward",
+}  # fmt: skip
+"""A node of each level that a function transform or a module makes."""
 
 
 class Odd(nn.Module):
@@ -105,7 +109,25 @@ def test_ordinary_models_train_the_same(make: Any, read: Any, name: str, task: s
     assert not read().errors
 
 
-def test_gradients_with_autocast_and_saved_graphs_are_the_same(make: Any, read: Any) -> None:
+def test_saving_by_hand_changes_nothing(make: Any, read: Any) -> None:
+    def saved_loss(model: nn.Module) -> torch.Tensor:
+        x = torch.linspace(-1, 1, 24).reshape(6, 4).requires_grad_()
+        out = model(x)
+        debugger.save({"x": x, "out": [out]}, "values")
+        return out.square().mean() + x.sum() * 0
+
+    torch.manual_seed(0)
+    model = Odd()
+    bare = _run(copy.deepcopy(model), _odd_loss, None)
+    debugger = make(task="tensor", level="debug")
+    _same(bare, _run(model, saved_loss, debugger))
+    gradients = read(4).json("debug.json")["data"]["values_grad.0.debug"]
+    assert gradients["out"][0]["Norm"] > 0
+    assert gradients["x"]["Norm"] > 0
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_gradients_with_autocast_and_saved_graphs_are_the_same(make: Any, read: Any, level: str) -> None:
     def run(debugger: Any) -> list[torch.Tensor]:
         torch.manual_seed(1)
         model = nn.Sequential(nn.Linear(4, 4), nn.GELU(), nn.Linear(4, 1))
@@ -123,13 +145,14 @@ def test_gradients_with_autocast_and_saved_graphs_are_the_same(make: Any, read: 
             debugger.step()
         return [x.grad, *(value.grad for value in model.parameters())]  # type: ignore[list-item]
 
-    bare, captured = run(None), run(make())
+    bare, captured = run(None), run(make(level=level))
     for one, other in zip(bare, captured, strict=True):
         assert torch.equal(one, other)
     assert not read().errors
 
 
-def test_inference_mode_no_grad_and_vmap_compute_the_same(make: Any, read: Any) -> None:
+@pytest.mark.parametrize("level", LEVELS)
+def test_inference_mode_no_grad_and_vmap_compute_the_same(make: Any, read: Any, level: str) -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     x = torch.randn(5, 4)
 
@@ -145,7 +168,7 @@ def test_inference_mode_no_grad_and_vmap_compute_the_same(make: Any, read: Any) 
         return [first.clone(), second, third, fourth, fifth.detach()]
 
     bare = run()
-    debugger = make()
+    debugger = make(level=level)
     debugger.start(model)
     captured = run()
     debugger.stop()
@@ -153,10 +176,11 @@ def test_inference_mode_no_grad_and_vmap_compute_the_same(make: Any, read: Any) 
     for one, other in zip(bare, captured, strict=True):
         assert torch.equal(one, other)
     assert not read().errors
-    assert "Torch.sin.0.forward" in read().data
+    assert SINES[level] in read().data
 
 
-def test_functions_keep_their_identity_and_hooks_of_the_user_run_as_before(make: Any) -> None:
+@pytest.mark.parametrize("level", LEVELS)
+def test_functions_keep_their_identity_and_hooks_of_the_user_run_as_before(make: Any, level: str) -> None:
     before = (F.gelu, torch.relu, torch.Tensor.add, torch.nn.Module.__call__, F.dropout)
     model = nn.Linear(3, 3)
     seen: list[str] = []
@@ -168,7 +192,7 @@ def test_functions_keep_their_identity_and_hooks_of_the_user_run_as_before(make:
     whole = nn.Sequential(model)
     x = torch.ones(2, 3, requires_grad=True)
     bare = whole(x)
-    debugger = make()
+    debugger = make(level=level)
     debugger.start(whole)
     assert (F.gelu, torch.relu, torch.Tensor.add, torch.nn.Module.__call__, F.dropout) == before
     assert all(
@@ -185,9 +209,10 @@ def test_functions_keep_their_identity_and_hooks_of_the_user_run_as_before(make:
         handle.remove()
 
 
-def test_a_captured_model_is_copied_pickled_and_saved_as_ever(make: Any) -> None:
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_captured_model_is_copied_pickled_and_saved_as_ever(make: Any, level: str) -> None:
     model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(inplace=True))
-    debugger = make()
+    debugger = make(level=level)
     debugger.start(model)
     model(torch.ones(1, 3)).sum().backward()
     twin = copy.deepcopy(model)
