@@ -23,8 +23,8 @@ NUMBER_LIMIT: Final = 1_000_000
 MODES_LIMIT: Final = 4
 
 _ELSEWHERE: Final = {
-    "run_ut": "it configures `dumpscope precheck`, which takes a dump of task tensor",
-    "free_benchmark": "perturbing inputs is done by dumpscope_capture.interventions",
+    "run_ut": "it is called acc_check now; it records nothing",
+    "free_benchmark": "inputs are not perturbed here",
     "grad_probe": "parameter gradients are recorded by task statistics at level L0 or mix",
     "exception_dump": "it exists for MindSpore only; a run that dies keeps its records with every task",
     "nan_check": "every statistics record counts NaN and Inf; `dumpscope overflow` reads them",
@@ -105,10 +105,6 @@ _SECTION: Final = (
     "scope", "list", "data_mode", "summary_mode", "tensor_list", "bench_path", "diff_nums", "overflow_nums",
     "white_list", "black_list", "error_data_path",
 )  # fmt: skip
-_IGNORED: Final = ("enable_dataloader", "slice", "request_id", "file_format", "check_mode", "is_online", "nfs_path",
-"host", "port",
-                   "rank_list", "tls_path", "master_ip", "master_port")  # fmt: skip
-"""Keys of other versions that have no meaning here; they are accepted and named in the log."""
 
 
 def load(config_path: str | os.PathLike[str] | None = None, **arguments: Any) -> tuple[Config, list[str]]:
@@ -151,7 +147,7 @@ def _read(config_path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _unknown(data: Mapping[str, Any], section: Mapping[str, Any], task: str) -> Iterable[str]:
     for key in data:
-        if key in _IGNORED or (key not in _COMMON and key not in TASKS and key not in _ELSEWHERE):
+        if key not in _COMMON and key not in TASKS and key not in _ELSEWHERE:
             yield key
     for key in section:
         if key not in _SECTION:
@@ -188,6 +184,8 @@ def _checked(values: dict[str, Any], source: str | None) -> Config:
 def _adjusted(config: Config, notes: list[str]) -> Config:
     """Rules between keys."""
     changes: dict[str, Any] = {}
+    if config.task == "acc_check":
+        notes.append("task acc_check configures a check of single operators and not a capture: nothing is recorded")
     if config.task == "structure" and config.level not in ("L0", "mix"):
         notes.append(f"task structure needs level L0 or mix, not {config.level}: mix is used")
         changes["level"] = "mix"

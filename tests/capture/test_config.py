@@ -61,7 +61,7 @@ def test_an_empty_file_and_no_file_mean_the_defaults(tmp_path: Path) -> None:
     ("data", "key", "allowed"),
     [
         ({"task": "statistic"}, "task", "statistics, tensor"),
-        ({"task": "run_ut"}, "task", "dumpscope precheck"),
+        ({"task": "run_ut"}, "task", "acc_check now"),
         ({"task": "nan_check"}, "task", "dumpscope overflow"),
         ({"level": "l1"}, "level", "L0, L1, L2, mix, debug"),
         ({"dump_path": ""}, "dump_path", "a path"),
@@ -109,6 +109,13 @@ def test_errors_name_key_value_and_what_is_allowed(tmp_path: Path, data: Any, ke
     assert raised.value.key == key
     assert allowed in str(raised.value)
     assert repr(raised.value.value) in str(raised.value)
+
+
+def test_a_task_that_records_nothing_says_so(tmp_path: Path) -> None:
+    config, notes = load(_write(tmp_path, {"task": "acc_check", "acc_check": {"white_list": ["relu"]}}))
+    assert config.white_list == ("relu",)
+    assert [note for note in notes if "nothing is recorded" in note]
+    assert not [note for note in load()[1] if "nothing is recorded" in note]
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", "\x00"])
