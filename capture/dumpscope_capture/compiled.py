@@ -30,9 +30,7 @@ class Eager:
             return
         self._stance = set_stance("force_eager")
         self._stance.__enter__()
-        if not self._told and any(
-            isinstance(part, torch._dynamo.OptimizedModule) for model in models for part in model.modules()
-        ):
+        if not self._told and any(_is_compiled(part) for model in models for part in model.modules()):
             self._told = True
             LOG.info("torch.compile is off while data is recorded: compiled code runs eagerly")
 
@@ -40,3 +38,8 @@ class Eager:
         stance, self._stance = self._stance, None
         if stance is not None:
             stance.__exit__(None, None, None)
+
+
+def _is_compiled(module: torch.nn.Module) -> bool:
+    """By `torch.compile(module)` or `module.compile()`."""
+    return isinstance(module, torch._dynamo.OptimizedModule) or module._compiled_call_impl is not None

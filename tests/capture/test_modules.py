@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from typing import Any
 
 import pytest
@@ -191,6 +192,22 @@ def test_a_compiled_module_is_recorded_as_it_computes_eagerly(make: Any, read: A
     ]
     assert any(node.startswith("Module._orig_mod.1.GELU") for node in read().data)
     assert torch.equal(compiled(x), bare)
+
+
+def test_a_module_compiled_in_place_is_recorded_and_told_of(
+    make: Any, read: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("dumpscope"), "propagate", True)
+    model = nn.Sequential(nn.Linear(2, 2), nn.GELU())
+    model[1].compile(backend="eager")
+    x = torch.ones(1, 2)
+    model(x)
+    with caplog.at_level(logging.INFO, "dumpscope"):
+        dump = _capture(make, read, model, lambda: model(x))
+    assert list(dump.data) == [
+        "Functional.linear.0.forward", "Module.0.Linear.forward.0", "Functional.gelu.0.forward", "Module.1.GELU.forward.0",
+    ]  # fmt: skip
+    assert "compiled code runs eagerly" in caplog.text
 
 
 def test_code_compiled_while_recording_is_recorded_too(make: Any, read: Any) -> None:
