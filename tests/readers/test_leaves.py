@@ -73,3 +73,13 @@ def test_records_of_our_own_dumps_are_read_the_fast_way() -> None:
     leaves.role(0, Role.INPUT, [record])
     for extra in forms:
         assert leaves._tensor(0, Role.INPUT, -1, 0, record | extra), extra
+
+
+@given(st.lists(NUMBERS, min_size=4, max_size=4))
+def test_a_negative_zero_is_read_as_the_zero_that_a_database_keeps(numbers: list[Any]) -> None:
+    record = dict(zip(TENSOR_KEYS, ("torch.Tensor", "torch.float32", [2], -0.0, *numbers[1:], False), strict=True))
+    leaves = Leaves(lambda kind, message: None)
+    for _ in range(2):
+        leaves.role(0, Role.INPUT, [record])
+    stats = leaves.items().stats
+    assert not np.signbit(stats[stats == 0]).any()

@@ -342,7 +342,7 @@ class Leaves:
     def items(self, renumber: np.ndarray[Any, np.dtype[np.int32]] | None = None) -> Items:
         """Columns of all leaves. renumber: new number of each node, -1 for nodes to leave out."""
         count = len(self._node)
-        stats = np.frombuffer(self._stats, np.float64).reshape(count, 4)
+        stats = np.frombuffer(self._stats, np.float64).reshape(count, 4) + 0.0  # no -0: a database stores it as 0
         state = np.full((count, 4), State.FINITE, np.uint8)
         state[np.isnan(stats)] = State.NAN
         state[stats == np.inf] = State.POS_INF
