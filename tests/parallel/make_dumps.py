@@ -1,6 +1,6 @@
 """Makes tests/data/parallel.tar.xz: dumps of one model split in many ways, some with a fault on one rank.
 
-    python -m parallel.make_dumps          (in tests/, with torch)
+    python -m parallel.make_dumps [NAME ...]          (in tests/, with torch; of these alone, the others stay)
 
 Weights and data come from seeds; what names this machine (paths of stacks) is left out, so that a new run gives the same dumps.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import tarfile
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -41,14 +42,26 @@ RUNS: Final[dict[str, dict[str, Any]]] = {
     "dp4_same": {"layout": "dp", "size": 4, "data": "same"},
     "dp4_same_fault": {"layout": "dp", "size": 4, "data": "same", **FAULT, "on": 2, "at": "layers.1.mlp.down"},
     "dp2_own": {"layout": "dp", "size": 2, "data": "own"},
+    "whole_uneven": {"layout": "whole", "more": 1},
+    "tp2_uneven": {"layout": "tp", "size": 2, "tp": 2, "more": 1},
+    "tp2_padded": {"layout": "tp", "size": 2, "tp": 2, "vocabulary": 32, "task": "tensor"},
+    "tp2_padded_fault": {"layout": "tp", "size": 2, "tp": 2, "vocabulary": 32, **FAULT, "on": 1, "at": "embedding"},
+    "whole_long": {"layout": "whole", "length": 8, "task": "tensor"},
+    "cp2": {"layout": "cp", "size": 2, "length": 8, "task": "tensor"},
+    "cp2_fault": {"layout": "cp", "size": 2, "length": 8, **FAULT, "on": 1, "at": "layers.1.mlp.down"},
 }
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
+        wanted = {name: options for name, options in RUNS.items() if name in (sys.argv[1:] or RUNS)}
+        if len(wanted) < len(RUNS):
+            with tarfile.open(ARCHIVE) as tar:
+                kept = [member for member in tar.getmembers() if member.name.split("/")[0] not in wanted]
+                tar.extractall(place / "packed", members=kept)  # our own archive
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda entry: _make(place, *entry), RUNS.items()))
+            list(pool.map(lambda entry: _make(place, *entry), wanted.items()))
         with tarfile.open(ARCHIVE, "w:xz", preset=9) as tar:
             for path in sorted((place / "packed").rglob("*")):
                 tar.add(path, path.relative_to(place / "packed"), recursive=False, filter=_plain)

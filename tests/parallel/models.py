@@ -1,9 +1,10 @@
-"""A small language model that runs whole, cut into tensor-parallel shards, as pipeline stages and as data-parallel replicas.
+"""A small language model that runs whole, cut into tensor-parallel shards, as pipeline
+stages, as data-parallel replicas and by its sequence.
 
     python -m parallel.models LAYOUT FOLDER [key=value ...]
 
-LAYOUT: whole, tp, pp, dp or tp_pp. Every rank is one process of a gloo group (RANK, WORLD_SIZE, a file in FOLDER); weights come
-from one seed, so that all layouts compute the same numbers up to rounding.
+LAYOUT: whole, tp, pp, dp, cp or tp_pp. Every rank is one process of a gloo group (RANK, WORLD_SIZE, a file in FOLDER); weights
+come from one seed, so that all layouts compute the same numbers up to rounding.
 """
 
 from __future__ import annotations
@@ -83,10 +84,49 @@ class RowParallelLinear(nn.Module):
         return _Reduce.apply(F.linear(x, self.weight), self.group) + self.bias
 
 
+class _Gather(torch.autograd.Function):
+    """The whole sequence going forward, this rank's part of the sum going backward. share: places of every rank's part"""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, share: list[list[int]]) -> torch.Tensor:
+        ctx.share = share
+        parts = [torch.empty_like(x) for _ in share]
+        dist.all_gather(parts, x.contiguous())
+        whole = x.new_zeros((*x.shape[:2], sum(map(len, share)), x.shape[3]))
+        for places, part in zip(share, parts, strict=True):
+            whole[:, :, places] = part
+        return whole
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        grad = grad.contiguous().clone()
+        dist.all_reduce(grad)
+        return grad[:, :, ctx.share[dist.get_rank()]], None
+
+
+class VocabularyParallelEmbedding(nn.Module):
+    """Holds rows of the table, which is padded so that every shard has as many; the results are summed over the shards."""
+
+    def __init__(self, whole: nn.Embedding, shard: int, shards: int, group: Any, padded: int) -> None:
+        super().__init__()
+        self.group, self.first, self.rows = group, shard * padded // shards, padded // shards
+        self.weight = nn.Parameter(_padded(whole.weight.detach(), padded).chunk(shards)[shard].clone())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        away = (x < self.first) | (x >= self.first + self.rows)
+        found = F.embedding((x - self.first).masked_fill(away, 0), self.weight)
+        return _Reduce.apply(found.masked_fill(away[..., None], 0.0), self.group)
+
+
+def _padded(table: torch.Tensor, rows: int) -> torch.Tensor:
+    return torch.cat([table, torch.full((rows - len(table), *table.shape[1:]), 0.25)])
+
+
 class Attention(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.heads = HEADS
+        self.share: list[list[int]] | None = None
         self.qkv: nn.Module = nn.Linear(WIDTH, 3 * WIDTH)
         self.out: nn.Module = nn.Linear(WIDTH, WIDTH)
 
@@ -96,26 +136,28 @@ class Attention(nn.Module):
             part.view(batch, length, self.heads, WIDTH // HEADS).transpose(1, 2)
             for part in self.qkv(x).chunk(3, dim=-1)
         )
+        if self.share is not None:
+            k, v = _Gather.apply(k, self.share), _Gather.apply(v, self.share)
         weights = F.softmax(torch.matmul(q, k.transpose(2, 3)) * (WIDTH // HEADS) ** -0.5, dim=-1)
         mixed = torch.matmul(weights, v).transpose(1, 2).reshape(batch, length, -1)
         return self.out(mixed)
 
 
 class Mlp(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, more: int = 0) -> None:
         super().__init__()
-        self.up: nn.Module = nn.Linear(WIDTH, 4 * WIDTH)
-        self.down: nn.Module = nn.Linear(4 * WIDTH, WIDTH)
+        self.up: nn.Module = nn.Linear(WIDTH, 4 * WIDTH + more)
+        self.down: nn.Module = nn.Linear(4 * WIDTH + more, WIDTH)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.down(F.gelu(self.up(x)))
 
 
 class Block(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, more: int = 0) -> None:
         super().__init__()
         self.norm1, self.attention = nn.LayerNorm(WIDTH), Attention()
-        self.norm2, self.mlp = nn.LayerNorm(WIDTH), Mlp()
+        self.norm2, self.mlp = nn.LayerNorm(WIDTH), Mlp(more)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = x + self.attention(self.norm1(x))
@@ -141,10 +183,11 @@ class Stage(nn.Module):
         return self.head(x) if hasattr(self, "head") else x
 
 
-def build() -> Stage:
+def build(more: int = 0) -> Stage:
+    """more: columns by which the inner width is no multiple of the shards"""
     torch.manual_seed(7)
     model = Stage(
-        nn.ModuleList(Block() for _ in range(LAYERS)), nn.Embedding(VOCABULARY, WIDTH), nn.Linear(WIDTH, VOCABULARY)
+        nn.ModuleList(Block(more) for _ in range(LAYERS)), nn.Embedding(VOCABULARY, WIDTH), nn.Linear(WIDTH, VOCABULARY)
     )
     for name, parameter in model.named_parameters():
         if "norm" in name:  # otherwise all layers have the same ones
@@ -161,6 +204,39 @@ def shard(model: Stage, place: int, shards: int, group: Any) -> None:
         attention.out = RowParallelLinear(attention.out, place, shards, group)
         mlp.up = ColumnParallelLinear(mlp.up, place, shards, group)
         mlp.down = RowParallelLinear(mlp.down, place, shards, group)
+
+
+def shard_vocabulary(model: Stage, place: int, shards: int, group: Any, padded: int) -> None:
+    """Cut the table of the embedding and the head, both padded to a multiple of the shards."""
+    head = model.head
+    assert isinstance(head, nn.Linear)
+    whole = nn.Linear(WIDTH, padded)
+    with torch.no_grad():
+        whole.weight.copy_(_padded(head.weight, padded))
+        whole.bias.copy_(_padded(head.bias, padded))
+    model.embedding = VocabularyParallelEmbedding(model.embedding, place, shards, group, padded)  # type: ignore[arg-type]
+    model.head = ColumnParallelLinear(whole, place, shards, group)
+
+
+class _Logits(torch.autograd.Function):
+    """Logits of all shards, without their padding."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, group: Any, shards: int) -> torch.Tensor:
+        ctx.shards = shards
+        parts = [torch.empty_like(x) for _ in range(shards)]
+        dist.all_gather(parts, x.contiguous(), group=group)
+        return torch.cat(parts, dim=-1)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        return grad.chunk(ctx.shards, dim=-1)[dist.get_rank()].contiguous(), None, None
+
+
+def zigzag(length: int, parts: int) -> list[list[int]]:
+    """Places of every part of a sequence: a chunk counted from either end."""
+    chunks = torch.arange(length).chunk(2 * parts)
+    return [[*chunks[part].tolist(), *chunks[2 * parts - 1 - part].tolist()] for part in range(parts)]
 
 
 def cut(model: Stage, stage: int, stages: int) -> Stage:
@@ -188,12 +264,19 @@ def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 def train(layout: str, debugger: Any, rank: int, size: int, options: dict[str, str]) -> None:
     """Captures the steps of a training."""
-    model = build()
+    model = build(int(options.get("more", "0")))
+    length = int(options.get("length", LENGTH))
+    share = zigzag(length, size) if layout == "cp" else None
+    if share is not None:
+        for block in model.layers:
+            block.attention.share = share  # type: ignore[union-attr]
     stages, shards, chunks = (int(options.get(name, "1")) for name in ("pp", "tp", "vpp"))
     stage, place = rank // shards % stages, rank % shards
     groups = [dist.new_group(list(range(first, first + shards))) for first in range(0, size, shards)]
     if shards > 1:
         shard(model, place, shards, groups[rank // shards])
+        if options.get("vocabulary"):
+            shard_vocabulary(model, place, shards, groups[rank // shards], int(options["vocabulary"]))
     held: list[Stage] = [cut(model, chunk * stages + stage, stages * chunks) for chunk in range(chunks)]
     if stages == 1:
         held = [model]
@@ -203,7 +286,7 @@ def train(layout: str, debugger: Any, rank: int, size: int, options: dict[str, s
     optimizer = torch.optim.SGD([one for part in held for one in part.parameters()], lr=0.05)
     for step in range(int(options.get("steps", "1"))):
         torch.manual_seed(100 + step)
-        tokens = torch.randint(VOCABULARY, (BATCH, LENGTH + 1))
+        tokens = torch.randint(VOCABULARY, (BATCH, length + 1))
         if options.get("data") == "own":
             tokens = (tokens + rank) % VOCABULARY
         elif layout == "dp" and options.get("data") != "same":
@@ -212,7 +295,17 @@ def train(layout: str, debugger: Any, rank: int, size: int, options: dict[str, s
         debugger.start(runner)
         if stages == 1:
             for part in micro:
-                loss_of(runner(part[:, :-1]), part[:, 1:]).backward()
+                inputs, labels = part[:, :-1], part[:, 1:]
+                if share is not None:
+                    inputs, labels = inputs[:, share[rank]], labels[:, share[rank]]
+                logits = runner(inputs)
+                if options.get("vocabulary"):
+                    logits = _Logits.apply(logits, groups[rank // shards], shards)[..., :VOCABULARY]
+                loss_of(logits, labels).backward()
+            if share is not None:
+                for parameter in model.parameters():
+                    dist.all_reduce(parameter.grad)
+                    parameter.grad /= size  # type: ignore[operator]
         else:
             run_stages(held, micro, stage, stages, shards, rank)
         optimizer.step()

@@ -189,3 +189,56 @@ def test_equal_numbers_of_ranks_are_compared_one_by_one(compared: Compare) -> No
     outcome = compared("dp2", "dp2_fault")
     assert outcome.answer.joined is None
     assert len(outcome.units) == 2
+
+
+def test_shards_of_uneven_size_are_joined(compared: Compare) -> None:
+    """The inner width is 65: one rank has 33 columns, the other 32."""
+    outcome = compared("tp2_uneven", "whole_uneven")
+    counts = outcome.answer.counts
+    assert (counts.no, counts.warning, causes(outcome)) == (0, 0, [])
+    assert only(outcome).target.strays == []
+    items = outcome.units[0].target.items
+    assert any('"sizes":[33,32]' in text for text in items.values)
+    names = outcome.units[0].target.nodes.names
+    weight = names.index("Module.layers.0.mlp.up.ColumnParallelLinear.forward.0")
+    assert (65, 16) in {items.shapes[items.shape[item]] for item in (items.node == weight).nonzero()[0]}
+
+
+@pytest.mark.parametrize(("target", "golden"), [("tp2_padded", "whole"), ("whole", "tp2_padded")])
+def test_a_vocabulary_padded_for_its_shards_is_compared_without_its_padding(
+    compared: Compare, target: str, golden: str
+) -> None:
+    outcome = compared(target, golden)
+    unit = only(outcome)
+    ways = (unit.target if target == "tp2_padded" else unit.golden).shards
+    assert ways["padded"] == 25
+    assert (outcome.answer.counts.no, causes(outcome)) == (0, [])
+    dump = outcome.units[0].target if target == "tp2_padded" else outcome.units[0].golden
+    table = dump.nodes.names.index("Module.embedding.VocabularyParallelEmbedding.forward.0")
+    assert (24, 16) in {dump.items.shapes[dump.items.shape[item]] for item in (dump.items.node == table).nonzero()[0]}
+
+
+def test_a_fault_of_one_shard_of_a_vocabulary_is_found(compared: Compare) -> None:
+    assert causes(compared("tp2_padded_fault", "whole"))[0] == "Functional.embedding.0.forward"
+
+
+@pytest.mark.parametrize("plan", ["{target: {cp: 2}}", "{target: {cp: 2, sequence: zigzag}}", "{}"])
+def test_parts_of_a_sequence_are_put_in_its_order(compared: Compare, plan: str) -> None:
+    """Rank 0 holds the first and the last quarter of every sequence, rank 1 what lies between."""
+    outcome = compared("cp2", "whole_long", parallel=plan)
+    counts = outcome.answer.counts
+    assert (outcome.answer.mode, counts.no, counts.warning, causes(outcome)) == ("tensor", 0, 0, [])
+    assert counts.yes > 800
+    unit = only(outcome)
+    assert (unit.target.context or unit.target.replicas)["dimension 1"] > 200
+    assert unit.gradients == "mean"
+
+
+def test_a_sequence_in_a_wrong_order_is_no_agreement(compared: Compare) -> None:
+    units = "units: [{target: {ranks: [[[1]], [[0]]], context: 2, sequence: zigzag}, golden: {ranks: 0}}]"
+    assert compared("cp2", "whole_long", parallel=units).answer.counts.no > 100
+
+
+def test_a_fault_on_one_part_of_the_sequence_is_found(compared: Compare) -> None:
+    (found,) = causes(compared("cp2_fault", "whole_long", parallel="{target: {cp: 2}}"))
+    assert found == "Module.layers.1.mlp.down.Linear.forward.0"

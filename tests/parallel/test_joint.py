@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, State
 from dumpscope.errors import UnreadableError
-from dumpscope.parallel.joint import Order
+from dumpscope.parallel.orders import Order
 from dumpscope.parallel.plan import Plan, SidePlan, UnitPlan
 from dumpscope.parallel.unit import Whole, join_unit
 from dumpscope.pipeline.made_tensors import realise

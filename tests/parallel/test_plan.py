@@ -17,10 +17,14 @@ from dumpscope.parallel.plan import Plan, SidePlan, Sizes, UnitPlan, parse_plan,
 @st.composite
 def sides(draw: st.DrawFn, first: int) -> SidePlan:
     replicas, stages, shards, chunks = (draw(st.integers(1, 3)) for _ in range(4))
+    context = draw(st.sampled_from([1, replicas]))
     ranks = iter(draw(st.permutations(range(first, first + replicas * stages * shards))))
     return SidePlan(
         ranks=tuple(tuple(tuple(next(ranks) for _ in range(shards)) for _ in range(stages)) for _ in range(replicas)),
         chunks=chunks,
+        context=context,
+        sequence=draw(st.sampled_from([None, "plain", "zigzag"])) if context > 1 else None,
+        experts=draw(st.sampled_from([1, replicas])),
         offsets=tuple(draw(st.lists(st.integers(0, 99), min_size=stages * chunks, max_size=stages * chunks)))
         if stages * chunks > 1
         else (0,),
@@ -109,3 +113,55 @@ def test_a_unit_of_as_many_shards_on_both_sides_is_refused() -> None:
     given_plan = parse_plan("units: [{target: {ranks: [[[0, 1]]]}, golden: {ranks: [[[0, 1]]]}}]")
     with pytest.raises(UsageError, match="unit 0 joins 2 shards on both sides"):
         lay_out(given_plan, ranks, ranks)
+
+
+def test_replicas_that_share_a_sequence_follow_one_another() -> None:
+    sizes = Sizes(tp=2, cp=2, order=("tp", "cp", "dp", "pp"))
+    assert sizes_ranks(sizes, range(8), "target") == (((0, 1),), ((2, 3),), ((4, 5),), ((6, 7),))
+    sizes = Sizes(tp=2, cp=2, order=("tp", "dp", "cp", "pp"))
+    assert sizes_ranks(sizes, range(8), "target") == (((0, 1),), ((4, 5),), ((2, 3),), ((6, 7),))
+
+
+def bare(count: int) -> list[Evidence]:
+    return [Evidence(rank=rank, modules=frozenset(), numbers={}, weights={}, first=None) for rank in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("text", "ranks", "units"),
+    [
+        ("{target: {cp: 2}}", (4, 2), [(2, 1), (2, 1)]),
+        ("{target: {cp: 2}, golden: {cp: 2}}", (4, 4), [(1, 1)] * 4),
+        ("{target: {cp: 2}, golden: {cp: 4}}", (4, 4), [(4, 4)]),
+        ("{target: {ep: 2}}", (4, 2), [(2, 1), (2, 1)]),
+        ("{target: {ep: 2}, golden: {ep: 2}}", (4, 4), [(1, 1)] * 4),
+        ("{target: {cp: 2, ep: 4}}", (8, 2), [(4, 1), (4, 1)]),
+    ],
+)
+def test_what_shares_a_sequence_or_experts_stays_together(
+    text: str, ranks: tuple[int, int], units: list[tuple[int, int]]
+) -> None:
+    plan = lay_out(parse_plan(text), *map(bare, ranks))
+    assert [(unit.target.replicas, unit.golden.replicas) for unit in plan.units] == units
+
+
+def test_as_many_parts_of_a_sequence_on_both_sides_are_refused() -> None:
+    side = "{ranks: [[[0]], [[1]]], context: 2}"
+    with pytest.raises(UsageError, match="unit 0 joins 2 parts of a sequence on both sides"):
+        lay_out(parse_plan(f"units: [{{target: {side}, golden: {side}}}]"), bare(2), bare(2))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{target: {cp: 2}}", "3 ranks cannot be cut into tp 1 times pp 1 times cp 2"),
+        ("{target: {ep: 2}}", "3 replicas cannot share experts among ep 2"),
+        ("{target: {cp: 3, order: tp-dp-pp}}", "does not name tp, cp, dp and pp once"),
+        ("{target: {cp: 3, sequence: spiral}}", "'spiral' is not one of plain, zigzag"),
+        ("units: [{target: {ranks: [[[0]], [[1]], [[2]]], context: 2}, golden: {ranks: 0}}]", "2 does not divide 3 replicas"),
+    ],
+)  # fmt: skip
+def test_shares_that_do_not_come_out_even_are_refused(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        lay_out(parse_plan(text), bare(3), bare(3))
+    assert said in caught.value.detail
+    assert caught.value.hint

@@ -33,14 +33,17 @@ class Stray(Wire):
 class JoinedSide(Wire):
     """`ranks`: by replica, stage and shard; `offsets`: added to the layer numbers of each virtual stage.
 
-    `shards`, `replicas`: how many tensors were made in which way: copy, sum, skip, odd, `dimension 1`.
+    `shards`, `context`, `replicas`: how many tensors were made in which way (copy, sum, skip, odd, `dimension 1`, and among them
+    padded) of parts of the model, of the sequence, of the batch; `experts`: calls inside experts, left out.
     """
 
     ranks: list[list[list[int]]]
     offsets: list[int]
     chunks: int
     shards: dict[str, int]
+    context: dict[str, int]
     replicas: dict[str, int]
+    experts: int
     collectives: int
     own_data: list[int]
     strays: list[Stray]
@@ -117,13 +120,14 @@ class PlanPreview(Wire):
 
 
 class TrialTensor(Wire):
-    """`way`: copy, join, sum, odd or skip; `by`: shards, context or replicas, empty of a copy; `shape`: of the whole, joined
-    along `dimension`; `sizes`: of the parts along it, null where they are alike."""
+    """`way`: copy, join, sum, odd or skip; `by`: shards, context or replicas, empty of a copy, and of how many
+    `members`; `shape`: of the whole, joined along `dimension`; `sizes`: of the parts along it, null where they are alike."""
 
     side: str
     name: str
     way: str
     by: str
+    members: int
     shape: list[int] | None
     dimension: int | None
     sizes: list[int] | None

@@ -22,7 +22,8 @@ class Stray:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedSide:
     """ranks: by replica, stage and shard; offsets: added to the layer numbers of each virtual stage; chunks: per stage
-    shards, replicas: how many tensors were made in each way ("copy", "sum", "skip", "odd", "dimension 1")
+    shards, context, replicas: how many tensors were made in each way ("copy", "sum", "skip", "odd", "dimension 1", and among
+    them "padded") of parts of the model, of the sequence and of the batch; experts: calls inside experts, left out
     collectives: calls between the joined ranks, left out
     own_data: the replicas ran on data of their own, and only the first of these ranks was compared
     """
@@ -31,7 +32,9 @@ class JoinedSide:
     offsets: list[int]
     chunks: int
     shards: dict[str, int] = field(default_factory=dict)
+    context: dict[str, int] = field(default_factory=dict)
     replicas: dict[str, int] = field(default_factory=dict)
+    experts: int = 0
     collectives: int = 0
     own_data: list[int] = field(default_factory=list)
     strays: list[Stray] = field(default_factory=list)

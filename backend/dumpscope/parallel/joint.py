@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -26,46 +25,22 @@ from dumpscope.domain.records import (
     UInt8,
     item_name,
 )  # fmt: skip
-from dumpscope.parallel.aligned import Aligned, align_members
+from dumpscope.parallel.aligned import Aligned
+from dumpscope.parallel.orders import ORDER, Order, order_tensors
 from dumpscope.parallel.replicas import Odd, straying, tolerance
 from dumpscope.parallel.shards import UNLIKE, Cuts
+from dumpscope.parallel.ways import WAY_WORDS, Way
 
 _TAKEN: Final = (Role.INPUT, Role.KWARG, Role.PARAMETER)
-
-
-class Way(IntEnum):
-    """How the members' copies of an item become one."""
-
-    COPY = 0  # all are equal: taken once
-    JOIN = 1  # each is a part: laid end to end along a dimension
-    SUM = 2  # each is a part of a sum
-    ODD = 3  # they should be equal and are not: the one that strays is taken
-    SKIP = 4  # they do not go together: nothing is compared
-
-
-WAY_WORDS: Final = ("copy", "join", "sum", "odd", "skip")
-ORDER: Final = "joined:"
-"""Beginning of the data name of a tensor that is yet to be made by its order; no path begins so."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """A tensor to be made of the members' (paths, or orders): joined along `dimension`, or summed where that is None.
-
-    factor: what the result is multiplied by; like: tensor of the other side that tells in which blocks the parts lie
-    """
-
-    parts: tuple[str | Order, ...]
-    dimension: int | None
-    factor: float = 1.0
-    like: str | None = None
+_LOOKUPS: Final = frozenset({"embedding", "gather", "index_select", "take", "take_along_dim", "__getitem__"})
+"""APIs whose result holds what an index names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joint:
     """dump: data names are paths, or names of `orders`
     way, dimension: per item; odd: in the order in which the run met them, members by number
-    alone: members and their nodes that not all of them have
+    alone: members and their nodes that not all of them have; padded: items that were cut to the length of the other side's
     """
 
     dump: RankDump
@@ -74,21 +49,21 @@ class Joint:
     dimension: Int32
     odd: list[Odd] = field(default_factory=list)
     alone: list[tuple[int, str]] = field(default_factory=list)
-
-    def order(self, name: str) -> str | Order:
-        return self.orders.get(name, name)
+    padded: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """ranks: of every member; word: "shards" or "replicas"
+    """ranks: of every member; word: "shards", "context" or "replicas"
     factor: of gradients and of sums, where the whole is the mean of the members; patterns: the user's `dimensions`
+    sequence: the order in which the members share a sequence, if they do and it is known
     """
 
     ranks: tuple[tuple[int, ...], ...]
     word: str
     factor: float = 1.0
     patterns: dict[str, int | str] = field(default_factory=dict)
+    sequence: str | None = None
 
 
 def alone(dump: RankDump) -> Joint:
@@ -97,9 +72,8 @@ def alone(dump: RankDump) -> Joint:
     return Joint(dump=dump, way=np.zeros(count, np.int8), dimension=np.full(count, -1, np.int32))
 
 
-def join_members(members: Sequence[Joint], cuts: Cuts, rival: RankDump, terms: Terms) -> Joint:
+def join_members(members: Sequence[Joint], aligned: Aligned, cuts: Cuts, rival: RankDump, terms: Terms) -> Joint:
     """One dump of the members, whose nodes and items are the first one's; cuts: of its items, whose partners are `rival`'s."""
-    aligned = align_members([member.dump for member in members])
     base = aligned.base
     partner = cuts.partner[aligned.kept]
     dimension = cuts.dimension[aligned.kept]
@@ -107,7 +81,7 @@ def join_members(members: Sequence[Joint], cuts: Cuts, rival: RankDump, terms: T
     place[aligned.kept] = np.arange(len(aligned.kept))
     scaled = {int(place[item]): value for item, value in cuts.scaled.items() if place[item] >= 0}
     way = _ways(aligned, dimension)
-    odd = _tell_sums(aligned, way, partner, rival)
+    odd = _tell_sums(aligned, way, partner, rival, shards=terms.word == "shards")
     way[(way == Way.SUM) & _takes_more(base, rival, partner)] = Way.SKIP
     _override(base, way, dimension, terms.patterns)
     way[(way == Way.JOIN) & ~_joinable(aligned, dimension)] = Way.SKIP
@@ -120,8 +94,10 @@ def join_members(members: Sequence[Joint], cuts: Cuts, rival: RankDump, terms: T
     items = _statistics(aligned, way, dimension, factor, {one.item: one.members for one in odd})
     items = _shapes(items, aligned, way, dimension, partner, rival)
     items = _values(items, aligned, way, dimension, terms, scaled)
-    items = _tensors(items, aligned, members, way, dimension, factor, partner, rival, odd, orders)
-    return Joint(
+    known = [member.orders for member in members]
+    items = order_tensors(items, aligned, known, way, dimension, factor, partner, rival, odd, terms.sequence, orders)
+    padded = {int(place[item]): short for item, short in cuts.padded.items() if place[item] >= 0}
+    joint = Joint(
         dump=replace(base, items=items),
         orders=orders,
         way=way,
@@ -129,6 +105,40 @@ def join_members(members: Sequence[Joint], cuts: Cuts, rival: RankDump, terms: T
         odd=odd,
         alone=[(member, aligned.members[member].nodes.names[node]) for member, node in aligned.lost],
     )
+    whole = (Way.JOIN, Way.COPY, Way.ODD)
+    return shortened(joint, {item: short for item, short in padded.items() if way[item] in whole})
+
+
+def shortened(joint: Joint, lengths: Mapping[int, tuple[int, int]]) -> Joint:
+    """The joint without the padding of some items. lengths: item -> dimension, and what is left along it
+
+    Statistics of the rest do not follow from those of all: they are computed where tensors are made, and absent elsewhere.
+    """
+    items = joint.dump.items
+    stats, states, hashes, shape = items.stats.copy(), items.stat_state.copy(), items.hash.copy(), items.shape.copy()
+    data_name, names, shapes = items.data_name.copy(), list(items.data_names), list(items.shapes)
+    orders = dict(joint.orders)
+    done = set(joint.padded)
+    for item, (dimension, length) in lengths.items():
+        whole = list(shapes[shape[item]])
+        if whole[dimension] == length:
+            continue
+        whole[dimension] = length
+        shape[item] = len(shapes)
+        shapes.append(tuple(whole))
+        stats[item], states[item], hashes[item] = np.nan, State.ABSENT, -1
+        done.add(item)
+        if data_name[item] >= 0:
+            name = names[data_name[item]]
+            made = orders.pop(name, Order(parts=(name,), dimension=dimension))
+            data_name[item] = len(names)
+            names.append(f"{ORDER}{item}")
+            orders[names[-1]] = replace(made, length=length)
+    items = replace(
+        items, stats=stats, stat_state=states, hash=hashes, shape=shape, shapes=shapes, data_name=data_name,
+        data_names=names,
+    )  # fmt: skip
+    return replace(joint, dump=replace(joint.dump, items=items), orders=orders, padded=frozenset(done))
 
 
 def _ways(aligned: Aligned, dimension: Int32) -> Int8:
@@ -142,34 +152,64 @@ def _ways(aligned: Aligned, dimension: Int32) -> Int8:
     return way
 
 
-def _tell_sums(aligned: Aligned, way: Int8, partner: Int32, rival: RankDump) -> list[Odd]:
+def _tell_sums(aligned: Aligned, way: Int8, partner: Int32, rival: RankDump, *, shards: bool) -> list[Odd]:
     """Tell parts of sums from copies that stray, call by call in the order in which they ran.
 
     A result that differs between the members is a part of a sum where its call took something that differs by right: a part,
-    a part of a sum, an argument of its own. It strays where all that its call took is equal.
+    a part of a sum, an argument of its own; or, going backward, where its forward call did. It strays where all that its call
+    took is equal. Integers of shards are no parts of sums: an index or a mask of their own, and so is what was looked up by it.
     """
     base = aligned.base
     items, nodes = base.items, base.nodes
     sums: set[tuple[object, ...]] = set()
+    own: set[tuple[object, ...]] = set()
     odd: list[Odd] = []
     edges = np.searchsorted(items.node, np.arange(len(nodes) + 1)).tolist()
     own_argument = (items.kind == Kind.SCALAR) & ~aligned.same
+    exact = np.array([shards and tolerance(dtype) == 0 for dtype in items.dtypes] + [False])[items.dtype]
+    lookup = np.array([label.rpartition(".")[2] in _LOOKUPS for label in nodes.labels] + [False])[nodes.label]
     touched = np.unique(items.node[way == Way.ODD]).tolist()
+    forward = _forward_nodes(base, touched)
+    differing = (Way.JOIN, Way.SUM, Way.SKIP)
     for node in touched:
         span = range(edges[node], edges[node + 1])
-        by_right = False
+        before = forward.get(node)
+        by_right = before is not None and any(
+            items.role[item] in _TAKEN and (way[item] in differing or own_argument[item])
+            for item in range(edges[before], edges[before + 1])
+        )
+        looked_up = False
         for item in sorted(span, key=lambda item: items.role[item] not in _TAKEN):
             taken = items.role[item] in _TAKEN
             if way[item] == Way.ODD:
                 content = aligned.prints(item)
-                if content in sums or items.role[item] == Role.GRADIENT or (not taken and by_right):
+                rightful = content in sums or content in own or (not taken and by_right)
+                if content in own or (exact[item] and rightful) or (not taken and looked_up):
+                    way[item] = Way.SKIP
+                    own.add(content)
+                elif rightful or items.role[item] == Role.GRADIENT:
                     way[item] = Way.SUM
                     sums.add(content)
                 else:
                     odd.append(_odd(aligned, item, int(partner[item]), rival))
-            if taken and (way[item] in (Way.JOIN, Way.SUM, Way.SKIP) or own_argument[item]):
+            if taken and (way[item] in differing or own_argument[item]):
                 by_right = True
+                looked_up = looked_up or bool(lookup[node] and exact[item] and way[item] == Way.SKIP)
     return odd
+
+
+def _forward_nodes(dump: RankDump, wanted: Collection[int]) -> dict[int, int]:
+    """The forward node of each backward node among those that are wanted."""
+    nodes = dump.nodes
+    going = nodes.direction == Direction.FORWARD
+    calls = zip(nodes.label.tolist(), nodes.index.tolist(), nodes.kind.tolist(), strict=True)
+    places = {call: node for node, (call, forward) in enumerate(zip(calls, going.tolist(), strict=True)) if forward}
+    found = {}
+    for node in wanted:
+        call = int(nodes.label[node]), int(nodes.index[node]), int(nodes.kind[node])
+        if nodes.direction[node] == Direction.BACKWARD and call in places:
+            found[node] = places[call]
+    return found
 
 
 def _takes_more(base: RankDump, rival: RankDump, partner: Int32) -> Bool:
@@ -320,6 +360,8 @@ def _values(items: Items, aligned: Aligned, way: Int8, dimension: Int32, terms: 
     for item in np.flatnonzero((items.kind == Kind.TENSOR) & (way != Way.COPY)).tolist():
         known = json.loads(table[value[item]]) if value[item] >= 0 else {}
         said: dict[str, object] = {"way": WAY_WORDS[way[item]], "by": terms.word, "ranks": ranks}
+        if len(terms.ranks) < len(ranks):
+            said["members"] = len(terms.ranks)
         if way[item] == Way.JOIN:
             said["dimension"] = int(dimension[item])
             sizes = [aligned.shape_table[code][dimension[item]] for code in aligned.shapes[:, item].tolist()]
@@ -332,59 +374,6 @@ def _values(items: Items, aligned: Aligned, way: Int8, dimension: Int32, terms: 
     return replace(items, value=value, values=table)
 
 
-def _tensors(
-    items: Items,
-    aligned: Aligned,
-    members: Sequence[Joint],
-    way: Int8,
-    dimension: Int32,
-    factor: Float64,
-    partner: Int32,
-    rival: RankDump,
-    odd: Sequence[Odd],
-    orders: dict[str, Order],
-) -> Items:
-    """Data names of the whole: a member's where that is taken, an order's where it is to be made."""
-    table: list[str] = []
-    codes: dict[str, int] = {}
-    found = np.full(len(items), -1, np.int32)
-    taken = {one.item: next(iter(one.members), 0) for one in odd}
-    for item in np.flatnonzero(aligned.named).tolist():
-        if way[item] == Way.SKIP:
-            continue
-        names = aligned.data_names(item)
-        if way[item] in (Way.JOIN, Way.SUM):
-            if None in names:
-                continue
-            like = None
-            if partner[item] >= 0 and (code := int(rival.items.data_name[partner[item]])) >= 0:
-                like = rival.items.data_names[code]
-            name = f"{ORDER}{item}"
-            orders[name] = Order(
-                parts=tuple(
-                    member.order(part) for member, part in zip(members, names, strict=True) if part is not None
-                ),
-                dimension=int(dimension[item]) if way[item] == Way.JOIN else None,
-                factor=float(factor[item]),
-                like=like if like is not None and not like.startswith(ORDER) else None,
-            )
-        else:
-            member = taken.get(item, 0)
-            chosen = names[member]
-            if chosen is None:
-                continue
-            made = members[member].order(chosen)
-            name = chosen
-            if isinstance(made, Order):
-                name = f"{ORDER}{item}"
-                orders[name] = made
-        code = codes.setdefault(name, len(table))
-        if code == len(table):
-            table.append(name)
-        found[item] = code
-    return replace(items, data_name=found, data_names=table)
-
-
 def share(joint: Joint) -> dict[str, int]:
     """How many tensors were made in each way; joined ones by dimension."""
     tensor = joint.dump.items.kind == Kind.TENSOR
@@ -392,4 +381,6 @@ def share(joint: Joint) -> dict[str, int]:
     for way, dimension in zip(joint.way[tensor].tolist(), joint.dimension[tensor].tolist(), strict=True):
         key = f"dimension {dimension}" if way == Way.JOIN else WAY_WORDS[way]
         counts[key] = counts.get(key, 0) + 1
+    if joint.padded:
+        counts["padded"] = len(joint.padded)
     return counts

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, permutations, product
+from math import lcm
 from typing import Final
 
 from dumpscope.domain.phrases import Phrase, phrase
@@ -33,7 +34,6 @@ MOST_RANKS: Final = 4096
 def lay_out(given: Given, target: Sequence[Evidence], golden: Sequence[Evidence]) -> Plan:
     """The plan of a comparison. Raises UsageError where what the user gave does not fit the dumps, or nothing was given and
     nothing can be told from the dumps."""
-    _require_joinable(given)
     rivals = {one.rank: one for one in target}, {one.rank: one for one in golden}
     if given.units:
         require_ranks(given.units, *rivals)
@@ -53,47 +53,47 @@ def lay_out(given: Given, target: Sequence[Evidence], golden: Sequence[Evidence]
 def _require_unlike(units: Sequence[UnitPlan]) -> None:
     """Raise UsageError where a unit joins as many parts on both sides: then no shape tells which dimension is cut."""
     for unit in units:
-        for word in ("shards", "replicas"):
-            count = getattr(unit.target, word)
-            if count == getattr(unit.golden, word) > 1:
+        for name, word in (("shards", "shards"), ("batches", "replicas"), ("context", "parts of a sequence")):
+            count = getattr(unit.target, name)
+            if count == getattr(unit.golden, name) > 1:
                 raise UsageError(
                     f"plan: unit {unit.rank} joins {count} {word} on both sides",
                     hint=f"make {count} units, each of one of them of either side",
                 )
 
 
-def _require_joinable(given: Given) -> None:
-    """Raise UsageError where ranks share sequences or experts."""
-    for name in ("target", "golden"):
-        sizes = getattr(given, name)
-        if (sizes is not None and (sizes.cp > 1 or sizes.ep > 1)) or any(
-            side.context > 1 or side.experts > 1 for side in (getattr(unit, name) for unit in given.units)
-        ):
-            raise UsageError(
-                f"plan: {name}: cp and ep above 1 cannot be joined",
-                hint="compare the ranks that correspond with --rank",
-            )
-
-
 def _sided(sizes: Sizes, there: Mapping[int, Evidence], side: str) -> SidePlan:
-    return _with_offsets(SidePlan(ranks=sizes_ranks(sizes, there, side), chunks=sizes.vpp), there)
+    plan = SidePlan(
+        ranks=sizes_ranks(sizes, there, side), chunks=sizes.vpp, context=sizes.cp, sequence=sizes.sequence,
+        experts=sizes.ep,
+    )  # fmt: skip
+    return _with_offsets(plan, there)
 
 
 def _units(target: SidePlan, golden: SidePlan) -> Iterator[UnitPlan]:
-    """Replicas that both sides have as many of are compared one by one, and so are shards."""
+    """Replicas that both sides have as many of are compared one by one, and so are batches and shards."""
     for one, other in _apart(target, golden):
         yield UnitPlan(rank=min(one.every()), target=one, golden=other)
 
 
 def _apart(target: SidePlan, golden: SidePlan) -> Iterator[tuple[SidePlan, SidePlan]]:
-    if target.replicas == golden.replicas > 1:
-        for one, other in zip(target.ranks, golden.ranks, strict=True):
-            yield from _apart(replace(target, ranks=(one,)), replace(golden, ranks=(other,)))
+    shared = (target.context, target.experts) == (golden.context, golden.experts)
+    blocks = (1, 1) if shared else tuple(lcm(side.context, side.experts) for side in (target, golden))
+    counts = target.replicas // blocks[0], golden.replicas // blocks[1]
+    if counts[0] == counts[1] > 1:
+        for place in range(counts[0]):
+            yield from _apart(_block(target, place, blocks[0]), _block(golden, place, blocks[1]))
     elif target.shards == golden.shards > 1:
         for place in range(target.shards):
             yield _shard(target, place), _shard(golden, place)
     else:
         yield target, golden
+
+
+def _block(side: SidePlan, place: int, size: int) -> SidePlan:
+    """That many replicas after one another; a single one shares nothing."""
+    ranks = side.ranks[place * size : (place + 1) * size]
+    return replace(side, ranks=ranks) if size > 1 else replace(side, ranks=ranks, context=1, sequence=None, experts=1)
 
 
 def _shard(side: SidePlan, place: int) -> SidePlan:
@@ -191,11 +191,20 @@ def _ratio(target: Mapping[int, Evidence], golden: Mapping[int, Evidence]) -> Fr
             common = True
             apart = [(g, t) for t, g in zip(shape, rival, strict=False) if t != g]
             if len(shape) == len(rival) and len(apart) == 1 and apart[0][1]:
-                votes[Fraction(*apart[0])] += 1
+                votes[_times(*apart[0])] += 1
             break
     if not common:
         return None
     return votes.most_common(1)[0][0] if votes else Fraction(1)
+
+
+def _times(long: int, short: int) -> Fraction:
+    """How many times as long; a length that does not divide is cut into parts that differ by one."""
+    for one, other, turned in ((long, short, False), (short, long, True)):
+        parts = round(one / other)
+        if parts > 1 and other in (one // parts, -(-one // parts)):
+            return Fraction(1, parts) if turned else Fraction(parts)
+    return Fraction(long, short)
 
 
 def _arranged(way: _Way, there: Mapping[int, Evidence], chunks: int) -> SidePlan | None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import log
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -16,13 +17,16 @@ from dumpscope.domain.records import Direction, Kind, RankDump, Role, State, ite
 from dumpscope.match import match
 from dumpscope.parallel.aligned import Aligned, align_members
 from dumpscope.parallel.collectives import without_collectives, without_peers
-from dumpscope.parallel.joint import Joint, Order, Terms, alone, join_members, share
+from dumpscope.parallel.experts import without_experts
+from dumpscope.parallel.joint import Joint, Terms, alone, join_members, share, shortened
+from dumpscope.parallel.orders import Order
 from dumpscope.parallel.plan import Plan, SidePlan, UnitPlan
 from dumpscope.parallel.replicas import Odd, distance, straying, tolerance
-from dumpscope.parallel.shards import WHOLE, Counts, Cuts, find_cuts
+from dumpscope.parallel.shards import WHOLE, Counts, Cuts, Part, find_cuts
 from dumpscope.parallel.stages import join_stages
 from dumpscope.parallel.wrappers import depth, unwrapped
 
+_T = TypeVar("_T")
 _OWN: Final = 0.2
 """Share of what was recorded of forward calls, weights included, that differs between replicas from which their data do."""
 
@@ -40,7 +44,8 @@ class Whole:
 
 @dataclass(slots=True, kw_only=True)
 class _Side:
-    """members: by replica and shard, then by replica"""
+    """members: by replica and shard; joints: by replica, then by batch, then one
+    counts: of what is not joined yet; ways: by level, how many tensors were made in which way"""
 
     plan: SidePlan
     golden: bool
@@ -48,9 +53,10 @@ class _Side:
     counts: Counts
     collectives: int
     joints: list[Joint]
-    shards: dict[str, int]
+    ways: dict[str, dict[str, int]]
     strays: list[Stray]
     own_data: tuple[int, ...] = ()
+    experts: int = 0
 
 
 def join_unit(
@@ -69,11 +75,15 @@ def join_unit(
     ]
     one, other = sides
     _unwrap(one, other)
+    if unit.target.experts > 1 or unit.golden.experts > 1:
+        for side in sides:
+            _leave_out_experts(side)
     if one.counts.shards > 1 or other.counts.shards > 1:
         _join_shards(one, other, plan, options)
     gradients = None
-    if one.counts.replicas > 1 or other.counts.replicas > 1:
-        gradients = _join_replicas(one, other, plan, options)
+    for level in ("context", "replicas"):
+        if one.counts.of(level) > 1 or other.counts.of(level) > 1:
+            gradients = _join_data(one, other, plan, options, level) or gradients
     step = next(iter(target.values())).ref.step
     return Whole(
         target=_named(one, unit.rank),
@@ -101,10 +111,10 @@ def _side(plan: SidePlan, dumps: Mapping[int, RankDump], world: Sequence[int], *
         plan=plan,
         golden=golden,
         members=members,
-        counts=Counts(shards=plan.shards, replicas=plan.replicas),
+        counts=Counts(shards=plan.shards, context=plan.context, replicas=plan.batches),
         collectives=dropped,
         joints=[],
-        shards={},
+        ways={},
         strays=[],
     )
 
@@ -127,34 +137,52 @@ def _located(dump: RankDump) -> RankDump:
     return replace(dump, items=replace(items, data_names=names))
 
 
+def _leave_out_experts(side: _Side) -> None:
+    bare = [[without_experts(dump) for dump in replica] for replica in side.members]
+    side.experts = sum(count for replica in bare for _, count in replica)
+    side.members = [[dump for dump, _ in replica] for replica in bare]
+    side.joints = [alone(replica[0]) for replica in side.members]
+
+
 def _join_shards(one: _Side, other: _Side, plan: Plan, options: Options) -> None:
     firsts = one.members[0][0], other.members[0][0]
     pairs = match(*firsts, options).items
-    for side, rival in ((one, other), (other, one)):
+    parts = [_part(side.members[0], side.counts) for side in (one, other)]
+    for side, rival, own, opposite in ((one, other, parts[0], parts[1]), (other, one, parts[1], parts[0])):
         if side.counts.shards == 1:
             continue
-        rival_first = firsts[0] if side.golden else firsts[1]
-        cuts = find_cuts(
-            side.members[0][0], rival_first, pairs, side.counts, rival.counts, replicas=False, golden=side.golden
-        )
+        cuts = find_cuts(own, opposite, pairs, "shards", golden=side.golden)
         joints = []
         for number, shards in enumerate(side.members):
-            own = cuts
-            if number and not _alike(shards[0], side.members[0][0]):
-                sides = (rival_first, shards[0]) if side.golden else (shards[0], rival_first)
-                own = find_cuts(
-                    shards[0], rival_first, match(*sides, options).items, side.counts, rival.counts, replicas=False,
-                    golden=side.golden,
-                )  # fmt: skip
+            part, its = own, cuts
+            if number:
+                part = _part(shards, side.counts)
+                if not _alike(shards[0], side.members[0][0]):
+                    sides = (opposite.dump, shards[0]) if side.golden else (shards[0], opposite.dump)
+                    its = find_cuts(part, opposite, match(*sides, options).items, "shards", golden=side.golden)
             ranks = tuple(
                 tuple(stage[place] for stage in side.plan.ranks[number]) for place in range(side.counts.shards)
             )
             terms = Terms(ranks=ranks, word="shards", patterns=plan.dimensions)
-            joint = join_members([alone(shard) for shard in shards], own, rival_first, terms)
+            assert part.aligned is not None
+            joint = join_members([alone(shard) for shard in shards], part.aligned, its, opposite.dump, terms)
             side.strays += _strays(joint, joint.odd, ranks)
             joints.append(joint)
         side.joints = joints
-        side.shards = share(joints[0])
+        side.ways["shards"] = share(joints[0])
+        if rival.counts.shards == 1:
+            longer = {int(cuts.partner[item]): short for item, short in cuts.padded.items()}
+            rival.joints = [
+                shortened(joint, longer if _alike(joint.dump, rival.joints[0].dump) else {}) for joint in rival.joints
+            ]
+            if rival.joints[0].padded:
+                rival.ways["shards"] = {"padded": len(rival.joints[0].padded)}
+    for side in (one, other):
+        side.counts = replace(side.counts, shards=1)
+
+
+def _part(members: Sequence[RankDump], counts: Counts) -> Part:
+    return Part(dump=members[0], counts=counts, aligned=align_members(members) if len(members) > 1 else None)
 
 
 def _alike(one: RankDump, other: RankDump) -> bool:
@@ -169,38 +197,60 @@ def _alike(one: RankDump, other: RankDump) -> bool:
     )
 
 
-def _join_replicas(one: _Side, other: _Side, plan: Plan, options: Options) -> str | None:
+def _join_data(one: _Side, other: _Side, plan: Plan, options: Options, level: str) -> str | None:
+    """Join what shares a batch ("context"), or batches ("replicas"); what gradients of the whole are of theirs."""
     firsts = one.joints[0].dump, other.joints[0].dump
     pairs = match(*firsts, options).items
-    cuts = [
-        find_cuts(
-            firsts[number], firsts[1 - number], pairs, side.counts, rival.counts, replicas=True, golden=side.golden
-        )
-        for number, (side, rival) in enumerate(((one, other), (other, one)))
+    groups = [_grouped(side.joints, side.counts.of(level)) for side in (one, other)]
+    parts = [
+        _part([joint.dump for joint in group[0]], side.counts) for side, group in zip((one, other), groups, strict=True)
     ]
-    if plan.gradients is not None:
-        gradients: str | None = plan.gradients
-    else:
-        gradients = _gradients(firsts, cuts[0], one.counts.replicas, other.counts.replicas)
+    cuts = [
+        find_cuts(parts[number], parts[1 - number], pairs, level, golden=side.golden)
+        for number, side in enumerate((one, other))
+    ]
+    gradients = plan.gradients or _gradients(firsts, cuts[0], one.counts.of(level), other.counts.of(level))
     for number, side in enumerate((one, other)):
-        if side.counts.replicas == 1:
+        count = side.counts.of(level)
+        if count == 1:
             continue
-        ranks = tuple(tuple(rank for stage in replica for rank in stage) for replica in side.plan.ranks)
-        rival = firsts[1 - number]
-        aligned = align_members([joint.dump for joint in side.joints])
-        chosen = _own_data(aligned, cuts[number], rival)
-        if chosen is not None:
-            joint = side.joints[chosen]
-            side.own_data = (ranks[chosen][0],)
-            side.strays += _strays(replace(joint, dump=aligned.base), _stray_weights(aligned), ranks)
-            side.joints = [joint]
-            continue
-        factor = 1.0 / side.counts.replicas if gradients == "mean" else 1.0
-        terms = Terms(ranks=ranks, word="replicas", factor=factor, patterns=plan.dimensions)
-        joint = join_members(side.joints, cuts[number], rival, terms)
-        side.strays += _strays(joint, joint.odd, ranks)
-        side.joints = [joint]
+        factor = 1.0 / count if gradients == "mean" else 1.0
+        ranks = [tuple(rank for stage in replica for rank in stage) for replica in side.plan.ranks]
+        if level == "replicas" and side.plan.context > 1:
+            ranks = [tuple(chain(*group)) for group in _grouped(ranks, side.plan.context)]
+        joints = []
+        for place, group in enumerate(groups[number]):
+            its = tuple(ranks[place * count : (place + 1) * count])
+            terms = Terms(
+                ranks=its, word=level, factor=factor, patterns=plan.dimensions,
+                sequence=side.plan.sequence if level == "context" else None,
+            )  # fmt: skip
+            aligned = parts[number].aligned if place == 0 else align_members([joint.dump for joint in group])
+            assert aligned is not None
+            joint = _joined(side, group, aligned, cuts[number], firsts[1 - number], terms)
+            joints.append(joint)
+        side.joints = joints
+        if not side.own_data:
+            side.ways[level] = share(joints[0])
+    for side in (one, other):
+        side.counts = replace(side.counts, **{level: 1})
     return gradients
+
+
+def _joined(side: _Side, group: Sequence[Joint], aligned: Aligned, cuts: Cuts, rival: RankDump, terms: Terms) -> Joint:
+    """One of a group; of replicas that ran on data of their own the one whose data are the other side's."""
+    chosen = _own_data(aligned, cuts, rival) if terms.word == "replicas" else None
+    if chosen is not None:
+        side.own_data = (terms.ranks[chosen][0],)
+        side.strays += _strays(replace(group[chosen], dump=aligned.base), _stray_weights(aligned), terms.ranks)
+        return group[chosen]
+    joint = join_members(group, aligned, cuts, rival, terms)
+    side.strays += _strays(joint, joint.odd, terms.ranks)
+    return joint
+
+
+def _grouped(members: Sequence[_T], size: int) -> list[Sequence[_T]]:
+    return [members[first : first + size] for first in range(0, len(members), size)]
 
 
 def _gradients(firsts: tuple[RankDump, RankDump], cuts: Cuts, replicas: int, rivals: int) -> str | None:
@@ -265,13 +315,14 @@ def _named(side: _Side, rank: int) -> RankDump:
 
 
 def _told(side: _Side) -> JoinedSide:
-    joint = side.joints[0]
     return JoinedSide(
         ranks=[[list(stage) for stage in replica] for replica in side.plan.ranks],
         offsets=list(side.plan.offsets),
         chunks=side.plan.chunks,
-        shards=side.shards,
-        replicas=share(joint) if side.counts.replicas > 1 and not side.own_data else {},
+        shards=side.ways.get("shards", {}),
+        context=side.ways.get("context", {}),
+        replicas=side.ways.get("replicas", {}),
+        experts=side.experts,
         collectives=side.collectives,
         own_data=list(side.own_data),
         strays=side.strays,

@@ -144,8 +144,12 @@ def told(plan: Plan, units: Sequence[JoinedUnit]) -> Joined:
 
 
 def stray_problems(unit: JoinedUnit) -> list[Problem]:
-    """Copies that differ between ranks, as problems of the comparison."""
+    """What joining left out or doubts, as problems of the comparison: copies that differ between ranks, calls of experts."""
     problems = []
+    if unit.target.experts or unit.golden.experts:
+        left = f"{unit.target.experts} calls of the target and {unit.golden.experts} of the golden inside experts were left out"
+        why = "tokens are dealt out to the ranks that hold their expert, in an order of their own"
+        problems.append(Problem(loc=f"step{unit.step}/rank{unit.rank}", kind="experts", message=f"{left}: {why}."))
     for word, side in (("target", unit.target), ("golden", unit.golden)):
         for stray in side.strays:
             who = f"{'ranks' if len(stray.ranks) > 1 else 'rank'} {', '.join(map(str, stray.ranks))}"

@@ -14,7 +14,7 @@ import numpy as np
 
 from dumpscope.domain.records import Float64, RankDump, State, UInt8, item_name
 from dumpscope.errors import Problem, TensorError
-from dumpscope.parallel.joint import Order
+from dumpscope.parallel.orders import Order
 from dumpscope.readers import tensorfile
 
 Array = np.ndarray[Any, Any]
@@ -25,9 +25,10 @@ _CLEAR: Final = 0.1
 
 
 def make_tensors(dump: RankDump, orders: Mapping[str, Order], folder: Path, *, keep: bool) -> RankDump:
-    """The dump with its tensors in `folder` (which is made) and the statistics of sums; what cannot be read is a problem.
+    """The dump with its tensors in `folder` (which is made) and the statistics of sums and of what was cut; what cannot be read
+    is a problem.
 
-    keep: tensors are wanted, not only the statistics of sums
+    keep: tensors are wanted, not only these statistics
     """
     items = dump.items
     stats, states = items.stats.copy(), items.stat_state.copy()
@@ -39,7 +40,7 @@ def make_tensors(dump: RankDump, orders: Mapping[str, Order], folder: Path, *, k
     for item in np.flatnonzero(items.data_name >= 0).tolist():
         name = items.data_names[items.data_name[item]]
         order = orders.get(name)
-        summed = order is not None and order.dimension is None
+        summed = order is not None and (order.dimension is None or order.length is not None)
         if not keep and not summed:
             continue
         try:
@@ -76,25 +77,29 @@ def realise(order: Order | str) -> Array:
             return array.astype(np.float32)
         return array
     parts = [realise(part) for part in order.parts]
+    if order.factor != 1.0:
+        parts = [part * np.asarray(order.factor, part.dtype) for part in parts]
     rests = (
         {part.shape[: order.dimension] for part in parts} if order.dimension is not None else {p.shape for p in parts}
     )
     if len(rests) > 1:
         raise TensorError(f"parts of shapes {', '.join(str(list(part.shape)) for part in parts)} do not go together")
-    whole = sum(parts[1:], start=parts[0]) if order.dimension is None else _joined(parts, order.dimension, order.like)
-    return whole if order.factor == 1.0 else whole * np.asarray(order.factor, whole.dtype)
+    whole = sum(parts[1:], start=parts[0]) if order.dimension is None else _joined(parts, order)
+    if order.length is not None:
+        whole = np.take(whole, range(order.length), axis=order.dimension)
+    return whole
 
 
-def _joined(parts: list[Array], dimension: int, like: str | None) -> Array:
-    """Parts end to end, or block by block where that is what the other side's tensor looks like.
-
-    A part of several matrices in one (query, key and value; gate and up; heads of a batch) holds a part of each.
-    """
-    plain = np.concatenate(parts, axis=dimension)
-    if like is None or any(part.shape != parts[0].shape for part in parts):
+def _joined(parts: list[Array], order: Order) -> Array:
+    """Parts end to end, or in the order of their sequence, or block by block where that is what the other side's tensor looks
+    like. A part of several matrices in one (query, key and value; gate and up; heads or sequences of a batch) holds a part of
+    each."""
+    dimension = order.dimension or 0
+    plain = _interleaved(parts, dimension, 1, zigzag=order.sequence == "zigzag")
+    if order.like is None or any(part.shape != parts[0].shape for part in parts):
         return plain
     try:
-        pattern = realise(like)
+        pattern = realise(order.like)
     except TensorError:
         return plain
     if pattern.shape != plain.shape or not plain.size or plain.dtype.kind not in "fiu":
@@ -102,15 +107,33 @@ def _joined(parts: list[Array], dimension: int, like: str | None) -> Array:
     best, most = plain, _near(plain, pattern)
     needed = most + _CLEAR
     size = parts[0].shape[dimension]
-    for blocks in range(2, size + 1 if needed <= 1 else 0):
+    for blocks in range(1, size + 1 if needed <= 1 else 0):
         if size % blocks:
             continue
-        rows = [np.split(part, blocks, axis=dimension) for part in parts]
-        found = np.concatenate([row[place] for place in range(blocks) for row in rows], axis=dimension)
-        near = _near(found, pattern)
-        if near > most and near >= needed:
-            best, most = found, near
+        for zigzag in (False, True):
+            if (zigzag and size // blocks % 2) or (not zigzag and order.sequence == "zigzag"):
+                continue
+            found = _interleaved(parts, dimension, blocks, zigzag=zigzag)
+            near = _near(found, pattern)
+            if near > most and near >= needed:
+                best, most = found, near
     return best
+
+
+def _interleaved(parts: list[Array], dimension: int, blocks: int, *, zigzag: bool) -> Array:
+    """Every part's first block, then every part's second, and so on. Of a zigzag a block has two halves, counted from either end
+    of what the blocks of all parts make together."""
+    if zigzag and any(part.shape[dimension] // blocks % 2 for part in parts):
+        raise TensorError(f"a part of {parts[0].shape[dimension]} places is no zigzag of two halves")
+    rows = [np.split(part, blocks, axis=dimension) if blocks > 1 else [part] for part in parts]
+    found = []
+    for place in range(blocks):
+        held = [row[place] for row in rows]
+        if zigzag:
+            halves = [np.split(part, 2, axis=dimension) for part in held]
+            held = [half[0] for half in halves] + [half[1] for half in halves[::-1]]
+        found += held
+    return np.concatenate(found, axis=dimension)
 
 
 def _near(one: Array, other: Array) -> float:

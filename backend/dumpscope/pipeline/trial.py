@@ -26,13 +26,15 @@ MOST: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialTensor:
-    """A tensor of a joined side. way: copy, join, sum, odd or skip; by: shards or replicas, "" of a copy
-    shape: of the whole; dimension: where it is joined, and sizes: of its parts along it, where they are not all alike"""
+    """A tensor of a joined side. way: copy, join, sum, odd or skip; by: shards, context or replicas, "" of a copy
+    members: of how many it was made there; shape: of the whole
+    dimension: where it is joined, and sizes: of its parts along it, where they are not all alike"""
 
     side: str
     name: str
     way: str
     by: str
+    members: int
     shape: tuple[int, ...] | None
     dimension: int | None
     sizes: tuple[int, ...] | None
@@ -111,6 +113,7 @@ def _tensors(dump: RankDump, side: str) -> Iterator[TrialTensor]:
             name=item_name(dump, item),
             way=last.get("way", "copy"),
             by=last.get("by", ""),
+            members=last.get("members", len(last.get("ranks", [0]))),
             shape=shape,
             dimension=last.get("dimension"),
             sizes=None if sizes is None else tuple(sizes),

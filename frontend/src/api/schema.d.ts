@@ -1492,7 +1492,8 @@ export interface components {
          * JoinedSide
          * @description `ranks`: by replica, stage and shard; `offsets`: added to the layer numbers of each virtual stage.
          *
-         *     `shards`, `replicas`: how many tensors were made in which way: copy, sum, skip, odd, `dimension 1`.
+         *     `shards`, `context`, `replicas`: how many tensors were made in which way (copy, sum, skip, odd, `dimension 1`, and among them
+         *     padded) of parts of the model, of the sequence, of the batch; `experts`: calls inside experts, left out.
          */
         JoinedSide: {
             /** Ranks */
@@ -1505,10 +1506,16 @@ export interface components {
             shards: {
                 [key: string]: number;
             };
+            /** Context */
+            context: {
+                [key: string]: number;
+            };
             /** Replicas */
             replicas: {
                 [key: string]: number;
             };
+            /** Experts */
+            experts: number;
             /** Collectives */
             collectives: number;
             /** Own Data */
@@ -2545,8 +2552,8 @@ export interface components {
         };
         /**
          * TrialTensor
-         * @description `way`: copy, join, sum, odd or skip; `by`: shards, context or replicas, empty of a copy; `shape`: of the whole, joined
-         *     along `dimension`; `sizes`: of the parts along it, null where they are alike.
+         * @description `way`: copy, join, sum, odd or skip; `by`: shards, context or replicas, empty of a copy, and of how many
+         *     `members`; `shape`: of the whole, joined along `dimension`; `sizes`: of the parts along it, null where they are alike.
          */
         TrialTensor: {
             /** Side */
@@ -2557,6 +2564,8 @@ export interface components {
             way: string;
             /** By */
             by: string;
+            /** Members */
+            members: number;
             /** Shape */
             shape: number[] | null;
             /** Dimension */

@@ -101,7 +101,7 @@ function Tried({ found, onWay }: { found: Found; onWay: PlanTrialProps["onWay"] 
             </thead>
             <tbody>
               {tensors.map((tensor) => (
-                <TensorRow key={`${tensor.side} ${tensor.name}`} tensor={tensor} side={unit} onWay={onWay} />
+                <TensorRow key={`${tensor.side} ${tensor.name}`} tensor={tensor} onWay={onWay} />
               ))}
             </tbody>
           </table>
@@ -116,14 +116,11 @@ function Tried({ found, onWay }: { found: Found; onWay: PlanTrialProps["onWay"] 
 
 interface TensorRowProps {
   tensor: TrialTensor;
-  side: Found["unit"];
   onWay: PlanTrialProps["onWay"];
 }
 
-function TensorRow({ tensor, side: unit, onWay }: TensorRowProps) {
+function TensorRow({ tensor, onWay }: TensorRowProps) {
   const { t } = useTranslation();
-  const side = unit[tensor.side as SideWord];
-  const count = tensor.by === "shards" ? (side.ranks[0]?.[0]?.length ?? 1) : side.ranks.length;
   const joined = tensor.way === "join" && tensor.dimension !== null && tensor.shape !== null;
   const way = joined ? (tensor.dimension as number) : (tensor.way as Way | "odd");
   const word = typeof way === "number" ? t("plan.wayOf.dimension", { dimension: way }) : t(`plan.wayOf.${way}`);
@@ -133,7 +130,7 @@ function TensorRow({ tensor, side: unit, onWay }: TensorRowProps) {
         <span className="dim">{t(`comparison.${tensor.side as SideWord}`)}</span> <MiddleName name={tensor.name} />
       </td>
       <td className="mono">
-        {joined ? partsText(tensor.shape ?? [], tensor.dimension ?? 0, tensor.sizes, count) : "–"}
+        {joined ? partsText(tensor.shape ?? [], tensor.dimension ?? 0, tensor.sizes, tensor.members) : "–"}
       </td>
       <td className="mono">{tensor.shape === null ? "–" : `[${tensor.shape.join(", ")}]`}</td>
       <td>
@@ -153,7 +150,7 @@ function TensorRow({ tensor, side: unit, onWay }: TensorRowProps) {
 }
 
 function ways(side: JoinedSide, t: ReturnType<typeof useTranslation>["t"]): string {
-  return [side.shards, side.replicas]
+  return [side.shards, side.context, side.replicas]
     .flatMap((counts) => waysOf(counts))
     .map(({ way, dimension, count }) =>
       t(`plan.ways.${way as "copy"}`, { total: formatCount(count), dimension: dimension ?? "" }),

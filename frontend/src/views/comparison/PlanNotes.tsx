@@ -146,8 +146,10 @@ function SideCell({ side }: { side: JoinedSide }) {
       <strong className="num">{ranksText(side.ranks)}</strong>
       {stages && <div className="dim">{t("plan.offsets", { offsets: side.offsets.join(", ") })}</div>}
       <Ways counts={side.shards} label={t("plan.shards")} />
+      <Ways counts={side.context} label={t("plan.context")} />
       <Ways counts={side.replicas} label={t("plan.replicas")} />
       {side.collectives > 0 && <div className="dim">{t("plan.collectives", { count: side.collectives })}</div>}
+      {side.experts > 0 && <div className="dim">{t("plan.experts", { count: side.experts })}</div>}
       {side.own_data.length > 0 && <div>{t("plan.ownData", { ranks: side.own_data.join(", ") })}</div>}
       {side.strays.map((stray) => {
         const words = { ranks: stray.ranks.join(", "), items: stray.items, name: stray.item || stray.node };

@@ -1,0 +1,87 @@
+"""Orders: how the tensors of the members become those of the whole, to be carried out where files may be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from dumpscope.domain.records import Float64, Int8, Int32, Items, RankDump
+from dumpscope.parallel.aligned import Aligned
+from dumpscope.parallel.replicas import Odd
+from dumpscope.parallel.ways import Way
+
+ORDER: Final = "joined:"
+"""Beginning of the data name of a tensor that is yet to be made by its order; no path begins so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A tensor to be made of the members' (paths, or orders): joined along `dimension`, or summed where that is None.
+
+    factor: what the result is multiplied by; like: tensor of the other side that tells in which blocks the parts lie
+    sequence: the parts are shares of a sequence, in this order (plan.SEQUENCES); None to tell it like the blocks
+    length: what is left of the whole along the dimension, without its padding
+    """
+
+    parts: tuple[str | Order, ...]
+    dimension: int | None
+    factor: float = 1.0
+    like: str | None = None
+    sequence: str | None = None
+    length: int | None = None
+
+
+def order_tensors(
+    items: Items,
+    aligned: Aligned,
+    known: Sequence[Mapping[str, Order]],
+    way: Int8,
+    dimension: Int32,
+    factor: Float64,
+    partner: Int32,
+    rival: RankDump,
+    odd: Sequence[Odd],
+    sequence: str | None,
+    orders: dict[str, Order],
+) -> Items:
+    """Data names of the whole: a member's where that is taken, an order's where it is to be made. known: orders of the members"""
+    table: list[str] = []
+    codes: dict[str, int] = {}
+    found = np.full(len(items), -1, np.int32)
+    taken = {one.item: next(iter(one.members), 0) for one in odd}
+    for item in np.flatnonzero(aligned.named).tolist():
+        if way[item] == Way.SKIP:
+            continue
+        names = aligned.data_names(item)
+        if way[item] in (Way.JOIN, Way.SUM):
+            if None in names:
+                continue
+            like = None
+            if partner[item] >= 0 and (code := int(rival.items.data_name[partner[item]])) >= 0:
+                like = rival.items.data_names[code]
+            name = f"{ORDER}{item}"
+            orders[name] = Order(
+                parts=tuple(own.get(part, part) for own, part in zip(known, names, strict=True) if part is not None),
+                dimension=int(dimension[item]) if way[item] == Way.JOIN else None,
+                factor=float(factor[item]),
+                like=like if like is not None and not like.startswith(ORDER) else None,
+                sequence=sequence,
+            )
+        else:
+            member = taken.get(item, 0)
+            chosen = names[member]
+            if chosen is None:
+                continue
+            made = known[member].get(chosen, chosen)
+            name = chosen
+            if isinstance(made, Order):
+                name = f"{ORDER}{item}"
+                orders[name] = made
+        code = codes.setdefault(name, len(table))
+        if code == len(table):
+            table.append(name)
+        found[item] = code
+    return replace(items, data_name=found, data_names=table)
