@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import re
@@ -67,6 +68,24 @@ def options() -> Iterator[str]:
             yield from (option for option in parameter.opts if option.startswith("--") and option not in UNEXPLAINED)
 
 
+def problems() -> Iterator[str]:
+    """Kinds of problems: words given to what makes or notes one."""
+    makers = {"Problem", "TensorError", "_note"}
+    for path in sorted((ROOT / "backend" / "dumpscope").rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text())):
+            name = (
+                getattr(call.func, "attr", None) or getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
+            )
+            if name not in makers or "plots" in path.parts:
+                continue
+            assert isinstance(call, ast.Call)
+            words = [
+                *(word.value for word in call.keywords if word.arg == "kind"),
+                *(call.args[1:2] if name == "_note" else ()),
+            ]
+            yield from (word.value for word in words if isinstance(word, ast.Constant) and word.value is not None)
+
+
 @pytest.mark.parametrize("metric", [*TENSOR_METRICS, "unequal", "nonfinite_disagree"])
 def test_every_metric_is_explained(metric: str, documented: set[str]) -> None:
     assert metric in documented
@@ -75,6 +94,16 @@ def test_every_metric_is_explained(metric: str, documented: set[str]) -> None:
 @pytest.mark.parametrize("word", sorted({*VERDICT_WORDS, *CLASS_WORDS, *METHOD_WORDS, *KINDS}))
 def test_every_verdict_class_match_and_cause_is_explained(word: str, documented: set[str]) -> None:
     assert word in documented
+
+
+def test_the_kinds_of_problems_are_found_in_the_code() -> None:
+    assert {"truncated", "refused", "bom", "over_budget", "missing_rank", "wrong_type"} <= set(problems())
+
+
+@pytest.mark.parametrize("kind", sorted(set(problems())))
+def test_every_kind_of_problem_is_explained(kind: str) -> None:
+    section = (ROOT / "docs" / "dumps.md").read_text().partition("## Kinds of problems")[2].partition("\n## ")[0]
+    assert f"`{kind}`" in section
 
 
 @pytest.mark.parametrize("rule", sorted(set(rules())))
