@@ -27,6 +27,12 @@ _HERE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _DEMO: Final = os.path.join(_HERE, "demo.py")  # a program like any user's
 _HIDDEN: Final = (_HERE, os.path.join(os.path.dirname(torch.__file__), "overrides.py"))
 STACK_LIMIT: Final = 100
+_LAUNCHERS: Final = (
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+)
+"""Variables of a process's rank and of the number of processes."""
 
 _frame_texts: dict[tuple[int, int], tuple[CodeType, str | None]] = {}
 """By id of a code object, which is faster to look up than the object itself, and instruction."""
@@ -101,18 +107,30 @@ class Quiet:
 
 
 def rank() -> int | None:
-    """This process's rank: torch.distributed's, else the launcher's RANK, None outside a distributed job."""
+    """This process's rank: torch.distributed's, else the launcher's, None outside a distributed job."""
     distributed = torch.distributed
     if distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank())
-    for word in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"):
-        text = os.environ.get(word, "")
-        size = os.environ.get(
-            {"RANK": "WORLD_SIZE", "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_SIZE"}.get(word, "SLURM_NTASKS"), ""
-        )
-        if text.isdigit() and size.isdigit() and int(size) > 1:
-            return int(text)
-    return None
+    for place, size in _LAUNCHERS:
+        number, total = _variable(place), _variable(size)
+        if number is not None and total is not None and total > 1:
+            return number
+    return _rank_of_node()
+
+
+def _rank_of_node() -> int | None:
+    """For launchers that number the processes of each node: LOCAL_RANK, after those of the nodes before."""
+    local, size = _variable("LOCAL_RANK"), _variable("LOCAL_WORLD_SIZE")
+    node = next((number for word in ("GROUP_RANK", "NODE_RANK") if (number := _variable(word)) is not None), 0)
+    total = _variable("WORLD_SIZE") or 1
+    if local is None or max(total, size or 1) < 2 or (node and size is None):
+        return None
+    return node * (size or 0) + local
+
+
+def _variable(name: str) -> int | None:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdecimal() else None
 
 
 def call_stack(frame: FrameType | None) -> tuple[str, ...]:

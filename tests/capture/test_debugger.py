@@ -18,6 +18,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 from dumpscope_capture import ConfigError, PrecisionDebugger, random_save, seed_all, seeding
+from dumpscope_capture.context import rank
 from dumpscope_capture.reload import Watcher
 
 X = torch.tensor([[1.0, 2.0]])
@@ -117,6 +118,35 @@ def test_a_given_rank_names_the_folder(make: Any, read: Any) -> None:
     debugger.stop()
     debugger.step()
     assert read().folder.name == "rank1"
+
+
+@pytest.mark.parametrize(
+    ("variables", "number"),
+    [
+        ({}, None),
+        ({"RANK": "0", "WORLD_SIZE": "1"}, None),
+        ({"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "1"}, 0),
+        ({"RANK": "3"}, None),
+        ({"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4"}, 2),
+        ({"SLURM_PROCID": "5", "SLURM_NTASKS": "8"}, 5),
+        ({"LOCAL_RANK": "1"}, None),
+        ({"LOCAL_RANK": "1", "WORLD_SIZE": "2"}, 1),
+        ({"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}, 1),
+        ({"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4", "GROUP_RANK": "2"}, 9),
+        ({"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "WORLD_SIZE": "2", "NODE_RANK": "1"}, 1),
+        ({"LOCAL_RANK": "1", "WORLD_SIZE": "16", "NODE_RANK": "1"}, None),
+        ({"RANK": "x", "WORLD_SIZE": "4"}, None),
+    ],
+)
+def test_launchers_number_processes_each_in_its_way(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], number: int | None
+) -> None:
+    for name in list(os.environ):
+        if name.endswith(("RANK", "WORLD_SIZE")) or name.startswith("SLURM_"):
+            monkeypatch.delenv(name)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert rank() == number
 
 
 def test_a_launcher_tells_the_rank(make: Any, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
