@@ -177,7 +177,7 @@ def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) ->
         where.append(_PAIR.leftover.in_(word_codes(filters.leftovers, LEFTOVER_WORDS, "leftover")))
     if filters.api:
         where.append(_PAIR.label.in_(labels((filters.api,))))
-    return [*where, *searched(connection, filters.q)]
+    return [*where, *searched(connection, unit, filters.q)]
 
 
 def word_codes(words: tuple[str, ...], known: tuple[str | None, ...], what: str) -> list[int]:

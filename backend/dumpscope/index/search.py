@@ -14,7 +14,9 @@ from dumpscope.domain.records import State
 from dumpscope.errors import UsageError
 from dumpscope.index import tables
 from dumpscope.index.codec import STATE_BITS, storable
+from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.dumps import contains
+from dumpscope.index.notes import noted
 from dumpscope.index.trees import DIRECTION_WORDS, KIND_WORDS
 
 _PAIR: Final = tables.node_pair.c
@@ -35,21 +37,23 @@ _NOT_NEGATIVE: Final = frozenset({"score", "inscore", "ratio"})
 """Numbers stored as -1 where there is none: no bound holds for them there."""
 
 
-def searched(connection: Connection, text: str) -> list[ColumnElement[bool]]:
+def searched(connection: Connection, unit: StoredUnit, text: str) -> list[ColumnElement[bool]]:
     """Clauses over node_pair that have to hold together; raises UsageError for what is no search."""
-    return [_clause(connection, term) for term in parse(text)]
+    return [_clause(connection, unit, term) for term in parse(text)]
 
 
-def _clause(connection: Connection, term: Term) -> ColumnElement[bool]:
-    clause = _numbers(term) if isinstance(term, Bounds) else _words(connection, term)
+def _clause(connection: Connection, unit: StoredUnit, term: Term) -> ColumnElement[bool]:
+    clause = _numbers(term) if isinstance(term, Bounds) else _words(connection, unit, term)
     return not_(func.coalesce(clause, false())) if term.negated else clause
 
 
-def _words(connection: Connection, term: Words) -> ColumnElement[bool]:
+def _words(connection: Connection, unit: StoredUnit, term: Words) -> ColumnElement[bool]:
     if term.key in ("", "name"):
         return or_(*(_named(connection, value) for value in term.values))
     if term.key == "api":
         return _PAIR.label.in_(labels(term.values))
+    if term.key == "note":
+        return noted(connection, unit, term.values)
     column, codes = _CODES[term.key]
     return column.in_([_code(term.key, value, codes) for value in term.values])
 

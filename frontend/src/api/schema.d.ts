@@ -688,6 +688,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Notes
+         * @description Notes on calls of these two dumps, this comparison's and earlier ones', oldest first.
+         */
+        get: operations["notes_api_comparisons__comparison_id__notes_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/notes/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Put
+         * @description Say this of a call instead of what was said of it before.
+         */
+        put: operations["put_api_comparisons__comparison_id__notes__name__put"];
+        post?: never;
+        /**
+         * Delete
+         * @description Take back what was said of a call.
+         */
+        delete: operations["delete_api_comparisons__comparison_id__notes__name__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/plans": {
         parameters: {
             query?: never;
@@ -1762,6 +1806,24 @@ export interface components {
             collectives: components["schemas"]["Collective"][];
         };
         /**
+         * NodeNote
+         * @description `accepted`: the difference may be there; `known`: its cause is; `ticket`: somebody is at work on it; `note`: words only.
+         *     `node`: name of the call, in every step and rank.
+         */
+        NodeNote: {
+            /** Node */
+            node: string;
+            /**
+             * Standing
+             * @enum {string}
+             */
+            standing: "accepted" | "known" | "ticket" | "note";
+            /** Text */
+            text: string;
+            /** Changed */
+            changed: string;
+        };
+        /**
          * NodeRow
          * @description `leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from; `standing`: of
          *     the output that decides, null where no reference was measured.
@@ -1931,6 +1993,17 @@ export interface components {
         Page_Job_: {
             /** Items */
             items: components["schemas"]["Job"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+        };
+        /** Page[NodeNote] */
+        Page_NodeNote_: {
+            /** Items */
+            items: components["schemas"]["NodeNote"][];
             /** Next */
             next: string | null;
             /** Total */
@@ -2263,6 +2336,22 @@ export interface components {
             };
             /** Devices */
             devices: string[];
+        };
+        /**
+         * SaidNote
+         * @description What to say of a call; `ticket` should name it in `text`.
+         */
+        SaidNote: {
+            /**
+             * Standing
+             * @enum {string}
+             */
+            standing: "accepted" | "known" | "ticket" | "note";
+            /**
+             * Text
+             * @default
+             */
+            text: string;
         };
         /** Side */
         Side: {
@@ -4142,6 +4231,110 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Accepted"];
                 };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    notes_api_comparisons__comparison_id__notes_get: {
+        parameters: {
+            query?: {
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_NodeNote_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    put_api_comparisons__comparison_id__notes__name__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SaidNote"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeNote"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    delete_api_comparisons__comparison_id__notes__name__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                comparison_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What went wrong. */
             default: {

@@ -19,6 +19,7 @@ export type FlowConsumer = Schemas["FlowConsumer"];
 export type FlowInput = Schemas["FlowInput"];
 export type HandEdit = Schemas["HandEdit"];
 export type HandEdits = Schemas["HandEdits"];
+export type NodeNote = Schemas["NodeNote"];
 export type Health = Schemas["Health"];
 export type Job = Schemas["Job"];
 export type JoinedSide = Schemas["JoinedSide"];

@@ -22,6 +22,7 @@ export type Action =
   | "flow"
   | "match"
   | "matches"
+  | "note"
   | "copyLink"
   | "help"
   | "escape";
@@ -50,6 +51,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   d: "flow",
   m: "match",
   M: "matches",
+  v: "note",
   c: "copyLink",
   "?": "help",
   Escape: "escape",
@@ -70,6 +72,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["s", "keys.stack"],
   ["d", "keys.flowSection"],
   ["m M", "keys.match"],
+  ["v", "keys.note"],
   ["c", "keys.copy"],
   ["?", "keys.help"],
   ["Esc", "keys.escape"],

@@ -26,6 +26,7 @@ export const SEARCH_HELP = [
   ["api:linear,conv*", "api"],
   ["class:origin verdict:no", "codes"],
   ["match:aligned left:fused", "match"],
+  ["note:accepted -note:any", "note"],
   ["kind:module direction:backward", "kind"],
   ["err>1e-2 in<5%", "errors"],
   ["score>=1 order:10..200", "numbers"],

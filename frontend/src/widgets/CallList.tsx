@@ -1,12 +1,12 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
-import type { NodeRow } from "../api/types";
+import type { NodeNote, NodeRow } from "../api/types";
 import { onlySide } from "../base/leftovers";
 import { barLength, exactReal, formatError, isFiniteReal, type Real } from "../base/numbers";
 import { asClass } from "../base/verdicts";
 import classes from "./CallList.module.css";
-import { ClassMark, LeftoverChip, MatchChip, VerdictMark } from "./Mark";
+import { ClassMark, LeftoverChip, MatchChip, NoteChip, VerdictMark } from "./Mark";
 import { MiddleName } from "./MiddleName";
 import { StandingMark } from "./Standing";
 import { Failure, Loading } from "./States";
@@ -19,6 +19,8 @@ interface CallListProps {
   calls: CallRows;
   /** Show how far both sides are from an absolute reference. */
   reference: boolean;
+  /** What people say of calls, by name. */
+  notes?: ReadonlyMap<string, NodeNote>;
   selected: string | null;
   onSelect: (row: NodeRow, replace: boolean) => void;
   onMove: (delta: 1 | -1) => void;
@@ -26,7 +28,7 @@ interface CallListProps {
 }
 
 /** Calls in order, input and output error side by side: that pair is the argument for an origin. */
-export function CallList({ calls, reference, selected, onSelect, onMove, onEdge }: CallListProps) {
+export function CallList({ calls, reference, notes, selected, onSelect, onMove, onEdge }: CallListProps) {
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const idBase = useId();
@@ -110,6 +112,7 @@ export function CallList({ calls, reference, selected, onSelect, onMove, onEdge 
                 id={`${idBase}-${row.pair}`}
                 row={row}
                 reference={reference}
+                note={notes?.get(row.name)}
                 top={item.start}
                 selected={row.name === selected}
                 onSelect={() => onSelect(row, false)}
@@ -135,13 +138,14 @@ function Head({ children, className, title }: { children: React.ReactNode; class
 interface RowProps {
   id: string;
   row: NodeRow;
+  note: NodeNote | undefined;
   reference: boolean;
   top: number;
   selected: boolean;
   onSelect: () => void;
 }
 
-function Row({ id, row, reference, top, selected, onSelect }: RowProps) {
+function Row({ id, row, note, reference, top, selected, onSelect }: RowProps) {
   const { t } = useTranslation();
   const cls = asClass(row.cls);
   const only = onlySide(row);
@@ -171,6 +175,7 @@ function Row({ id, row, reference, top, selected, onSelect }: RowProps) {
         ) : (
           row.match !== "exact" && <MatchChip match={row.match} confidence={row.confidence} />
         )}
+        {note && <NoteChip standing={note.standing} text={note.text} />}
       </Cell>
       <Cell>
         <ErrorBar score={row.in_score} error={row.in_error} cls={cls} label={t("list.inputHint")} />

@@ -1,6 +1,8 @@
 import { useTranslation } from "react-i18next";
+import type { NodeNote } from "../api/types";
 import { isLeftover, type Side } from "../base/leftovers";
 import { asClass, GLYPHS, verdictClass, verdictLabel } from "../base/verdicts";
+import { Icon } from "./Icon";
 import classes from "./Mark.module.css";
 
 /** The glyph of a class: shape and hue say the same thing, the accessible name says it in words. */
@@ -51,6 +53,21 @@ export function MatchChip({ match, confidence, brief = false }: MatchChipProps) 
     >
       {brief ? <span className="sr">{name} </span> : name}
       {sure !== null && <span className="num"> {confidence}</span>}
+    </span>
+  );
+}
+
+/** What people say of a call, in a word; their text where the pointer rests. */
+export function NoteChip({ standing, text = "" }: { standing: NodeNote["standing"]; text?: string }) {
+  const { t } = useTranslation();
+  return (
+    <span
+      className={classes.chip}
+      data-note={standing}
+      title={[t(`notes.help.${standing}`), text].filter(Boolean).join("\n")}
+      data-testid="note-chip"
+    >
+      <Icon name="pencil" size={10} /> {t(`notes.standings.${standing}`)}
     </span>
   );
 }

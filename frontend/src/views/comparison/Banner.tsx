@@ -8,7 +8,7 @@ import { formatCount } from "../../base/numbers";
 import { CLASSES, type ClassWord, GLYPHS } from "../../base/verdicts";
 import { say } from "../../texts/said";
 import { Icon } from "../../widgets/Icon";
-import { ClassMark } from "../../widgets/Mark";
+import { ClassMark, NoteChip } from "../../widgets/Mark";
 import { MiddleName } from "../../widgets/MiddleName";
 import { Notes, ProblemList } from "../../widgets/Problems";
 import { Loading } from "../../widgets/States";
@@ -57,6 +57,7 @@ export function Banner({ triage, comparison }: BannerProps) {
 function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Triage; summary: Summary }) {
   const { t, i18n } = useTranslation();
   const { origins, originIndex } = triage;
+  const note = triage.notes.get(origin.node);
   const place = foldStack(origin.stack).user[0];
   const confidence =
     origin.confidence_word ?? (origin.confidence >= 0.8 ? "high" : origin.confidence >= 0.5 ? "medium" : "low");
@@ -85,6 +86,7 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
         <span className={classes.kind} data-testid="origin-kind">
           {kind}
         </span>
+        {note && <NoteChip standing={note.standing} text={note.text} />}
         {place && (
           <span className="mono" title={t("comparison.calledAt", { place: place.text })} data-testid="origin-place">
             {framePlace(place)}

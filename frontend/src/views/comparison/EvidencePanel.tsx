@@ -1,3 +1,4 @@
+import { Button } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "../../api/client";
@@ -16,6 +17,7 @@ import { Boundary, Empty, Failure, Loading } from "../../widgets/States";
 import classes from "./EvidencePanel.module.css";
 import { FlowPanel } from "./FlowPanel";
 import { MatchActions } from "./MatchActions";
+import { NoteBox } from "./NoteBox";
 import { PlotPanel } from "./PlotPanel";
 import { RanksPanel } from "./RanksPanel";
 import type { Triage } from "./useTriage";
@@ -121,6 +123,7 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
         {only !== null && node.leftover !== null && " "}
         {(only === null || node.leftover !== null) && say(node.reason, node.reason_said)}
       </p>
+      <NoteBox comparison={comparison.id} node={node} triage={triage} />
       {triage.summary?.reference != null && !node.rule?.startsWith("R-") && (
         <p className={classes.reason} data-testid="node-standing">
           <span className="dim">{t("reference.title")}:</span> <StandingMark standing={node.standing} words />
@@ -172,6 +175,15 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
             </button>
           )}
         </nav>
+        <Button
+          variant="default"
+          size="compact-xs"
+          onClick={() => triage.update({ dialog: "note" })}
+          title="v"
+          data-testid="say-note"
+        >
+          {t("notes.say")}
+        </Button>
         <MatchActions comparison={comparison.id} node={node} triage={triage} />
       </div>
     </header>

@@ -54,6 +54,7 @@ export function ListPanel({ triage }: { triage: Triage }) {
         <CallList
           calls={calls}
           reference={reference}
+          notes={triage.notes}
           selected={selected}
           onSelect={(row, replace) => triage.select(row.name, replace)}
           onMove={triage.move}

@@ -2,8 +2,9 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { type NotesByNode, useNotes } from "../../api/notes";
 import { fetchEdge, fetchFlow, fetchNodes, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
-import type { Flow, NodeDetail, NodeRow, Origin, Summary } from "../../api/types";
+import type { Flow, NodeDetail, NodeNote, NodeRow, Origin, Summary } from "../../api/types";
 import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, type PlotTab } from "../../base/address";
 import { copyText } from "../../base/clipboard";
 import { stepBack, stepOn } from "../../base/flow";
@@ -28,6 +29,8 @@ export interface Triage {
   node: NodeDetail | undefined;
   nodeProblem: Error | null;
   calls: CallRows;
+  /** What people say of calls, by name. */
+  notes: NotesByNode;
   notice: string;
   /** Shows a few words for a moment. */
   say: (words: string) => void;
@@ -50,6 +53,7 @@ export function useTriage(id: string): Triage {
   const [address, update] = useAddress();
   const { data: summary, error: summaryProblem } = useSummary(id, true);
   const { data: originReply } = useOrigins(id, true);
+  const { notes, settled } = useNotes(id);
   const origins = originReply?.items ?? summary?.origins ?? NONE;
   const [notice, setNotice] = useState("");
 
@@ -57,9 +61,13 @@ export function useTriage(id: string): Triage {
   const steps = useMemo(() => distinct(units?.map((one) => one.step)), [units]);
   const ranks = useMemo(() => distinct(units?.map((one) => one.rank)), [units]);
 
-  // What to open with: the first origin, else the first No, else the first call of the first unit.
-  const start = origins[0] ?? summary?.first_no ?? null;
-  const ready = summary !== undefined && originReply !== undefined;
+  // What to open with: the first origin that nobody accepted or knows, else the first origin, else the first No, else the first call of the first unit.
+  const unsettled = Math.max(
+    0,
+    origins.findIndex((origin) => !isSettled(notes.get(origin.node))),
+  );
+  const start = origins[unsettled] ?? summary?.first_no ?? null;
+  const ready = summary !== undefined && originReply !== undefined && settled;
   const opened = nearestUnit(
     (ready && units) || NO_UNITS,
     address.step ?? start?.step ?? null,
@@ -67,7 +75,7 @@ export function useTriage(id: string): Triage {
   );
   const { step, rank } = opened ?? { step: null, rank: null };
   const unit = useMemo(() => (step !== null && rank !== null ? { step, rank } : null), [step, rank]);
-  const known = address.node ?? (unit ? (startIn(origins, summary, unit) ?? null) : null);
+  const known = address.node ?? (unit ? (startIn(origins.slice(unsettled), summary, unit) ?? null) : null);
 
   const list = useMemo(
     () => ({ filter: address.filter, query: address.query, sort: address.sort }),
@@ -98,14 +106,14 @@ export function useTriage(id: string): Triage {
     [update],
   );
   // The origin last looked at stays in the banner while its neighbours are explored.
-  const [visited, setVisited] = useState(0);
+  const [visited, setVisited] = useState<number | null>(null);
   const here = origins.findIndex(
     (origin) => origin.node === selected && origin.step === unit?.step && origin.rank === unit?.rank,
   );
   useEffect(() => {
     if (here >= 0) setVisited(here);
   }, [here]);
-  const originIndex = here >= 0 ? here : Math.min(visited, Math.max(0, origins.length - 1));
+  const originIndex = here >= 0 ? here : Math.min(visited ?? unsettled, Math.max(0, origins.length - 1));
 
   const moveOrigin = (delta: 1 | -1) => {
     if (origins.length === 0) return setNotice(t("list.noMore"));
@@ -213,6 +221,7 @@ export function useTriage(id: string): Triage {
     flow: () => showSection("section-flow"),
     match: () => selected !== null && update({ dialog: "match" }),
     matches: () => update({ dialog: "matches" }),
+    note: () => selected !== null && update({ dialog: "note" }),
     copyLink: () => void copyLink(),
     escape: () => isFiltered(address) && clearFilter(),
   });
@@ -231,6 +240,7 @@ export function useTriage(id: string): Triage {
     node: fresh,
     nodeProblem,
     calls,
+    notes,
     notice,
     say: setNotice,
     select,
@@ -249,6 +259,11 @@ export function useTriage(id: string): Triage {
 
 const NONE: Origin[] = [];
 const NO_UNITS: Unit[] = [];
+
+/** Whether somebody said that nothing is to be done about a call's difference. */
+function isSettled(note: NodeNote | undefined): boolean {
+  return note?.standing === "accepted" || note?.standing === "known";
+}
 
 function distinct(numbers: readonly number[] | undefined): number[] {
   return [...new Set(numbers ?? [])].sort((a, b) => a - b);
