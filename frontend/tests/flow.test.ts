@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { stepBack, stepOn } from "../src/base/flow";
 import { isBad } from "../src/base/verdicts";
 
-const call = (name: string, cls: string) => ({ name, cls });
+const call = (name: string, cls: string) => ({ address: name, cls });
 const hop = (cls: string, rest: Partial<Parameters<typeof stepBack>[0]> = {}) => ({
   node: call("here", cls),
   inputs: [{ producer: null }, { producer: call("before", "exact") }],

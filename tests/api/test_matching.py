@@ -193,3 +193,29 @@ def test_calls_without_a_partner_are_listed_by_their_cause_and_told_in_the_tree(
         fused, inner = tree["NPU.npu_swiglu.0.forward"], tree["Functional.silu.0.forward"]
         assert (fused["match"], fused["confidence"], fused["leftover"]) == ("fused", 0.8, None)
         assert inner["leftover"] == "inside"
+
+
+def test_both_halves_of_a_parted_pair_of_one_name_can_be_addressed(client: Client, dumps: Path) -> None:
+    found = compare(client, dumps / "target_extra_op", dumps / "golden")
+    base, name = f"/api/comparisons/{found}", "Functional.gelu.0.forward"
+    assert client.get(f"{base}/nodes/{name}").json()["address"] == name
+    client.post(f"{base}/matching/unmatch", json={"side": "target", "node": name})
+    client.post(f"{base}/matching/apply")
+    settled(client, base)
+    halves = [row for row in client.get(f"{base}/nodes", params={"q": name}).json()["items"] if row["name"] == name]
+    assert sorted((row["address"], row["golden_name"] is None) for row in halves) == [
+        (name, True), (f"golden:{name}", False),
+    ]  # fmt: skip
+    for row in halves:
+        detail = client.get(f"{base}/nodes/{row['address']}").json()
+        assert (detail["pair"], detail["address"]) == (row["pair"], row["address"])
+        around = client.get(f"{base}/nodes", params={"around": row["address"], "limit": 3}).json()["items"]
+        assert row["pair"] in {one["pair"] for one in around}
+        way = client.get(f"{base}/tree", params={"reveal": row["address"]}).json()["path"]
+        assert way[-1] == row["entry"]
+        parent = {"parent": way[-2]} if len(way) > 1 else {}
+        entries = client.get(f"{base}/tree", params={**parent, "limit": 500}).json()["items"]
+        assert row["address"] in [one["address"] for one in entries if one["entry"] == row["entry"]]
+    assert client.get(f"{base}/nodes/golden:nowhere").status_code == 404
+    paired = client.get(f"{base}/nodes/golden:Functional.softmax.0.forward").json()
+    assert paired["address"] == "Functional.softmax.0.forward", "the prefix may be given for any node of the golden"

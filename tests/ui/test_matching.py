@@ -93,6 +93,26 @@ def test_another_partner_is_found_for_either_side_of_a_pair(page: Page, address:
     expect(page).not_to_have_url(re.compile("do="))
 
 
+def test_both_halves_of_a_parted_pair_of_one_name_can_be_looked_at(page: Page, address: str) -> None:
+    page.goto(f"{address}?n={PARTNER}")
+    page.get_by_test_id("unmatch").click(timeout=30_000)
+    page.get_by_test_id("apply").click()
+    evidence = page.get_by_test_id("evidence")
+    expect(evidence.get_by_test_id("leftover")).to_contain_text("target only", timeout=60_000)
+    rows = page.get_by_test_id("calls").locator(f"[data-name='{PARTNER}']")
+    expect(rows).to_have_count(2)
+    expect(rows.and_(page.locator("[aria-selected='true']"))).to_have_count(1)
+    rows.filter(has_text="golden").click()
+    expect(evidence.get_by_test_id("leftover")).to_contain_text("golden only")
+    expect(page).to_have_url(re.compile(f"n=golden%3A{re.escape(PARTNER)}"))
+    page.reload()
+    expect(evidence.get_by_test_id("leftover")).to_contain_text("golden only", timeout=30_000)
+    expect(rows.and_(page.locator("[aria-selected='true']"))).to_have_count(1)
+    page.locator("body").press("m")
+    page.keyboard.type("gelu.0")
+    expect(page.get_by_test_id("partners").get_by_role("option").first).to_contain_text(PARTNER)
+
+
 def test_each_call_without_a_partner_shows_its_cause_and_its_neighbour(page: Page, address: str) -> None:
     page.goto(f"{address}?n={EXTRA}")
     expect(page.get_by_test_id("why")).to_contain_text(

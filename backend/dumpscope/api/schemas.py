@@ -123,6 +123,7 @@ class TreeRow(Wire):
 
     entry: int
     name: str
+    address: str
     label: str
     parent: int | None
     order: int
@@ -300,12 +301,14 @@ class Standing(Wire):
 
 
 class NodeRow(Wire):
-    """`leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from; `standing`: of
+    """`address`: what names the row alone: its name, or `golden:` and that where the target has another node of the same name;
+    `leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from; `standing`: of
     the output that decides, null where no reference was measured."""
 
     pair: int
     order: int
     name: str
+    address: str
     golden_name: str | None
     match: str
     confidence: float

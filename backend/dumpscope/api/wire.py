@@ -106,6 +106,7 @@ def tree_row(row: TreeRow) -> schemas.TreeRow:
     return schemas.TreeRow(
         entry=row.entry,
         name=row.name,
+        address=row.address,
         label=row.label,
         parent=row.parent,
         order=row.order,
@@ -248,6 +249,7 @@ def node_fields(row: NodePairRow) -> dict[str, Any]:
         "pair": row.pair,
         "order": row.order,
         "name": row.name,
+        "address": row.address,
         "golden_name": row.golden_name,
         "match": row.match,
         "confidence": row.confidence,

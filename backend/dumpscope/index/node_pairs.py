@@ -18,7 +18,7 @@ from dumpscope.index.distances import Standing, node_standing
 from dumpscope.index.page import END, Page, Seek
 from dumpscope.index.search import labels, searched
 from dumpscope.index.texts import CHUNK, texts_by_id
-from dumpscope.index.trees import direction_word, find_pair, kind_word
+from dumpscope.index.trees import address, direction_word, find_pair, kind_word, shared_names
 
 Sort = Literal["order", "-out_score", "-ratio", "name"]
 
@@ -52,7 +52,8 @@ class NodeFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePairRow:
-    """leftover: why it has no partner (LEFTOVER_WORDS), None where it has one; beside: the node that this is told from
+    """address: the name, or what names the golden's node where the target has one of the same name (see `trees.address`)
+    leftover: why it has no partner (LEFTOVER_WORDS), None where it has one; beside: the node that this is told from
 
     order: place among the unit's node pairs, which is execution order; scores in units of their floor, errors relative;
     None where nothing was compared"""
@@ -60,6 +61,7 @@ class NodePairRow:
     pair: int
     order: int
     name: str
+    address: str
     golden_name: str | None
     match: str
     confidence: float
@@ -117,7 +119,7 @@ def around(
 def one_node_pair(connection: Connection, unit: StoredUnit, name: str) -> NodePairRow:
     """The pair of the node `name` (of either side); raises NotFoundError."""
     row = find_pair(connection, unit, name)
-    return _row(row, texts_by_id(connection, [row.label]), _beside(connection, [row]))
+    return _page(connection, [row], "order", more=False, before=False, total=1).rows[0]
 
 
 def node_pair_rows(connection: Connection, unit: StoredUnit, numbers: Iterable[int]) -> dict[int, NodePairRow]:
@@ -248,8 +250,9 @@ def _page(
 ) -> Page[NodePairRow]:
     labels = texts_by_id(connection, (row.label for row in rows))
     names = _beside(connection, rows)
+    shared = _shared(connection, rows)
     return Page(
-        rows=[_row(row, labels, names) for row in rows],
+        rows=[_row(row, labels, names, shared) for row in rows],
         keys=[_key(row, sort) for row in rows],
         more=more,
         before=before,
@@ -270,7 +273,13 @@ def _beside_key(row: Any) -> int:
     return int(row.id - (row.id & tables.NUMBER_MASK) + row.beside)
 
 
-def _row(row: Any, labels: dict[int, str], names: dict[int, str]) -> NodePairRow:
+def _shared(connection: Connection, rows: list[Any]) -> set[str]:
+    """Names of the golden's own nodes among rows of one unit that nodes of the target have too."""
+    alone = {row.name for row in rows if row.target is None}
+    return shared_names(connection, rows[0].id >> tables.KEY_BITS, alone) if alone else set()
+
+
+def _row(row: Any, labels: dict[int, str], names: dict[int, str], shared: set[str]) -> NodePairRow:
     golden_name = row.golden_name
     if golden_name is None and row.golden is not None:
         golden_name = row.name
@@ -278,6 +287,7 @@ def _row(row: Any, labels: dict[int, str], names: dict[int, str]) -> NodePairRow
         pair=row.id & tables.NUMBER_MASK,
         order=row.id & tables.NUMBER_MASK,
         name=row.name,
+        address=address(row.name, shared) if row.target is None else row.name,
         golden_name=golden_name,
         match=METHOD_WORDS[row.method],
         confidence=row.confidence,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, and_, func, or_, select
 
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
 from dumpscope.domain.records import Direction, NodeKind
@@ -16,9 +17,12 @@ from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import StoredRank
 from dumpscope.index.page import Page
+from dumpscope.index.texts import CHUNK
 from dumpscope_format import naming
 
 KIND_WORDS = {NodeKind.API: "api", NodeKind.MODULE: "module", NodeKind.GRADIENT: "gradient", NodeKind.DEBUG: "debug"}
+GOLDEN: Final = "golden:"
+"""Before a name: the golden's node is meant, where the target has one of the same name that is not its partner."""
 DIRECTION_WORDS = {Direction.FORWARD: "forward", Direction.BACKWARD: "backward", Direction.NONE: "none"}
 
 
@@ -26,11 +30,13 @@ DIRECTION_WORDS = {Direction.FORWARD: "forward", Direction.BACKWARD: "backward",
 class TreeRow:
     """One row of a module tree. Counts are node pairs of the whole subtree; a dump's tree counts its nodes in `nodes`.
 
+    address: what names the row alone, see `address`
     match, confidence, leftover: see `NodePairRow`, None where the row is no node pair
     """
 
     entry: int
     name: str
+    address: str
     label: str
     parent: int | None
     order: int
@@ -68,6 +74,7 @@ def dump_tree(
             TreeRow(
                 entry=row.id & tables.NUMBER_MASK,
                 name=row.name,
+                address=row.name,
                 label=label(row.name, path),
                 parent=parent,
                 order=row.seq,
@@ -95,6 +102,7 @@ def comparison_tree(
         select(
             tables.place,
             pair.name.label("own"),
+            pair.target,
             *(pair.kind, pair.direction, pair.verdict, pair.cls, pair.method, pair.confidence, pair.leftover),
         )
         .outerjoin(tables.node_pair, pair.id == place.pair + tables.key(unit.id))
@@ -108,14 +116,17 @@ def comparison_tree(
         path = naming_path(_place_name(connection, unit.id, parent)) if parent is not None else ""
         rows = connection.execute(statement).all()
         total = connection.execute(select(func.count()).where(place.parent == above)).scalar_one()
-    return _page([_place_row(row, parent, path) for row in rows], limit, total)
+        alone = {row.own for row in rows if row.pair is not None and row.target is None}
+        shared = shared_names(connection, unit.id, alone)
+    return _page([_place_row(row, parent, path, shared) for row in rows], limit, total)
 
 
-def _place_row(row: Any, parent: int | None, path: str) -> TreeRow:
+def _place_row(row: Any, parent: int | None, path: str, shared: Collection[str]) -> TreeRow:
     name = row.name if row.pair is None else row.own
     return TreeRow(
         entry=row.id & tables.NUMBER_MASK,
         name=name,
+        address=address(name, shared) if row.pair is not None and row.target is None else name,
         label=label(name, path),
         parent=parent,
         order=row.seq,
@@ -178,20 +189,41 @@ def ancestor_names(connection: Connection, unit: StoredUnit, entry: int) -> list
 
 
 def find_pair(connection: Connection, unit: StoredUnit, name: str) -> Any:
-    """Row of the node pair whose target or golden node has this name; raises NotFoundError."""
+    """Row of the node pair whose target or golden node has this name, or that an `address` names; raises NotFoundError."""
     pair = tables.node_pair.c
     first, last = tables.key_range(unit.id)
     name = storable([name])[0]
-    for column in (pair.name, pair.golden_name):
+    own = name.removeprefix(GOLDEN)
+    golden = or_(pair.golden_name == own, and_(pair.golden_name.is_(None), pair.name == own, pair.golden.is_not(None)))
+    wanted = [pair.name == name, pair.golden_name == name]
+    for condition in [*wanted, golden] if name.startswith(GOLDEN) else wanted:
         found = connection.execute(
             select(tables.node_pair)
-            .where(column == name, pair.id.between(first, last))
+            .where(condition, pair.id.between(first, last))
             .order_by(pair.target.is_(None), pair.id)  # where both sides have one and they are no pair: the target's
             .limit(1)
         ).one_or_none()
         if found is not None:
             return found
     raise NotFoundError(f"no node {name!r} in this step and rank", hint="GET .../nodes?q= searches")
+
+
+def shared_names(connection: Connection, unit_id: int, names: Collection[str]) -> set[str]:
+    """Which of these names of golden nodes without a partner a node of the target has too."""
+    pair = tables.node_pair.c
+    first, last = tables.key_range(unit_id)
+    known = sorted(names)
+    found: set[str] = set()
+    for start in range(0, len(known), CHUNK):
+        named = pair.name.in_(known[start : start + CHUNK])
+        rows = select(pair.name).where(named, pair.target.is_not(None), pair.id.between(first, last))
+        found.update(connection.execute(rows).scalars())
+    return found
+
+
+def address(name: str, shared: Collection[str]) -> str:
+    """What names a golden node without a partner alone. shared: as `shared_names` tells"""
+    return f"{GOLDEN}{name}" if name in shared else name
 
 
 def label(name: str, above: str) -> str:

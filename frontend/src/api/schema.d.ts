@@ -1738,6 +1738,8 @@ export interface components {
             order: number;
             /** Name */
             name: string;
+            /** Address */
+            address: string;
             /** Golden Name */
             golden_name: string | null;
             /** Match */
@@ -1825,7 +1827,8 @@ export interface components {
         };
         /**
          * NodeRow
-         * @description `leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from; `standing`: of
+         * @description `address`: what names the row alone: its name, or `golden:` and that where the target has another node of the same name;
+         *     `leftover`: why the call has no partner, null where it has one; `beside`: the call that this is told from; `standing`: of
          *     the output that decides, null where no reference was measured.
          */
         NodeRow: {
@@ -1835,6 +1838,8 @@ export interface components {
             order: number;
             /** Name */
             name: string;
+            /** Address */
+            address: string;
             /** Golden Name */
             golden_name: string | null;
             /** Match */
@@ -2515,6 +2520,8 @@ export interface components {
             entry: number;
             /** Name */
             name: string;
+            /** Address */
+            address: string;
             /** Label */
             label: string;
             /** Parent */

@@ -18,6 +18,11 @@ export interface Sided {
   leftover: string | null;
 }
 
+/** What names a row alone, in the address and over REST: a golden call may have the name of a target call that is not its partner. */
+export function addressOf(row: { name: string; address?: string }): string {
+  return row.address ?? row.name;
+}
+
 /** The only side that makes a call; null where both do. */
 export function onlySide({ match, leftover, golden_name }: Sided): Side | null {
   if (match !== "none" && leftover === null) return null;

@@ -11,6 +11,7 @@ export interface Counts {
 export interface Entry {
   entry: number;
   name: string;
+  address?: string;
   label: string;
   parent: number | null;
   order: number;

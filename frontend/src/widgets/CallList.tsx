@@ -71,7 +71,7 @@ export function CallList({ calls, reference, notes, selected, onSelect, onMove, 
     event.preventDefault();
   };
 
-  const active = rows.findIndex((row) => row.name === selected);
+  const active = rows.findIndex((row) => row.address === selected);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a table element cannot hold rows that come and go while scrolling
     <div
@@ -114,7 +114,7 @@ export function CallList({ calls, reference, notes, selected, onSelect, onMove, 
                 reference={reference}
                 note={notes?.get(row.name)}
                 top={item.start}
-                selected={row.name === selected}
+                selected={row.address === selected}
                 onSelect={() => onSelect(row, false)}
               />
             );

@@ -1,10 +1,11 @@
+import { addressOf } from "../base/leftovers";
 import { ClassMark } from "./Mark";
 import { MiddleName } from "./MiddleName";
 import classes from "./SearchResults.module.css";
 import { Failure } from "./States";
 
 interface SearchResultsProps {
-  rows: readonly { name: string; cls?: string }[];
+  rows: readonly { name: string; address?: string; cls?: string }[];
   summary: string;
   problem: Error | null;
   selected: string | null;
@@ -20,11 +21,11 @@ export function SearchResults({ rows, summary, problem, selected, onSelect }: Se
       </div>
       {rows.map((row) => (
         <button
-          key={row.name}
+          key={addressOf(row)}
           type="button"
           className={`plain ${classes.row}`}
-          aria-current={row.name === selected || undefined}
-          onClick={() => onSelect(row.name)}
+          aria-current={addressOf(row) === selected || undefined}
+          onClick={() => onSelect(addressOf(row))}
         >
           {row.cls !== undefined && <ClassMark cls={row.cls} />}
           <MiddleName name={row.name} tail={22} />

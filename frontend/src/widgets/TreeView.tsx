@@ -1,7 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { isLeftover } from "../base/leftovers";
+import { addressOf, isLeftover } from "../base/leftovers";
 import { formatCount } from "../base/numbers";
 import { type Counts, type Entry, type EntryLine, foldSpan, type TreeLine } from "../base/tree";
 import { Icon } from "./Icon";
@@ -60,7 +60,7 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
     if (line.type === "fold") tree.unfold(line.id);
     else if (line.type === "more") tree.loadMore(line.parent);
     else if (line.entry.kind === "virtual") tree.toggle(line.entry.entry);
-    else onSelect(line.entry.name);
+    else onSelect(addressOf(line.entry));
   };
 
   const move = (index: number) => {
@@ -128,7 +128,7 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
               line={line}
               top={item.start}
               active={item.index === cursor}
-              selected={line.type === "entry" && line.entry.name === selected}
+              selected={line.type === "entry" && addressOf(line.entry) === selected}
               verdicts={verdicts}
               onAct={() => {
                 setCursor(item.index);

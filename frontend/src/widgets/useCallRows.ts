@@ -42,7 +42,7 @@ export function useCallRows(id: string, unit: Unit | null, list: NodeListQuery, 
   useEffect(() => {
     const wanted = pending.current;
     if (wanted === null || !data || isPlaceholderData) return;
-    const index = rows.findIndex((row) => row.name === wanted);
+    const index = rows.findIndex((row) => row.address === wanted);
     if (index >= 0) {
       pending.current = null;
       setGoal((last) => ({ index, turn: last.turn + 1 }));

@@ -64,7 +64,7 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
         {node && <RanksPanel triage={triage} node={node} />}
         {node && (
           <Boundary title={t("app.crashed")} resetKey={selected}>
-            <FlowPanel key={node.name} comparison={comparison} triage={triage} node={node} />
+            <FlowPanel key={node.address} comparison={comparison} triage={triage} node={node} />
           </Boundary>
         )}
       </div>

@@ -183,7 +183,7 @@ interface NodeLinkProps {
 
 function NodeLink({ node, rank, from, comparison, triage }: NodeLinkProps) {
   const { t } = useTranslation();
-  const here = { ...triage.address, node: node.name };
+  const here = { ...triage.address, node: node.address };
   const search = formatAddress(typeof rank === "number" ? { ...here, rank } : here);
   const error = t("list.score", { error: exactReal(node.out_error), score: exactReal(node.out_score) });
   const turned = node.direction !== from && (node.direction === "forward" || node.direction === "backward");

@@ -56,7 +56,7 @@ export function ListPanel({ triage }: { triage: Triage }) {
           reference={reference}
           notes={triage.notes}
           selected={selected}
-          onSelect={(row, replace) => triage.select(row.name, replace)}
+          onSelect={(row, replace) => triage.select(row.address, replace)}
           onMove={triage.move}
           onEdge={(edge) => void triage.moveEdge(edge)}
         />

@@ -33,7 +33,7 @@ export function MatchDialog({ comparison, triage }: { comparison: string; triage
       closeButtonProps={{ "aria-label": t("app.close") }}
     >
       {node && unit ? (
-        <Partners key={node.name} comparison={comparison} unit={unit} node={node} triage={triage} />
+        <Partners key={node.address} comparison={comparison} unit={unit} node={node} triage={triage} />
       ) : triage.nodeProblem ? (
         <Failure problem={triage.nodeProblem} />
       ) : (
@@ -64,10 +64,10 @@ function Partners({ comparison, unit, node, triage }: PartnersProps) {
   const list = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
   const found = useQuery({
-    queryKey: ["comparisons", "data", comparison, "partners", unit, node.name, query],
+    queryKey: ["comparisons", "data", comparison, "partners", unit, node.address, query],
     queryFn: async () => {
       const near = (filter: typeof NO_FILTER) =>
-        fetchNodes(comparison, unit, { filter, query, sort: "order" }, node.name, NEAR);
+        fetchNodes(comparison, unit, { filter, query, sort: "order" }, node.address, NEAR);
       const [free, any] = await Promise.all([near({ ...NO_FILTER, leftovers: [...LEFTOVERS] }), near(NO_FILTER)]);
       return [...free.items, ...any.items];
     },

@@ -82,7 +82,7 @@ export function useTriage(id: string): Triage {
     [address.filter, address.query, address.sort],
   );
   const calls = useCallRows(id, unit, list, known);
-  const selected = known ?? calls.rows[0]?.name ?? null;
+  const selected = known ?? calls.rows[0]?.address ?? null;
   const { data: node, error: nodeProblem, isPlaceholderData } = useNode(id, unit, selected);
   const fresh = node && !isPlaceholderData ? node : undefined;
 
@@ -122,9 +122,9 @@ export function useTriage(id: string): Triage {
   };
 
   const move = (delta: 1 | -1) => {
-    const at = calls.rows.findIndex((row) => row.name === selected);
+    const at = calls.rows.findIndex((row) => row.address === selected);
     const next = calls.rows[at < 0 ? 0 : at + delta];
-    if (next) select(next.name, true);
+    if (next) select(next.address, true);
     else if (delta > 0) calls.fetchNext();
     else calls.fetchPrevious();
   };
@@ -132,14 +132,14 @@ export function useTriage(id: string): Triage {
   const moveEdge = async (edge: "first" | "last") => {
     if (!unit) return;
     const row = (await fetchEdge(id, unit, list, edge)).items[0];
-    if (row) select(row.name, true);
+    if (row) select(row.address, true);
   };
 
   const moveBad = async (delta: 1 | -1) => {
     if (!unit) return;
-    const at = calls.rows.findIndex((row) => row.name === selected);
+    const at = calls.rows.findIndex((row) => row.address === selected);
     const next = scanBad(calls.rows, at, delta);
-    if (next) return select(next.name, true);
+    if (next) return select(next.address, true);
     const edge = delta > 0 ? calls.hasNext : calls.hasPrevious;
     const order = calls.rows[at]?.order ?? fresh?.order;
     if ((edge || at < 0) && order !== undefined && address.sort === "order") {
@@ -147,19 +147,19 @@ export function useTriage(id: string): Triage {
       const page = await fetchNodes(id, unit, { ...list, filter }, selected, 50);
       const rows = page.items.filter((row) => (delta > 0 ? row.order > order : row.order < order));
       const found = delta > 0 ? rows[0] : rows.at(-1);
-      if (found) return select(found.name, true);
+      if (found) return select(found.address, true);
     }
     setNotice(t("list.noMore"));
   };
 
   const pickOrder = async (order: number) => {
     const here = calls.rows.find((row) => row.order === order);
-    if (here) return select(here.name);
+    if (here) return select(here.address);
     if (!unit) return;
     const filter: Filter = { ...NO_FILTER, range: [order, order] };
     const page = await fetchNodes(id, unit, { filter, query: "", sort: "order" }, null, 1);
     const row = page.items[0];
-    if (row) select(row.name);
+    if (row) select(row.address);
   };
 
   const setStep = useCallback((next: number) => update({ step: next }), [update]);
