@@ -1,6 +1,7 @@
-"""Level L2 on Ascend: the device dumps the kernels of one named call into the rank's folder.
+"""Level L2 on Ascend: the device dumps the kernels of one named call, forward or backward, into the rank's folder.
 
-`Device` is the seam: three calls of torch_npu. Tests put a fake in its place.
+`Device` is the seam: four calls of torch_npu. Tests put a fake in its place. Kernels of a backward cannot be told from those of
+the calls around it: the call is run once more on copies of its arguments when its gradient arrives, and that backward is dumped.
 """
 
 from __future__ import annotations
@@ -8,13 +9,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from dumpscope_capture.checks import writes_in_place
 from dumpscope_capture.config import ConfigError
-from dumpscope_capture.context import LOG
+from dumpscope_capture.context import LOG, Faults
 
 
 class Device(Protocol):
@@ -39,12 +44,14 @@ def ascend() -> Device | None:
 class KernelDump:
     """Dumps one call once a step. Raises ConfigError where not exactly one call is named."""
 
-    def __init__(self, device: Device, names: tuple[str, ...], scope: tuple[str, ...]) -> None:
+    def __init__(self, device: Device, names: tuple[str, ...], scope: tuple[str, ...], faults: Faults) -> None:
         if len(names) != 1 or scope:
             raise ConfigError(
                 "list", list(names), "exactly one whole name of a call, and no scope, with level L2 on Ascend"
             )
         self._device = device
+        self._faults = faults
+        self._backward = names[0].endswith(".backward")
         self._name = names[0].removesuffix(".backward").removesuffix(".forward")
         self._done = False
 
@@ -54,8 +61,49 @@ class KernelDump:
     def wanted(self, node: str) -> bool:
         return not self._done and node.removesuffix(".forward") == self._name
 
+    def run(
+        self, node: str, folder: Path, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run the named call, and have its kernels dumped now, or those of its backward as its gradient arrives."""
+        if not self._backward:
+            with self._window(node, folder):
+                return function(*args, **kwargs)
+        copies = tree_map_only(torch.Tensor, _copy, (args, kwargs))
+        result = function(*args, **kwargs)
+        first = _first(result)
+        if first is None:
+            LOG.warning("%s has no result that requires a gradient: there is no backward to dump", node)
+            return result
+        self._done = True
+
+        def arrived(gradient: torch.Tensor) -> None:
+            with self._faults.guard("a kernel dump"):
+                self._replay(f"{self._name}.backward", folder, function, copies, gradient)
+
+        first.register_hook(arrived)  # type: ignore[no-untyped-call]
+        return result
+
+    def _replay(
+        self,
+        node: str,
+        folder: Path,
+        function: Callable[..., Any],
+        copies: tuple[tuple[Any, ...], dict[str, Any]],
+        gradient: torch.Tensor,
+    ) -> None:
+        kind = gradient.device.type
+        kept = torch.random.fork_rng(devices=[]) if kind == "cpu" else torch.random.fork_rng(device_type=kind)
+        with kept, torch.enable_grad(), torch._C.DisableTorchFunction():
+            args, kwargs = copies
+            if writes_in_place(getattr(function, "__name__", ""), kwargs):
+                args, kwargs = tree_map_only(torch.Tensor, torch.clone, copies)
+            first = _first(function(*args, **kwargs))
+            if first is not None:
+                with self._window(node, folder):
+                    torch.autograd.backward(first, gradient, retain_graph=True)
+
     @contextmanager
-    def around(self, node: str, folder: Path) -> Iterator[None]:
+    def _window(self, node: str, folder: Path) -> Iterator[None]:
         """Have the device dump what runs in the block."""
         self._done = True
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,3 +121,12 @@ class KernelDump:
             self._device.synchronize()
             self._device.finalize_dump()
         LOG.info("The kernel data of %s is dumped successfully.", node)
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+
+
+def _first(result: Any) -> torch.Tensor | None:
+    """The first result that a gradient can come to."""
+    return next((part for part in tree_leaves(result) if isinstance(part, torch.Tensor) and part.requires_grad), None)

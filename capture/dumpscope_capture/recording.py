@@ -127,8 +127,7 @@ class Recording:
     def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call, inside the device's kernel dump where this is the call it is for."""
         if self.kernels is not None and self.sink is not None and self.kernels.wanted(call.name):
-            with self.kernels.around(call.name, self.sink.folder):
-                return function(*args, **kwargs)
+            return self.kernels.run(call.name, self.sink.folder, function, args, kwargs)
         return function(*args, **kwargs)
 
     def end_call(self, call: Call, result: Any) -> None:

@@ -52,7 +52,7 @@ class Session:
         self.eager = Eager()
         self.mode: FunctionMode | None = None
         self.aten: AtenMode | None = None
-        self.kernels = self.recording.kernels = _kernels(config)
+        self.kernels = self.recording.kernels = _kernels(config, self.faults)
         self.ended = False
         self.installed = False
         self._check = self._make_check()
@@ -313,7 +313,7 @@ class Session:
             outside.pop()
 
 
-def _kernels(config: Config) -> kernels.KernelDump | None:
+def _kernels(config: Config, faults: Faults) -> kernels.KernelDump | None:
     """The kernel dump of level L2, where the device can make one."""
     device = kernels.ascend() if config.level == "L2" else None
-    return kernels.KernelDump(device, config.list, config.scope) if device is not None else None
+    return kernels.KernelDump(device, config.list, config.scope, faults) if device is not None else None
