@@ -10,7 +10,6 @@ import type { Triage } from "./useTriage";
 
 /** What was said of the selected call, and the form to say it. */
 export function NoteBox({ comparison, node, triage }: { comparison: string; node: NodeDetail; triage: Triage }) {
-  const { t } = useTranslation();
   const note = triage.notes.get(node.name);
   const open = triage.address.dialog === "note";
   if (open) return <NoteForm key={node.name} comparison={comparison} node={node} triage={triage} />;
