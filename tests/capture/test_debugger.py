@@ -372,6 +372,19 @@ def test_a_tensor_list_saves_the_named_ones_only(make: Any, read: Any) -> None:
         "Functional.gelu.0.forward.input.0.pt", "Functional.gelu.0.forward.output.0.pt"]  # fmt: skip
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_async_dump_lets_more_tensors_wait_and_writes_the_same(make: Any, read: Any, asynchronous: bool) -> None:
+    debugger = make(level="L1", async_dump=asynchronous, section={"tensor_list": ["relu"]})
+    debugger.start()
+    for number in range(3):
+        F.relu(X * number)
+    assert debugger._session.sink._files._limit == (4 << 30 if asynchronous else 64 << 20)
+    debugger.stop()
+    debugger.step()
+    files = sorted((read().folder / "dump_tensor_data").iterdir())
+    assert [torch.load(file).max().item() for file in files] == [0, 0, 2, 2, 4, 4]
+
+
 def test_overflow_keeps_what_overflows_and_lets_masks_pass(make: Any, read: Any) -> None:
     debugger = make(task="overflow_check", level="L1", section={"overflow_nums": -1})
     x = torch.tensor([1.0, 88.0, 89.0], requires_grad=True)
