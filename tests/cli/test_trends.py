@@ -100,9 +100,7 @@ def test_inputs_are_of_one_dump(dumps: Path, capsys: Said) -> None:
     assert "--inputs is about one dump" in capsys.readouterr().err
 
 
-def test_a_step_that_holds_nothing_is_a_problem_and_a_rank_that_does_is_status_3(
-    dumps: Path, tmp_path: Path, capsys: Said
-) -> None:
+def test_an_empty_step_is_a_problem_and_an_empty_rank_is_status_3(dumps: Path, tmp_path: Path, capsys: Said) -> None:
     (ref, *_) = discover(dumps / "golden").ranks
     whole = tmp_path / "step0" / "rank0"
     whole.mkdir(parents=True)

@@ -72,7 +72,7 @@ def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("screen", ["home", "triage", "dump", "match", "matches", "trends"])
+@pytest.mark.parametrize("screen", ["home", "triage", "dump", "values", "match", "matches", "trends"])
 def test_axe_finds_nothing_serious(
     browser: Browser,
     server: Server,
@@ -97,10 +97,14 @@ def test_axe_finds_nothing_serious(
             page.goto(address)
             expect(page.locator(".main-svg").first).to_be_visible(timeout=30_000)
             expect(page.get_by_test_id("flow")).to_be_visible(timeout=30_000)
-        if screen == "dump":
+        if screen in ("dump", "values"):
             page.get_by_role("heading", level=1).get_by_role("link").first.click()
             expect(page).to_have_url(re.compile("/dumps/"))
             expect(page.get_by_test_id("leaves")).to_be_visible(timeout=15_000)
+            expect(page.get_by_test_id("node-trend")).to_be_visible()
+        if screen == "values":
+            page.get_by_test_id("open-trends").click()
+            expect(page.get_by_test_id("trends").get_by_role("table")).to_be_visible(timeout=15_000)
         page.evaluate(script.read_text(encoding="utf-8"))
         found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
     finally:

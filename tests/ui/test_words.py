@@ -184,6 +184,17 @@ def test_dialogs_are_chinese_too(chinese: Page, server: Server, dumps: Path, dia
     assert_no_english(chinese, dialog)
 
 
+def test_trends_of_a_dump_are_chinese_too(chinese: Page, server: Server, dumps: Path) -> None:
+    comparison = finished(server, dumps / "target_fault", dumps / "golden").rsplit("/", 1)[1]
+    dump = ask(server, "GET", f"/comparisons/{comparison}")["target"]
+    chinese.goto(f"{server.url}/dumps/{dump}")
+    expect(chinese.get_by_test_id("node-trend")).to_contain_text("首个 NaN/Inf", timeout=30_000)
+    chinese.get_by_test_id("open-trends").click()
+    expect(chinese.get_by_test_id("trends").get_by_role("table")).to_be_visible(timeout=30_000)
+    chinese.wait_for_load_state("networkidle")
+    assert_no_english(chinese, "trends of a dump")
+
+
 def test_the_options_of_a_comparison_are_chinese_too(chinese: Page, server: Server) -> None:
     chinese.goto(server.url)
     chinese.get_by_role("button", name="选项").click()

@@ -113,23 +113,6 @@ export function useOrigins(id: string, enabled: boolean) {
   });
 }
 
-/** Modules over the steps of a comparison. */
-export function useTrends(id: string, q: string) {
-  return useInfiniteQuery({
-    queryKey: ["comparisons", "data", id, "trends", q],
-    queryFn: ({ pageParam, signal }) =>
-      take(
-        api().GET("/api/comparisons/{comparison_id}/trends", {
-          params: { path: of(id), query: { q, cursor: pageParam, buckets: 40 } },
-          signal,
-        }),
-      ),
-    initialPageParam: null as string | null,
-    getNextPageParam: (last) => last.next,
-    placeholderData: keepPreviousData,
-  });
-}
-
 export function useStrip(id: string, unit: Unit | null, buckets: number) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "strip", unit, buckets],

@@ -252,7 +252,7 @@ function Numbers({ id, summary, triage }: { id: string; summary: Summary; triage
         );
       })}
       <UnitMatrix summary={summary} triage={triage} />
-      {triage.steps.length > 1 && (
+      {(triage.steps.length > 1 || triage.ranks.length > 1) && (
         <button
           type="button"
           className={`plain ${classes.count}`}

@@ -1,18 +1,19 @@
-import { Button, Modal } from "@mantine/core";
+import { Button, Checkbox, Modal } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useTrends } from "../../api/queries";
-import type { TrendCell, TrendPage, TrendRow } from "../../api/types";
+import { STATISTICS, type Statistic, useTrends } from "../../api/trends";
+import type { TrendCell, TrendRow } from "../../api/types";
 import { formatCount, formatReal } from "../../base/numbers";
 import { VERDICTS, verdictCell, verdictLabel } from "../../base/verdicts";
-import { MiddleName } from "../../widgets/MiddleName";
 import { SearchField } from "../../widgets/SearchField";
 import { Empty, Failure, Loading } from "../../widgets/States";
+import { Choice, useStatisticWords } from "../../widgets/TrendControls";
+import { TrendMark, TrendTable } from "../../widgets/TrendTable";
 import { useDebounced } from "../../widgets/useDebounced";
 import classes from "./TrendsDialog.module.css";
 import type { Triage } from "./useTriage";
 
-/** Modules over the steps of the run, the worst of all ranks in each cell; a click goes to that step, rank and module. */
+/** Modules over the steps of the run, a row per rank or the worst of all; a click goes to that step, rank and module. */
 export function TrendsDialog({ comparison, triage }: { comparison: string; triage: Triage }) {
   const { t } = useTranslation();
   const { address, update } = triage;
@@ -31,25 +32,70 @@ export function TrendsDialog({ comparison, triage }: { comparison: string; triag
 
 function HeatMap({ comparison, triage }: { comparison: string; triage: Triage }) {
   const { t } = useTranslation();
+  const words = useStatisticWords();
   const [text, setText] = useState("");
-  const found = useTrends(comparison, useDebounced(text.trim(), 250));
+  const [shown, setShown] = useState<Statistic | "error">("error");
+  const several = triage.ranks.length > 1;
+  const [chosen, setByRank] = useState<boolean | null>(null);
+  const byRank = chosen ?? several;
+  const statistic = shown === "error" ? null : shown;
+  const found = useTrends(comparison, { q: useDebounced(text.trim(), 250), statistic, byRank });
   const pages = found.data?.pages ?? [];
   const rows = pages.flatMap((page) => page.items);
   const [first] = pages;
+  const mark = (row: TrendRow, cell: TrendCell) => (
+    <Cell key={cell.bucket} row={row} cell={cell} statistic={statistic} triage={triage} />
+  );
   return (
     <div className={classes.map} data-testid="trends">
-      <SearchField
-        data-autofocus
-        label={t("trends.search")}
-        placeholder={t("trends.search")}
-        text={text}
-        onText={setText}
-      />
+      <div className={classes.controls}>
+        <SearchField
+          data-autofocus
+          label={t("trends.search")}
+          placeholder={t("trends.search")}
+          text={text}
+          onText={setText}
+        />
+        <Choice
+          label={t("trends.show")}
+          testId="trend-statistic"
+          value={shown}
+          values={[
+            { value: "error", label: t("trends.verdict") },
+            ...STATISTICS.map((word) => ({ value: word, label: words[word] })),
+          ]}
+          onChange={setShown}
+        />
+        {several && (
+          <Checkbox
+            size="xs"
+            label={t("trends.byRank")}
+            checked={byRank}
+            onChange={(event) => setByRank(event.currentTarget.checked)}
+          />
+        )}
+      </div>
       {found.error && <Failure problem={found.error} onRetry={() => void found.refetch()} />}
       {found.isPending && <Loading />}
       {first && rows.length === 0 && <Empty>{t("trends.empty")}</Empty>}
-      {first && rows.length > 0 && <Table page={first} rows={rows} triage={triage} />}
-      {first && rows.length > 0 && <Legend />}
+      {first && rows.length > 0 && (
+        <>
+          <TrendTable
+            label={t("trends.title")}
+            steps={first.steps}
+            badLabel={t("trends.firstBad")}
+            growthHint={t(statistic === null ? "trends.growthHint" : "trends.growthSides")}
+            rows={rows.map((row) => ({
+              name: row.name,
+              rank: row.rank,
+              firstBad: row.first_bad,
+              growth: statistic === null ? [row.growth] : [row.target_growth, row.golden_growth],
+              cells: new Map(row.cells.map((cell) => [cell.bucket, mark(row, cell)])),
+            }))}
+          />
+          <Legend shared={rows[0]?.rank === null} />
+        </>
+      )}
       {found.hasNextPage && (
         <Button
           variant="default"
@@ -64,72 +110,16 @@ function HeatMap({ comparison, triage }: { comparison: string; triage: Triage })
   );
 }
 
-function Table({ page, rows, triage }: { page: TrendPage; rows: TrendRow[]; triage: Triage }) {
-  const { t } = useTranslation();
-  const span = ({ first, last }: { first: number; last: number }) => (first === last ? `${first}` : `${first}–${last}`);
-  return (
-    <div className={classes.box}>
-      <table className={classes.table} aria-label={t("trends.title")}>
-        <thead>
-          <tr>
-            <th colSpan={3} />
-            <th colSpan={page.steps.length} className={classes.steps}>
-              {t("unit.step")}
-            </th>
-          </tr>
-          <tr>
-            <th scope="col" className={classes.word}>
-              {t("list.name")}
-            </th>
-            <th scope="col" className={classes.word}>
-              {t("trends.firstBad")}
-            </th>
-            <th scope="col" title={t("trends.growthHint")}>
-              {t("trends.growth")}
-            </th>
-            {page.steps.map((steps) => (
-              <th scope="col" key={steps.first} className="num" title={`${t("unit.step")} ${span(steps)}`}>
-                {steps.first}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => {
-            const cells = new Map(row.cells.map((cell) => [cell.bucket, cell]));
-            return (
-              <tr key={row.name}>
-                <th scope="row" className={classes.name}>
-                  <MiddleName name={row.name} tail={24} />
-                </th>
-                <td className="num">
-                  {row.first_bad ? t("trends.place", { step: row.first_bad.step, rank: row.first_bad.rank }) : ""}
-                </td>
-                <td className="num">{row.growth === null ? "" : `${formatReal(row.growth, 3)}×`}</td>
-                {page.steps.map((steps, bucket) => (
-                  <td key={steps.first}>
-                    <Mark cell={cells.get(bucket)} name={row.name} triage={triage} />
-                  </td>
-                ))}
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function Legend() {
+function Legend({ shared }: { shared: boolean }) {
   const { t } = useTranslation();
   return (
     <p className={`${classes.legend} dim`}>
-      {t("trends.legend")}{" "}
+      {t(shared ? "trends.legend" : "trends.legendRank")}{" "}
       {VERDICTS.map((verdict) => {
         const { cls, glyph } = verdictCell(verdict);
         return (
           <span key={verdict} className={classes.entry}>
-            <span className={classes.cell} data-cls={cls} aria-hidden="true">
+            <span className={classes.key} data-cls={cls} aria-hidden="true">
               {glyph}
             </span>
             {verdictLabel(verdict)}
@@ -140,22 +130,33 @@ function Legend() {
   );
 }
 
-function Mark({ cell, name, triage }: { cell: TrendCell | undefined; name: string; triage: Triage }) {
+interface CellProps {
+  row: TrendRow;
+  cell: TrendCell;
+  statistic: Statistic | null;
+  triage: Triage;
+}
+
+function Cell({ row, cell, statistic, triage }: CellProps) {
   const { t } = useTranslation();
-  if (!cell) return null;
+  const words = useStatisticWords();
   const { cls, glyph } = verdictCell(cell.verdict);
   const { step, rank } = cell;
-  const label = t("trends.cell", { step, rank, verdict: verdictLabel(cell.verdict), score: formatReal(cell.score, 3) });
+  const verdict = verdictLabel(cell.verdict);
+  const error = t("trends.cell", { step, rank, verdict, score: formatReal(cell.score, 3) });
+  const sides = { target: formatReal(cell.target, 3), golden: formatReal(cell.golden, 3) };
+  const title =
+    statistic === null ? error : `${error}; ${t("trends.sides", { statistic: words[statistic], ...sides })}`;
+  const unit = triage.unit;
   return (
-    <button
-      type="button"
-      className={`plain ${classes.cell}`}
-      data-cls={cls}
-      aria-label={`${name}: ${label}`}
-      title={label}
-      onClick={() => triage.update({ step, rank, node: name, dialog: null })}
-    >
-      {glyph}
-    </button>
+    <TrendMark
+      cls={cls}
+      glyph={statistic === null}
+      text={statistic === null ? glyph : formatReal(cell.target ?? cell.golden, 3)}
+      label={`${row.name}: ${title}`}
+      title={title}
+      current={triage.selected === row.name && unit?.step === step && unit.rank === rank}
+      onClick={() => triage.update({ step, rank, node: row.name, dialog: null })}
+    />
   );
 }

@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useJob } from "../../api/jobs";
-import { useDump, useDumpNode, useDumpNodes } from "../../api/queries";
+import { type Unit, useDump, useDumpNode, useDumpNodes } from "../../api/queries";
 import type { Dump } from "../../api/types";
 import { formatMoment } from "../../base/moments";
 import { formatBytes, formatCount } from "../../base/numbers";
@@ -19,9 +19,11 @@ import { UnitPicker } from "../../widgets/UnitPicker";
 import { useDebounced } from "../../widgets/useDebounced";
 import { useKeys } from "../../widgets/useKeys";
 import { useTree } from "../../widgets/useTree";
+import { DumpTrends } from "./DumpTrends";
 import classes from "./DumpView.module.css";
 import { NodeList } from "./NodeList";
 import { NodePanel } from "./NodePanel";
+import { RunNotes } from "./RunNotes";
 
 /** One dump: what it holds, its tree, its calls, one call in full. */
 export function DumpView({ id }: { id: string }) {
@@ -64,6 +66,7 @@ function Ready({ dump }: { dump: Dump }) {
   const step = address.step ?? dump.steps[0] ?? 0;
   const rank = address.rank ?? dump.ranks[0] ?? 0;
   const unit = useMemo(() => ({ step, rank }), [step, rank]);
+  const several = dump.nodes > 0 && dump.steps.length * dump.ranks.length > 1;
   // A dump opens with its first call in full.
   const first = useDumpNodes(dump.id, unit, "").data?.pages[0]?.items[0]?.name ?? null;
   const selected = address.node ?? first;
@@ -118,7 +121,7 @@ function Ready({ dump }: { dump: Dump }) {
         />
       </Header>
       <main id="main" className={classes.main} tabIndex={-1}>
-        <Facts dump={dump} />
+        <Facts dump={dump} unit={unit} onTrends={several ? () => update({ dialog: "trends" }) : null} />
         <div className={classes.panels}>
           <section className={`panel ${classes.panel}`} aria-label={t("tree.title")}>
             <Boundary title={t("app.crashed")}>
@@ -144,7 +147,7 @@ function Ready({ dump }: { dump: Dump }) {
                   <ProblemList problems={dump.problems} />
                 </div>
               ) : (
-                <NodePanel id={dump.id} unit={unit} name={selected} onSelect={select} />
+                <NodePanel id={dump.id} unit={unit} name={selected} trend={several} onSelect={select} />
               )}
             </Boundary>
           </section>
@@ -157,12 +160,19 @@ function Ready({ dump }: { dump: Dump }) {
       >
         {lost !== null && lost === selected && t("evidence.flow.notMade")}
       </output>
+      <DumpTrends id={dump.id} />
       <HelpOverlay opened={help} onClose={() => setHelp(false)} />
     </div>
   );
 }
 
-function Facts({ dump }: { dump: Dump }) {
+interface FactsProps {
+  dump: Dump;
+  unit: Unit;
+  onTrends: (() => void) | null;
+}
+
+function Facts({ dump, unit, onTrends }: FactsProps) {
   const { t, i18n } = useTranslation();
   const facts: [keyof typeof labels, string][] = [
     ["framework", dump.framework ?? ""],
@@ -201,6 +211,12 @@ function Facts({ dump }: { dump: Dump }) {
           {dump.path}
         </span>
         <CopyButton text={dump.path} label={t("app.copy")} />
+        <RunNotes id={dump.id} unit={unit} />
+        {onTrends && (
+          <button type="button" className={`plain ${classes.pill}`} onClick={onTrends} data-testid="open-trends">
+            {t("trends.title")}
+          </button>
+        )}
         {dump.problems.length > 0 && (
           <Notes label={t("comparison.problemsCount", { count: dump.problems.length })}>
             <ProblemList problems={dump.problems} />

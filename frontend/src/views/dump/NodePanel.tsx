@@ -9,15 +9,18 @@ import { Link, useAddress } from "../../widgets/place";
 import { Stack } from "../../widgets/Stack";
 import { Empty, Failure, Loading } from "../../widgets/States";
 import classes from "./DumpView.module.css";
+import { NodeTrend } from "./NodeTrend";
 
 interface NodePanelProps {
   id: string;
   unit: Unit;
   name: string | null;
+  /** Whether there is more than one step or rank, so that the call has a trend. */
+  trend: boolean;
   onSelect: (name: string) => void;
 }
 
-export function NodePanel({ id, unit, name, onSelect }: NodePanelProps) {
+export function NodePanel({ id, unit, name, trend, onSelect }: NodePanelProps) {
   const { t } = useTranslation();
   const node = useDumpNode(id, unit, name);
   const [address] = useAddress();
@@ -59,6 +62,7 @@ export function NodePanel({ id, unit, name, onSelect }: NodePanelProps) {
       {data.item_count > data.items.length && (
         <p className="dim">{t("evidence.truncated", { shown: data.items.length, total: data.item_count })}</p>
       )}
+      {trend && <NodeTrend id={id} name={data.name} />}
       <div className={classes.stack}>
         <Stack label={t("evidence.stack")} frames={data.stack} missing={t("evidence.stackNone")} />
       </div>

@@ -1,0 +1,38 @@
+import { useTranslation } from "react-i18next";
+import type { Unit } from "../../api/queries";
+import { useRun } from "../../api/trends";
+import { Notes } from "../../widgets/Problems";
+import classes from "./RunNotes.module.css";
+
+const GROUPS = ["versions", "seeds", "numerics", "environment", "settings"] as const;
+
+/** How the rank that is shown was run, where its dump tells. */
+export function RunNotes({ id, unit }: { id: string; unit: Unit }) {
+  const { t } = useTranslation();
+  const run = useRun(id, unit).data?.run;
+  if (!run) return null;
+  return (
+    <Notes label={t("dump.run.title")} warn={false} testId="run">
+      <dl className={classes.run} data-testid="run-list">
+        {run.devices.length > 0 && (
+          <div>
+            <dt>{t("dump.run.devices")}</dt>
+            <dd className="mono">{run.devices.join(", ")}</dd>
+          </div>
+        )}
+        {GROUPS.filter((group) => Object.values(run[group]).some((value) => value !== "")).map((group) => (
+          <div key={group}>
+            <dt>{t(`dump.run.${group}`)}</dt>
+            {Object.entries(run[group])
+              .filter(([, value]) => value !== "")
+              .map(([name, value]) => (
+                <dd key={name} className="mono">
+                  <span className="dim">{name}</span> {value}
+                </dd>
+              ))}
+          </div>
+        ))}
+      </dl>
+    </Notes>
+  );
+}
