@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ import numpy as np
 from dumpscope.domain.joined import Joined, JoinedUnit
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import Kind, RankDump, RankRef, item_name
-from dumpscope.errors import Problem, UsageError
+from dumpscope.errors import Problem, UnreadableError, UsageError
 from dumpscope.parallel.evidence import Evidence, evidence
 from dumpscope.parallel.layout import lay_out
 from dumpscope.parallel.plan import Plan, UnitPlan, left_out, parse_plan, write_plan
@@ -30,7 +30,9 @@ COPIES: Final = 8
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitPair:
     """One step of a virtual unit. target, golden: where its ranks lie, by number; worlds: all ranks of both sides
-    folder: below it its tensors are made"""
+    folder: below it its tensors are made
+    reference: ranks of an absolute reference, empty without; stands_for: the side whose plan they are joined by, "" for a
+    single rank as it is"""
 
     step: int
     unit: UnitPlan
@@ -39,6 +41,8 @@ class UnitPair:
     golden: dict[int, RankRef]
     worlds: tuple[tuple[int, ...], tuple[int, ...]]
     folder: Path
+    reference: dict[int, RankRef] = field(default_factory=dict)
+    stands_for: str = ""
 
     @property
     def rank(self) -> int:
@@ -128,13 +132,67 @@ def join_pair(pair: UnitPair, options: Options, load: Load) -> tuple[RankDump, R
     return target, golden, whole.unit
 
 
-def refuse_reference(reference: object) -> None:
-    """Raise UsageError where there is one: it would have to be joined too."""
-    if reference is not None:
-        raise UsageError(
-            "an absolute reference cannot be used where ranks are joined",
-            hint="leave it out, or compare ranks that correspond",
-        )
+def with_reference(pairs: Sequence[UnitPair], reference: Sequence[RankRef]) -> tuple[list[UnitPair], list[Problem]]:
+    """The units with their ranks of an absolute reference, and a problem for each that has none: it is compared without.
+
+    A reference of as many ranks as the golden, else as the target, was split as that side was; one of a single rank is a whole.
+    """
+    found, problems = [], []
+    for pair in pairs:
+        there = {number(ref): ref for ref in reference if ref.step == pair.step}
+        sides = (("golden", pair.unit.golden, pair.worlds[1]), ("target", pair.unit.target, pair.worlds[0]))
+        split = next((word for word, _, world in sides if set(world) == there.keys()), None)
+        if split is not None:
+            ranks = {rank: there[rank] for rank in getattr(pair.unit, split).every()}
+            found.append(replace(pair, reference=ranks, stands_for=split))
+        elif len(there) == 1:
+            found.append(replace(pair, reference=there))
+        else:
+            found.append(pair)
+            has = f"ranks {', '.join(map(str, sorted(there)[:8]))}" if there else "no rank"
+            message = (
+                f"The reference has {has} of this step, neither those of a side nor a single one; the unit was compared"
+                " without it."
+            )
+            problems.append(Problem(loc=f"step{pair.step}/rank{pair.rank}", kind="no_reference", message=message))
+    return found, problems
+
+
+def join_reference(pair: UnitPair, options: Options, load: Load) -> RankDump | None:
+    """The unit's reference as one dump, joined as the side that it stands for, with its tensors made; None without one.
+
+    Raises UnreadableError.
+    """
+    dumps = {rank: load(ref) for rank, ref in pair.reference.items()}
+    if not dumps or not pair.stands_for:
+        return next(iter(dumps.values()), None)
+    sides = {
+        word: dumps if word == pair.stands_for else {rank: load(ref) for rank, ref in refs.items()}
+        for word, refs in (("target", pair.target), ("golden", pair.golden))
+    }
+    _require_split_alike(dumps, pair, load)
+    whole = join_unit(
+        pair.unit, pair.plan, sides["target"], sides["golden"], replace(options, ranks=()), worlds=pair.worlds
+    )
+    golden = pair.stands_for == "golden"
+    dump, orders = (whole.golden, whole.golden_orders) if golden else (whole.target, whole.target_orders)
+    keep = options.tensors and bool(len(dump.items.data_names))
+    return make_tensors(dump, orders, pair.folder / f"step{pair.step}_rank{pair.rank}" / "reference", keep=keep)
+
+
+def _require_split_alike(dumps: Mapping[int, RankDump], pair: UnitPair, load: Load) -> None:
+    """Raise UnreadableError where weights of a reference's rank have other shapes than those of the side it stands for."""
+    refs: dict[int, RankRef] = getattr(pair, pair.stands_for)
+    for rank, dump in dumps.items():
+        own, theirs = (evidence(one, rank).weights for one in (dump, load(refs[rank])))
+        common = own.keys() & theirs.keys()
+        unlike = sum(own[name][0] != theirs[name][0] for name in common)
+        if 2 * len(common) < len(own) or 10 * unlike > len(common):
+            raise UnreadableError(
+                f"rank {rank} of the reference was not split as the {pair.stands_for} is: it has {len(common) - unlike} of"
+                f" {len(own)} weights in the same shape",
+                where=dump.ref.folder,
+            )
 
 
 def told(plan: Plan, units: Sequence[JoinedUnit]) -> Joined:

@@ -28,10 +28,11 @@ from dumpscope.pipeline.joining import (
     dimension_problems,
     find_plan,
     join_pair,
-    refuse_reference,
+    join_reference,
     stray_problems,
     told,
     unit_pairs,
+    with_reference,
 )
 from dumpscope.pipeline.pairing import RankPair, add_reference, pair_ranks
 from dumpscope.pipeline.shelf import Shelf, Shelved, shelve
@@ -84,9 +85,12 @@ def compare_layouts(
     problems = [*target.problems, *golden.problems, *problems]
     pairs: Sequence[RankPair | UnitPair]
     if plan is not None:
-        refuse_reference(reference)
-        pairs, missing = unit_pairs(plan, target.ranks, golden.ranks, options, units.folder())
+        joined, missing = unit_pairs(plan, target.ranks, golden.ranks, options, units.folder())
         problems += missing
+        if reference is not None:
+            joined, missing = with_reference(joined, reference[1].ranks)
+            problems += [*reference[1].problems, *missing]
+        pairs = joined
     else:
         pairs, missing = pair_ranks(target.ranks, golden.ranks, options)
         problems += missing
@@ -207,8 +211,15 @@ def _joined(pair: UnitPair, options: Options, threads: int) -> Unit:
     """Compare a virtual unit."""
     target, golden, joined = join_pair(pair, options, read_rank)
     _require_nodes(target, golden)
-    unit = compare_rank(target, golden, step=pair.step, rank=pair.rank, options=options, threads=threads)
-    problems = [*dimension_problems(pair, target, golden), *stray_problems(joined), *unit.problems]
+    reference, lost = None, []
+    try:
+        reference = join_reference(pair, options, read_rank)
+    except UnreadableError as error:
+        lost.append(lost_reference(pair, error))
+    unit = compare_rank(
+        target, golden, step=pair.step, rank=pair.rank, options=options, reference=reference, threads=threads
+    )
+    problems = [*lost, *dimension_problems(pair, target, golden), *stray_problems(joined), *unit.problems]
     return replace(unit, joined=joined, problems=problems)
 
 
@@ -262,7 +273,7 @@ def lost_rank(pair: RankPair | UnitPair, error: DumpscopeError) -> Problem:
     return Problem(loc=f"step{pair.step}/rank{pair.rank}", kind="unreadable", message=f"{error} It was not compared.")
 
 
-def lost_reference(pair: RankPair, error: DumpscopeError) -> Problem:
+def lost_reference(pair: RankPair | UnitPair, error: DumpscopeError) -> Problem:
     """A rank of the reference that cannot be read, and why."""
     return Problem(
         loc=f"step{pair.step}/rank{pair.rank}",
@@ -275,7 +286,7 @@ def _weight(pair: RankPair | UnitPair) -> int:
     total = 0
     refs: Iterable[RankRef | None]
     if isinstance(pair, UnitPair):
-        refs = (*pair.target.values(), *pair.golden.values())
+        refs = (*pair.target.values(), *pair.golden.values(), *pair.reference.values())
     else:
         refs = (pair.target, pair.golden, pair.reference)
     for ref in refs:

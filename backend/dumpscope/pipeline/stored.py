@@ -35,7 +35,7 @@ from dumpscope.index.units import load_unit
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.compare import Columns, compare_rank, judge_unit
 from dumpscope.pipeline.conclusion import Conclusion, conclude
-from dumpscope.pipeline.joining import find_plan, refuse_reference, told, unit_pairs
+from dumpscope.pipeline.joining import find_plan, told, unit_pairs, with_reference
 from dumpscope.pipeline.local import lost_rank, nothing_recorded, side
 from dumpscope.pipeline.pairing import add_reference, pair_ranks
 from dumpscope.pipeline.shelf import Shelf
@@ -66,10 +66,13 @@ def run_comparison(
     ranks = list(places[0].values()), list(places[1].values())
     numbers = {ref: number for side_places in places for number, ref in side_places.items()}
     plan, no_plan = find_plan(*ranks, row.options, lambda ref: load_rank(database, numbers[ref]))
+    if reference is not None:
+        places.append(rank_places(database, reference.id))
     if plan is not None:
-        refuse_reference(reference)
-        problems = [*target.problems, *golden.problems, *no_plan]
-        _run_joined(work, row, plan, ranks, numbers, room, problems, progress, cancelled)
+        numbers |= {ref: number for side_places in places[2:] for number, ref in side_places.items()}
+        others = None if reference is None else list(places[-1].values())
+        problems = [*target.problems, *golden.problems, *no_plan, *(reference.problems if reference else ())]
+        _run_joined(work, row, plan, ranks, others, numbers, room, problems, progress, cancelled)
         return
     pairs, problems = pair_ranks(*ranks, row.options)
     problems = [*no_plan, *problems]
@@ -77,7 +80,6 @@ def run_comparison(
         why = problems[-1].message if problems else "they have no step and rank in common"
         raise UnreadableError(f"nothing can be compared: {why}", where=row.name)
     if reference is not None:
-        places.append(rank_places(database, reference.id))
         pairs, missing = add_reference(pairs, list(places[-1].values()))
         problems += [*reference.problems, *missing]
     ids = {id(ref): number for side_places in places for number, ref in side_places.items()}
@@ -115,6 +117,7 @@ def _run_joined(
     row: ComparisonRow,
     plan: Plan,
     ranks: tuple[Sequence[RankRef], Sequence[RankRef]],
+    reference: Sequence[RankRef] | None,
     numbers: Mapping[RankRef, int],
     room: Path | None,
     problems: Sequence[Problem],
@@ -126,13 +129,21 @@ def _run_joined(
         shutil.rmtree(room, ignore_errors=True)
     options = row.options if room is not None else replace(row.options, tensors=False)
     pairs, missing = unit_pairs(plan, *ranks, options, room or Path())
+    if reference is not None:
+        pairs, unmet = with_reference(pairs, reference)
+        missing += unmet
     problems = [*problems, *missing]
     if not pairs:
         why = problems[-1].message if problems else "they have no step in common"
         raise UnreadableError(f"nothing can be compared: {why}", where=row.name)
     create_joined(work.database, row.id)
     calls = [
-        (row.id, options, pair, {ref: numbers[ref] for ref in (*pair.target.values(), *pair.golden.values())})
+        (
+            row.id,
+            options,
+            pair,
+            {ref: numbers[ref] for ref in (*pair.target.values(), *pair.golden.values(), *pair.reference.values())},
+        )
         for pair in pairs
     ]
     found = spread(

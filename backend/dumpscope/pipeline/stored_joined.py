@@ -9,7 +9,7 @@ from typing import Final
 from dumpscope.domain.joined import JoinedUnit
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, RankRef
-from dumpscope.errors import CancelledError, Problem
+from dumpscope.errors import CancelledError, Problem, UnreadableError
 from dumpscope.index.database import Database
 from dumpscope.index.ingest import store_dump_rank
 from dumpscope.index.joined import SIDES, joined_id
@@ -17,7 +17,15 @@ from dumpscope.index.ranks import load_rank, rank_places
 from dumpscope.index.results import UnitSides, store_unit
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.compare import compare_rank
-from dumpscope.pipeline.joining import UnitPair, dimension_problems, find_plan, join_pair, stray_problems
+from dumpscope.pipeline.joining import (
+    UnitPair,
+    dimension_problems,
+    find_plan,
+    join_pair,
+    join_reference,
+    stray_problems,
+)
+from dumpscope.pipeline.local import lost_reference
 from dumpscope.pipeline.spread import Cancelled, Progress
 
 LOADED: Final = 0.2
@@ -54,16 +62,22 @@ def compare_joined(
     where = f"step {pair.step} rank {pair.rank}"
     progress(0.0, f"joining {where}")
     *dumps, joined = join_pair(pair, options, load)
+    reference, lost = None, []
+    try:
+        reference = join_reference(pair, options, load)
+    except UnreadableError as error:
+        lost.append(lost_reference(pair, error))
     progress(LOADED, f"comparing {where}")
     unit = compare_rank(
         *dumps,
+        reference=reference,
         step=pair.step,
         rank=pair.rank,
         options=options,
         progress=lambda done, text: progress(LOADED + done * (MEASURED - LOADED), text or f"comparing {where}"),
         cancelled=cancelled,
     )
-    unit = replace(unit, problems=[*dimension_problems(pair, *dumps), *stray_problems(joined), *unit.problems])
+    unit = replace(unit, problems=[*lost, *dimension_problems(pair, *dumps), *stray_problems(joined), *unit.problems])
     sides = [
         store_dump_rank(database, joined_id(comparison_id, side), dump) for side, dump in zip(SIDES, dumps, strict=True)
     ]
