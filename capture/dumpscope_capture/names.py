@@ -182,6 +182,11 @@ def _choices(function: Any) -> list[types.FunctionType]:
     return [inner for inner in cells if isinstance(inner, types.FunctionType)]
 
 
+def optional() -> frozenset[str]:
+    """Packages with listed calls that the program has imported by now."""
+    return frozenset(name for name in ("torch_npu", "mindspeed.ops") if name in sys.modules)
+
+
 def owners(category: str) -> list[Any]:
     """Namespaces that hold the names of a category; empty where the installed software lacks them."""
     if category == "functional":

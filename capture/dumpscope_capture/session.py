@@ -24,7 +24,7 @@ from dumpscope_capture.functions import FunctionMode
 from dumpscope_capture.launches import Launches
 from dumpscope_capture.megatron import MicroSteps, micro_sink
 from dumpscope_capture.modules import ModuleScopes
-from dumpscope_capture.names import Table, read_list
+from dumpscope_capture.names import Table, optional, read_list
 from dumpscope_capture.recording import Recording
 from dumpscope_capture.seen import Seen
 from dumpscope_capture.selection import Selection
@@ -44,6 +44,8 @@ class Session:
         self.config = config
         self.faults = Faults()
         self.recording = Recording(config, Selection(config, low_risk=wanted.low_risk, core=wanted.core), self.faults)
+        self._wanted = wanted
+        self._optional = optional()
         self.table = Table(wanted, namespaces=config.custom_op_namespaces)
         self.scopes = ModuleScopes(self.recording)
         self.collectives = Collectives(wanted, self.recording)
@@ -88,6 +90,9 @@ class Session:
             self.aten.enter()
             self.thread = threading.get_ident()
         if self.config.functions or self.kernels is not None:
+            if optional() != self._optional:  # imported since
+                self._optional = optional()
+                self.table = Table(self._wanted, namespaces=self.config.custom_op_namespaces)
             self.mode = FunctionMode(self.table, self.recording)
             functions.enter(self.mode)
             self.thread = threading.get_ident()

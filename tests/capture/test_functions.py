@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -327,6 +328,28 @@ def test_operators_of_named_namespaces_are_recorded(make: Any, read: Any) -> Non
         library.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
         data = _capture(make, read, lambda: torch.ops.dumpscope_test.twice(X), custom_op_namespaces=["dumpscope_test"])
     assert list(data) == ["dumpscope_test.twice.0.forward"]
+
+
+def test_calls_of_a_package_imported_after_the_debugger_was_made_are_recorded(
+    make: Any, read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import types  # noqa: PLC0415
+
+    monkeypatch.delitem(sys.modules, "torch_npu", raising=False)
+    with torch.library._scoped_library("npu", "DEF") as library:
+        library.define("npu_twice(Tensor x) -> Tensor")
+        library.impl("npu_twice", lambda x: x * 2, "CompositeExplicitAutograd")
+        torch.ops.npu.npu_twice(X)
+        debugger = make(level="L1")
+        debugger.start()
+        torch.ops.npu.npu_twice(X)
+        debugger.stop()
+        monkeypatch.setitem(sys.modules, "torch_npu", types.ModuleType("torch_npu"))
+        debugger.start()
+        torch.ops.npu.npu_twice(X)
+        debugger.stop()
+        debugger.step()
+    assert list(read().data) == ["NPU.npu_twice.0.forward"]
 
 
 def test_a_list_of_the_users_own_replaces_the_shipped_one(make: Any, read: Any, tmp_path: Any) -> None:
