@@ -74,7 +74,8 @@ def _check_construct(ours: dict[str, Any], theirs: dict[str, Any], nodes: set[st
     """Forward parents agree; a backward node's is the backward of its forward's parent, where msprobe's engine order
     says another."""
     for node, parent in theirs.items():
-        if ".forward" in node and node in ours:
+        if ".forward" in node:
+            assert node in ours, node
             assert ours[node] == parent, node
     for node, parent in ours.items():
         if node in theirs and theirs[node] != parent:
