@@ -140,7 +140,8 @@ def _check(ours: Step, theirs: Step, reference: Step, model: str, kind: str) -> 
     if kind == "tensor":
         _check_files(ours, theirs, model)
     for node, parent in theirs.construct.items():
-        if ".forward" in node and node in ours.construct:
+        if ".forward" in node:
+            assert node in ours.construct, node
             assert ours.construct[node] == parent, node
 
 
