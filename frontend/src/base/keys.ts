@@ -57,6 +57,17 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   Escape: "escape",
 };
 
+/** Actions as the palette lists them; Escape needs no list to be found in. */
+export const LISTED: readonly Action[] = Object.entries(ACTIONS)
+  .sort(([one], [other]) => Number(/\d/.test(one)) - Number(/\d/.test(other))) // an object gives its numbers first
+  .map(([, action]) => action)
+  .filter((action) => action !== "escape");
+
+/** The key of an action. */
+export function keyOf(action: Action): string {
+  return Object.keys(ACTIONS).find((key) => ACTIONS[key] === action) ?? "";
+}
+
 /** Keys as the help overlay lists them. */
 export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["j k", "keys.node"],
@@ -74,6 +85,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["m M", "keys.match"],
   ["v", "keys.note"],
   ["c", "keys.copy"],
+  ["Ctrl-K", "keys.palette"],
   ["?", "keys.help"],
   ["Esc", "keys.escape"],
 ];

@@ -1,11 +1,26 @@
 import { useEffect, useRef } from "react";
-import { type Action, isTyping, keyAction } from "../base/keys";
+import { type Action, isTyping, keyAction, LISTED } from "../base/keys";
 
 /** What is closed by Escape before anything else, and holds every other key too. */
 const OVERLAYS = "[role=dialog][aria-modal=true], [role=menu]";
 
+type Handlers = Partial<Record<Action, () => void>>;
+
+const screens = new Set<{ readonly current: Handlers }>();
+
+/** What the keys can do on the screen as it is, in the order of the keys. */
+export function possibleActions(): Action[] {
+  const possible = new Set([...screens].flatMap(({ current }) => Object.keys(current)));
+  return LISTED.filter((action) => possible.has(action));
+}
+
+/** Does what the action's key would do. */
+export function perform(action: Action): void {
+  for (const { current } of screens) current[action]?.();
+}
+
 /** Calls the handler of a pressed key, unless text is being typed or a dialog or menu is open. */
-export function useKeys(handlers: Partial<Record<Action, () => void>>): void {
+export function useKeys(handlers: Handlers): void {
   const latest = useRef(handlers);
   latest.current = handlers;
   useEffect(() => {
@@ -26,6 +41,10 @@ export function useKeys(handlers: Partial<Record<Action, () => void>>): void {
       handler();
     };
     window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
+    screens.add(latest);
+    return () => {
+      window.removeEventListener("keydown", press);
+      screens.delete(latest);
+    };
   }, []);
 }

@@ -1,12 +1,14 @@
 import { SegmentedControl } from "@mantine/core";
 import { useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useStrip } from "../../api/queries";
+import { fetchNodes, useStrip } from "../../api/queries";
 import type { Comparison, Job } from "../../api/types";
+import { NO_FILTER } from "../../base/address";
 import { Header } from "../../widgets/Header";
 import { HelpOverlay } from "../../widgets/HelpOverlay";
 import { JobBar } from "../../widgets/JobBar";
 import { OrderStrip } from "../../widgets/OrderStrip";
+import { Palette } from "../../widgets/Palette";
 import { Splitter, useSplit } from "../../widgets/Splitter";
 import { Boundary, Failure } from "../../widgets/States";
 import { useKeys } from "../../widgets/useKeys";
@@ -114,6 +116,16 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
       <TrendsDialog comparison={comparison.id} triage={triage} />
       <MatchesDialog comparison={comparison.id} triage={triage} />
       <PlanDialog comparison={comparison} triage={triage} />
+      <Palette
+        scope={["comparisons", "data", comparison.id, triage.unit]}
+        find={async (query, limit) =>
+          triage.unit === null
+            ? []
+            : (await fetchNodes(comparison.id, triage.unit, { filter: NO_FILTER, query, sort: "order" }, null, limit))
+                .items
+        }
+        onNode={triage.select}
+      />
       <HelpOverlay opened={help} onClose={() => setHelp(false)} />
     </div>
   );
