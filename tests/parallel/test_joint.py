@@ -46,7 +46,7 @@ def joined(shards: list[RankDump], whole: RankDump) -> Whole:
     target = SidePlan(ranks=(((*range(len(shards)),),),))
     unit = UnitPlan(rank=0, target=target, golden=SidePlan(ranks=(((0,),),)))
     return join_unit(
-        unit, Plan(units=(unit,)), dict(enumerate(shards)), {0: whole}, Options(), worlds=(range(len(shards)), [0])
+        unit, Plan(units=(unit,)), shards.__getitem__, lambda _rank: whole, Options(), worlds=(range(len(shards)), [0])
     )
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +15,11 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import Bool, Float64, Int32, Int64, Kind, RankDump, UInt8
 from dumpscope.errors import UnreadableError
 from dumpscope.match import match_nodes
-from dumpscope.parallel.columns import keep_nodes, pool, take_items
+from dumpscope.parallel.columns import keep_nodes, merged_codes
 from dumpscope.parallel.replicas import agree, tolerance
 
+BLOCK = 1 << 13
+"""Items whose statistics are worked on at once."""
 ENOUGH = 0.5
 """Share of the first member's nodes that the others must have too."""
 
@@ -50,7 +53,10 @@ class Aligned:
         items = self.base.items
         there = (self.rows >= 0).all(axis=0)
         allowed = np.array([tolerance(dtype) for dtype in items.dtypes] + [0.0])[items.dtype]
-        equal = agree(self.stats, self.states, allowed)
+        equal = np.empty(len(items), bool)
+        for first in range(0, len(items), BLOCK):
+            block = slice(first, first + BLOCK)
+            equal[block] = agree(self.stats[:, block], self.states[:, block], allowed[block])
         hashed = (self.hashes >= 0).all(axis=0)
         unlike = hashed & ~(self.hashes == self.hashes[:1]).all(axis=0)
         tensor = items.kind == Kind.TENSOR
@@ -98,27 +104,34 @@ def align_members(members: Sequence[RankDump]) -> Aligned:
 def _aligned(
     members: Sequence[RankDump], base: RankDump, kept: Int64, rows: Int64, lost: list[tuple[int, int]]
 ) -> Aligned:
-    together = pool(members)
-    flat = np.where(rows >= 0, rows + np.array(together.first_item)[:, None], -1)
-    items = take_items(together.items, flat.ravel(), np.zeros(flat.size, np.int32))
-    count, width = flat.shape
-    absent = flat < 0
-    states = items.stat_state.reshape(count, width, 4)
+    def coded(name: str, table: str) -> tuple[list[Any], Int32]:
+        columns = [getattr(member.items, name)[own] for member, own in zip(members, rows, strict=True)]
+        merged, codes = merged_codes([getattr(member.items, table) for member in members], columns)
+        codes = codes.reshape(rows.shape)
+        codes[absent] = -1
+        return merged, codes
+
+    absent = rows < 0
+    stats = np.empty((*rows.shape, 4))
+    states = np.empty((*rows.shape, 4), np.uint8)
+    for place, (member, own) in enumerate(zip(members, rows, strict=True)):
+        np.take(member.items.stats, own, axis=0, out=stats[place], mode="wrap")  # of -1 the last, which nobody looks at
+        np.take(member.items.stat_state, own, axis=0, out=states[place], mode="wrap")
     states[absent] = 0
-    shapes = np.where(absent, -1, items.shape.reshape(count, width))
-    sizes = np.array([math.prod(shape) for shape in items.shapes] + [0], np.int64)[shapes]
+    shape_table, shapes = coded("shape", "shapes")
+    sizes = np.array([math.prod(shape) for shape in shape_table] + [0], np.int64)[shapes]
     return Aligned(
         members=members,
         base=base,
         kept=kept,
         rows=rows,
         lost=lost,
-        stats=items.stats.reshape(count, width, 4),
+        stats=stats,
         states=states,
         shapes=shapes,
-        shape_table=items.shapes,
-        hashes=np.where(absent, -1, items.hash.reshape(count, width)),
-        values=np.where(absent, -1, items.value.reshape(count, width)),
+        shape_table=shape_table,
+        hashes=coded("hash", "hashes")[1],
+        values=coded("value", "values")[1],
         sizes=sizes,
         wide=_wide(members, rows),
     )

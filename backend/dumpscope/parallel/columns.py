@@ -33,8 +33,8 @@ class Pool:
 def pool(dumps: Sequence[RankDump]) -> Pool:
     first_node = np.cumsum([0, *(len(dump.nodes) for dump in dumps)])
     first_item = np.cumsum([0, *(len(dump.items) for dump in dumps)])
-    labels, label = _merged([dump.nodes.labels for dump in dumps], [dump.nodes.label for dump in dumps])
-    stacks, stack = _merged([dump.nodes.stacks for dump in dumps], [dump.nodes.stack for dump in dumps])
+    labels, label = merged_codes([dump.nodes.labels for dump in dumps], [dump.nodes.label for dump in dumps])
+    stacks, stack = merged_codes([dump.nodes.stacks for dump in dumps], [dump.nodes.stack for dump in dumps])
     nodes = Nodes(
         names=[name for dump in dumps for name in dump.nodes.names],
         kind=np.concatenate([dump.nodes.kind for dump in dumps]),
@@ -48,7 +48,7 @@ def pool(dumps: Sequence[RankDump]) -> Pool:
     )
     columns: dict[str, Any] = {name: np.concatenate([getattr(dump.items, name) for dump in dumps]) for name in _PLAIN}
     for code, table in _CODED.items():
-        columns[table], columns[code] = _merged(
+        columns[table], columns[code] = merged_codes(
             [getattr(dump.items, table) for dump in dumps], [getattr(dump.items, code) for dump in dumps]
         )
     starts = zip(first_node.tolist(), first_item.tolist(), dumps, strict=False)
@@ -94,6 +94,28 @@ def take_items(items: Items, rows: Int64, node: Int32) -> Items:
     return replace(items, node=node, wide=wide, producer=number[items.producer[rows]], **columns)
 
 
+def lean(dump: RankDump, pattern: RankDump | None) -> RankDump:
+    """The dump with what it has in common with another one held once: names, tables and columns that are equal."""
+    if pattern is None or dump is pattern:
+        return dump
+    parts = {}
+    for part in ("nodes", "items", "tree"):
+        own, other = getattr(dump, part), getattr(pattern, part)
+        same = {
+            name: getattr(other, name)
+            for name in own.__dataclass_fields__
+            if _equal(getattr(own, name), getattr(other, name))
+        }
+        parts[part] = replace(own, **same)
+    return replace(dump, **parts)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray):
+        return bool(one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes())
+    return isinstance(one, list) and one == other
+
+
 def keep_nodes(dump: RankDump, keep: np.ndarray[Any, np.dtype[np.bool_]]) -> RankDump:
     """The dump without the nodes that are not kept; what stood below one of them stands below its parent. keep: (nodes,)"""
     if keep.all():
@@ -129,7 +151,7 @@ def _ranked(order: Int32) -> Int32:
     return out
 
 
-def _merged(tables: Sequence[list[Any]], codes: Sequence[Int32]) -> tuple[list[Any], Int32]:
+def merged_codes(tables: Sequence[list[Any]], codes: Sequence[Int32]) -> tuple[list[Any], Int32]:
     """One table of all entries, and the codes into it."""
     known: dict[Any, int] = {}
     merged = []

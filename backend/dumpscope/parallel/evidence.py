@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role, State
 
 _WEIGHTED: Final = frozenset({"linear", "matmul", "conv1d", "conv2d", "conv3d", "embedding", "layer_norm"})
@@ -75,20 +77,21 @@ def _first(dump: RankDump) -> tuple[int, ...] | None:
 
 def _weights(dump: RankDump) -> dict[str, tuple[tuple[int, ...], Print]]:
     nodes, items = dump.nodes, dump.items
-    held: dict[str, tuple[tuple[int, ...], Print]] = {}
-    passed: dict[str, tuple[tuple[int, ...], Print]] = {}
-    for item in ((items.kind == Kind.TENSOR) & (items.shape >= 0)).nonzero()[0].tolist():
-        role, node = items.role[item], int(items.node[item])
-        if nodes.direction[node] != Direction.FORWARD:
-            continue
+    tensors = (items.kind == Kind.TENSOR) & (items.shape >= 0) & (nodes.direction[items.node] == Direction.FORWARD)
+    found: dict[str, tuple[tuple[int, ...], Print]] = {}
+    for item in (tensors & (items.role == Role.PARAMETER)).nonzero()[0].tolist():
+        node = int(items.node[item])
         label = nodes.labels[nodes.label[node]] if nodes.label[node] >= 0 else ""
-        path = items.paths[items.path[item]]
-        if role == Role.PARAMETER:
-            name = f"{label.rpartition('.')[0]}.{path}"
-            held.setdefault(name, (items.shapes[items.shape[item]], fingerprint(dump, item)))
-        elif role == Role.INPUT and path == "1" and label.rpartition(".")[2] in _WEIGHTED:
-            passed[nodes.names[node]] = items.shapes[items.shape[item]], fingerprint(dump, item)
-    return held or passed
+        name = f"{label.rpartition('.')[0]}.{items.paths[items.path[item]]}"
+        if name not in found:
+            found[name] = items.shapes[items.shape[item]], fingerprint(dump, item)
+    if found:
+        return found
+    weighted = np.array([label.rpartition(".")[2] in _WEIGHTED for label in nodes.labels] + [False])[nodes.label]
+    second = np.array([path == "1" for path in items.paths] + [False])[items.path]
+    for item in (tensors & (items.role == Role.INPUT) & second & weighted[items.node]).nonzero()[0].tolist():
+        found[nodes.names[items.node[item]]] = items.shapes[items.shape[item]], fingerprint(dump, item)
+    return found
 
 
 def fingerprint(dump: RankDump, item: int) -> Print:

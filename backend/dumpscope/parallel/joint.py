@@ -25,7 +25,7 @@ from dumpscope.domain.records import (
     UInt8,
     item_name,
 )  # fmt: skip
-from dumpscope.parallel.aligned import Aligned
+from dumpscope.parallel.aligned import BLOCK, Aligned
 from dumpscope.parallel.orders import ORDER, Order, order_tensors
 from dumpscope.parallel.replicas import Odd, straying, tolerance
 from dumpscope.parallel.shards import UNLIKE, Cuts
@@ -278,8 +278,10 @@ def _statistics(
     hashes = items.hash.copy()
     rows = np.flatnonzero(way == Way.JOIN)
     if len(rows):
-        weights = aligned.sizes[:, rows]
-        stats[rows], states[rows] = _together(aligned.stats[:, rows], aligned.states[:, rows], weights)
+        for first in range(0, len(rows), BLOCK):
+            block = rows[first : first + BLOCK]
+            parts = aligned.stats[:, block], aligned.states[:, block], aligned.sizes[:, block]
+            stats[block], states[block] = _together(*parts)
         stats[rows] *= factor[rows, None]
         exact = np.array([tolerance(dtype) == 0 for dtype in items.dtypes] + [False])[items.dtype[rows]]
         stats[rows[exact], 2:], states[rows[exact], 2:] = np.nan, State.ABSENT  # sums would be off by a rounding

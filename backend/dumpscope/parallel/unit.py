@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import log
 from typing import Final, TypeVar
@@ -16,17 +15,19 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import Direction, Kind, RankDump, Role, State, item_name
 from dumpscope.match import match
 from dumpscope.parallel.aligned import Aligned, align_members
-from dumpscope.parallel.collectives import without_collectives, without_peers
-from dumpscope.parallel.experts import without_experts
+from dumpscope.parallel.collectives import without_peers
+from dumpscope.parallel.columns import lean
 from dumpscope.parallel.joint import Joint, Terms, alone, join_members, share, shortened
+from dumpscope.parallel.members import Members
 from dumpscope.parallel.orders import Order
 from dumpscope.parallel.plan import Plan, SidePlan, UnitPlan
 from dumpscope.parallel.replicas import Odd, distance, straying, tolerance
 from dumpscope.parallel.shards import WHOLE, Counts, Cuts, Part, find_cuts
-from dumpscope.parallel.stages import join_stages
-from dumpscope.parallel.wrappers import depth, unwrapped
+from dumpscope.parallel.wrappers import depth
 
 _T = TypeVar("_T")
+Load = Callable[[int], RankDump]
+"""Reads a rank."""
 _OWN: Final = 0.2
 """Share of what was recorded of forward calls, weights included, that differs between replicas from which their data do."""
 
@@ -44,120 +45,100 @@ class Whole:
 
 @dataclass(slots=True, kw_only=True)
 class _Side:
-    """members: by replica and shard; joints: by replica, then by batch, then one
+    """first: shards of the first replica; joints: by replica, then by batch, then one
     counts: of what is not joined yet; ways: by level, how many tensors were made in which way"""
 
     plan: SidePlan
     golden: bool
-    members: list[list[RankDump]]
+    members: Members
+    first: list[RankDump]
     counts: Counts
-    collectives: int
-    joints: list[Joint]
-    ways: dict[str, dict[str, int]]
-    strays: list[Stray]
+    joints: list[Joint] = field(default_factory=list)
+    ways: dict[str, dict[str, int]] = field(default_factory=dict)
+    strays: list[Stray] = field(default_factory=list)
     own_data: tuple[int, ...] = ()
-    experts: int = 0
+
+    def shards(self, replica: int) -> list[RankDump]:
+        return self.members.replica(replica) if replica else self.first
 
 
 def join_unit(
-    unit: UnitPlan, plan: Plan, target: Mapping[int, RankDump], golden: Mapping[int, RankDump], options: Options,
-    *, worlds: tuple[Sequence[int], Sequence[int]],
-) -> Whole:  # fmt: skip
-    """Join the ranks of one unit in one step. target, golden: dumps by rank; worlds: all ranks of both sides.
+    unit: UnitPlan,
+    plan: Plan,
+    target: Load,
+    golden: Load,
+    options: Options,
+    *,
+    worlds: tuple[Sequence[int], Sequence[int]],
+) -> Whole:
+    """Join the ranks of one unit in one step. target, golden: read a rank of either side; worlds: all ranks of both sides.
 
+    Shards of one replica after the other are read, so that of all else only what was joined stays in memory.
     Raises UnreadableError where ranks that should have run the same did not.
     """
-    sides = [
-        _side(side, dumps, world, golden=number == 1)
-        for number, (side, dumps, world) in enumerate(
-            zip((unit.target, unit.golden), (target, golden), worlds, strict=True)
-        )
-    ]
-    one, other = sides
-    _unwrap(one, other)
-    if unit.target.experts > 1 or unit.golden.experts > 1:
-        for side in sides:
-            _leave_out_experts(side)
+    one, other = _sides(unit, (target, golden), worlds)
     if one.counts.shards > 1 or other.counts.shards > 1:
         _join_shards(one, other, plan, options)
+    else:
+        for side in (one, other):
+            side.joints = [alone(side.shards(number)[0]) for number in range(side.plan.replicas)]
     gradients = None
     for level in ("context", "replicas"):
         if one.counts.of(level) > 1 or other.counts.of(level) > 1:
             gradients = _join_data(one, other, plan, options, level) or gradients
-    step = next(iter(target.values())).ref.step
+    dumps = _named(one, unit.rank), _named(other, unit.rank)
     return Whole(
-        target=_named(one, unit.rank),
-        golden=_named(other, unit.rank),
+        target=dumps[0],
+        golden=dumps[1],
         target_orders=one.joints[0].orders,
         golden_orders=other.joints[0].orders,
-        unit=JoinedUnit(step=step, rank=unit.rank, target=_told(one), golden=_told(other), gradients=gradients),
+        unit=JoinedUnit(
+            step=dumps[0].ref.step, rank=unit.rank, target=_told(one), golden=_told(other), gradients=gradients
+        ),
     )
 
 
-def _side(plan: SidePlan, dumps: Mapping[int, RankDump], world: Sequence[int], *, golden: bool) -> _Side:
-    ours = set(plan.every())
-    bare: dict[int, RankDump] = {}
-    dropped = 0
-    for rank in sorted(ours):
-        bare[rank] = _located(dumps[rank])
-        if len(ours) > 1:
-            bare[rank], count = without_collectives(bare[rank], ours, world)
-            dropped += count
+def _sides(
+    unit: UnitPlan, loads: tuple[Load, Load], worlds: tuple[Sequence[int], Sequence[int]]
+) -> tuple[_Side, _Side]:
+    """Both sides with their first replicas: without wrappers that only one has, and without experts where ranks share them."""
+    plans = unit.target, unit.golden
     members = [
-        [join_stages([bare[stage[place]] for stage in replica], plan) for place in range(plan.shards)]
-        for replica in plan.ranks
+        Members(plan=plan, load=load, world=world) for plan, load, world in zip(plans, loads, worlds, strict=True)
     ]
-    return _Side(
-        plan=plan,
-        golden=golden,
-        members=members,
-        counts=Counts(shards=plan.shards, context=plan.context, replicas=plan.batches),
-        collectives=dropped,
-        joints=[],
-        ways={},
-        strays=[],
+    firsts = [side.whole(0) for side in members]
+    depths = [depth(first[0]) for first in firsts]
+    for side, deep in zip(members, depths, strict=True):
+        side.wrappers = deep - min(depths)
+        side.experts = max(plan.experts for plan in plans) > 1
+    one, other = (
+        _Side(
+            plan=side.plan,
+            golden=number == 1,
+            members=side,
+            first=side.stripped(first),
+            counts=Counts(shards=side.plan.shards, context=side.plan.context, replicas=side.plan.batches),
+        )
+        for number, (side, first) in enumerate(zip(members, firsts, strict=True))
     )
-
-
-def _unwrap(one: _Side, other: _Side) -> None:
-    """Take off the wrappers that only one side has around its model."""
-    depths = [depth(side.members[0][0]) for side in (one, other)]
-    for side, deep in zip((one, other), depths, strict=True):
-        side.members = [[unwrapped(dump, deep - min(depths)) for dump in replica] for replica in side.members]
-        side.joints = [alone(replica[0]) for replica in side.members]
-
-
-def _located(dump: RankDump) -> RankDump:
-    """The dump with paths for data names, which say where they lie even among those of other ranks."""
-    folder = dump.header.data_dir
-    items = dump.items
-    if folder is None:
-        return replace(dump, items=replace(items, data_name=np.full(len(items), -1, np.int32), data_names=[]))
-    names = [os.path.join(folder, name) for name in items.data_names]
-    return replace(dump, items=replace(items, data_names=names))
-
-
-def _leave_out_experts(side: _Side) -> None:
-    bare = [[without_experts(dump) for dump in replica] for replica in side.members]
-    side.experts = sum(count for replica in bare for _, count in replica)
-    side.members = [[dump for dump, _ in replica] for replica in bare]
-    side.joints = [alone(replica[0]) for replica in side.members]
+    return one, other
 
 
 def _join_shards(one: _Side, other: _Side, plan: Plan, options: Options) -> None:
-    firsts = one.members[0][0], other.members[0][0]
+    firsts = one.first[0], other.first[0]
     pairs = match(*firsts, options).items
-    parts = [_part(side.members[0], side.counts) for side in (one, other)]
-    for side, rival, own, opposite in ((one, other, parts[0], parts[1]), (other, one, parts[1], parts[0])):
+    parts = [_part(side.first, side.counts) for side in (one, other)]
+    longer: dict[int, tuple[int, int]] = {}
+    for side, own, opposite in ((one, parts[0], parts[1]), (other, parts[1], parts[0])):
         if side.counts.shards == 1:
             continue
         cuts = find_cuts(own, opposite, pairs, "shards", golden=side.golden)
-        joints = []
-        for number, shards in enumerate(side.members):
+        for number in range(side.plan.replicas):
+            shards = side.shards(number)
             part, its = own, cuts
             if number:
                 part = _part(shards, side.counts)
-                if not _alike(shards[0], side.members[0][0]):
+                if not _alike(shards[0], side.first[0]):
                     sides = (opposite.dump, shards[0]) if side.golden else (shards[0], opposite.dump)
                     its = find_cuts(part, opposite, match(*sides, options).items, "shards", golden=side.golden)
             ranks = tuple(
@@ -167,18 +148,18 @@ def _join_shards(one: _Side, other: _Side, plan: Plan, options: Options) -> None
             assert part.aligned is not None
             joint = join_members([alone(shard) for shard in shards], part.aligned, its, opposite.dump, terms)
             side.strays += _strays(joint, joint.odd, ranks)
-            joints.append(joint)
-        side.joints = joints
-        side.ways["shards"] = share(joints[0])
-        if rival.counts.shards == 1:
-            longer = {int(cuts.partner[item]): short for item, short in cuts.padded.items()}
-            rival.joints = [
-                shortened(joint, longer if _alike(joint.dump, rival.joints[0].dump) else {}) for joint in rival.joints
-            ]
-            if rival.joints[0].padded:
-                rival.ways["shards"] = {"padded": len(rival.joints[0].padded)}
+            side.joints.append(replace(joint, dump=lean(joint.dump, side.joints[0].dump if side.joints else None)))
+        side.ways["shards"] = share(side.joints[0])
+        longer = {int(cuts.partner[item]): short for item, short in cuts.padded.items()}
+    for side in (one, other):
+        if side.counts.shards == 1:
+            wholes = (side.shards(number)[0] for number in range(side.plan.replicas))
+            side.joints = [shortened(alone(dump), longer if _alike(dump, side.first[0]) else {}) for dump in wholes]
+            if side.joints[0].padded:
+                side.ways["shards"] = {"padded": len(side.joints[0].padded)}
     for side in (one, other):
         side.counts = replace(side.counts, shards=1)
+        side.first = []
 
 
 def _part(members: Sequence[RankDump], counts: Counts) -> Part:
@@ -322,8 +303,8 @@ def _told(side: _Side) -> JoinedSide:
         shards=side.ways.get("shards", {}),
         context=side.ways.get("context", {}),
         replicas=side.ways.get("replicas", {}),
-        experts=side.experts,
-        collectives=side.collectives,
+        experts=side.members.inside,
+        collectives=side.members.collectives,
         own_data=list(side.own_data),
         strays=side.strays,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -62,7 +62,10 @@ def find_plan(
     if not asked and (options.ranks or len(sides[0]) == len(sides[1]) or not all(sides)):
         return None, []
     given = parse_plan(options.parallel)
-    known = bool(given.units)  # nothing is to be found out
+    sizes = [one for one in (given.target, given.golden) if one is not None]
+    known = bool(given.units) or (
+        bool(sizes) and all(one.pp == one.vpp == 1 for one in sizes)
+    )  # nothing is to be found out
     try:
         seen = [
             [_bare(rank) if known else evidence(load(ref), rank) for rank, ref in sorted(side.items())]
@@ -120,8 +123,8 @@ def join_pair(pair: UnitPair, options: Options, load: Load) -> tuple[RankDump, R
     whole = join_unit(
         pair.unit,
         pair.plan,
-        {rank: load(ref) for rank, ref in pair.target.items()},
-        {rank: load(ref) for rank, ref in pair.golden.items()},
+        lambda rank: load(pair.target[rank]),
+        lambda rank: load(pair.golden[rank]),
         replace(options, ranks=()),
         worlds=pair.worlds,
     )
@@ -163,16 +166,19 @@ def join_reference(pair: UnitPair, options: Options, load: Load) -> RankDump | N
 
     Raises UnreadableError.
     """
-    dumps = {rank: load(ref) for rank, ref in pair.reference.items()}
-    if not dumps or not pair.stands_for:
-        return next(iter(dumps.values()), None)
-    sides = {
-        word: dumps if word == pair.stands_for else {rank: load(ref) for rank, ref in refs.items()}
-        for word, refs in (("target", pair.target), ("golden", pair.golden))
-    }
-    _require_split_alike(dumps, pair, load)
+    if not pair.reference:
+        return None
+    if not pair.stands_for:
+        return load(next(iter(pair.reference.values())))
+    _require_split_alike(pair, load)
+    places = {"target": pair.target, "golden": pair.golden, pair.stands_for: pair.reference}
     whole = join_unit(
-        pair.unit, pair.plan, sides["target"], sides["golden"], replace(options, ranks=()), worlds=pair.worlds
+        pair.unit,
+        pair.plan,
+        lambda rank: load(places["target"][rank]),
+        lambda rank: load(places["golden"][rank]),
+        replace(options, ranks=()),
+        worlds=pair.worlds,
     )
     golden = pair.stands_for == "golden"
     dump, orders = (whole.golden, whole.golden_orders) if golden else (whole.target, whole.target_orders)
@@ -180,18 +186,18 @@ def join_reference(pair: UnitPair, options: Options, load: Load) -> RankDump | N
     return make_tensors(dump, orders, pair.folder / f"step{pair.step}_rank{pair.rank}" / "reference", keep=keep)
 
 
-def _require_split_alike(dumps: Mapping[int, RankDump], pair: UnitPair, load: Load) -> None:
+def _require_split_alike(pair: UnitPair, load: Load) -> None:
     """Raise UnreadableError where weights of a reference's rank have other shapes than those of the side it stands for."""
     refs: dict[int, RankRef] = getattr(pair, pair.stands_for)
-    for rank, dump in dumps.items():
-        own, theirs = (evidence(one, rank).weights for one in (dump, load(refs[rank])))
+    for rank, ref in pair.reference.items():
+        own, theirs = (evidence(load(one), rank).weights for one in (ref, refs[rank]))
         common = own.keys() & theirs.keys()
         unlike = sum(own[name][0] != theirs[name][0] for name in common)
         if 2 * len(common) < len(own) or 10 * unlike > len(common):
             raise UnreadableError(
                 f"rank {rank} of the reference was not split as the {pair.stands_for} is: it has {len(common) - unlike} of"
                 f" {len(own)} weights in the same shape",
-                where=dump.ref.folder,
+                where=ref.folder,
             )
 
 

@@ -1,0 +1,74 @@
+"""The ranks of one side, read and stripped when they are asked for, so that few of them are in memory together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dumpscope.domain.records import RankDump
+from dumpscope.parallel.collectives import without_collectives
+from dumpscope.parallel.columns import lean
+from dumpscope.parallel.experts import without_experts
+from dumpscope.parallel.plan import SidePlan
+from dumpscope.parallel.stages import join_stages
+from dumpscope.parallel.wrappers import unwrapped
+
+
+@dataclass(slots=True, kw_only=True)
+class Members:
+    """plan: that of the side; load: reads a rank; world: all ranks of the dump
+    wrappers: how many are taken off; experts: they are left out
+    collectives, inside: how many calls between the joined ranks, and inside experts, were left out so far
+    """
+
+    plan: SidePlan
+    load: Callable[[int], RankDump]
+    world: Sequence[int]
+    wrappers: int = 0
+    experts: bool = False
+    collectives: int = 0
+    inside: int = 0
+    pattern: RankDump | None = None
+
+    def whole(self, replica: int) -> list[RankDump]:
+        """The shards of a replica, each of all its stages, with their wrappers and experts."""
+        found: list[RankDump] = []
+        for place in range(self.plan.shards):
+            stages = [self._bare(stage[place]) for stage in self.plan.ranks[replica]]
+            found.append(lean(join_stages(stages, self.plan), found[0] if found else self.pattern))
+        return found
+
+    def stripped(self, dumps: Sequence[RankDump]) -> list[RankDump]:
+        found: list[RankDump] = []
+        for dump in dumps:
+            bare = unwrapped(dump, self.wrappers)
+            if self.experts:
+                bare, count = without_experts(bare)
+                self.inside += count
+            found.append(lean(bare, found[0] if found else self.pattern))
+        self.pattern = found[0] if self.pattern is None else self.pattern
+        return found
+
+    def replica(self, number: int) -> list[RankDump]:
+        return self.stripped(self.whole(number))
+
+    def _bare(self, rank: int) -> RankDump:
+        dump = _located(self.load(rank))
+        ours = set(self.plan.every())
+        if len(ours) > 1:
+            dump, count = without_collectives(dump, ours, self.world)
+            self.collectives += count
+        return dump
+
+
+def _located(dump: RankDump) -> RankDump:
+    """The dump with paths for data names, which say where they lie even among those of other ranks."""
+    folder = dump.header.data_dir
+    items = dump.items
+    if folder is None:
+        return replace(dump, items=replace(items, data_name=np.full(len(items), -1, np.int32), data_names=[]))
+    names = [os.path.join(folder, name) for name in items.data_names]
+    return replace(dump, items=replace(items, data_names=names))
