@@ -143,24 +143,6 @@ def test_the_tree_opens_along_the_way_to_a_node(served: Client, fault: str) -> N
     assert row["name"] == ORIGIN
 
 
-@pytest.mark.parametrize("name", ["api-distribution", "error-order", "histogram", "error-histogram"])
-def test_every_figure_draws_the_origin_and_says_it_in_words(served: Client, fault: str, name: str) -> None:
-    for log in ("false", "true"):
-        figure = get(served, f"/api/comparisons/{fault}/figures/{name}?node={ORIGIN}&log={log}")
-        fits(schemas.Figure, figure)
-        assert figure["figure"]["data"]
-        assert figure["text"]
-        assert figure["missing"] is None
-
-
-def test_a_figure_without_tensors_says_how_to_get_them(client: Client, dumps: Path) -> None:
-    comparison = compare(client, dumps / "stat_fault", dumps / "stat_golden")
-    for name in ("histogram", "error-histogram"):
-        figure = get(client, f"/api/comparisons/{comparison}/figures/{name}?node={ORIGIN}")
-        assert figure["figure"] is None
-        assert '"task": "tensor"' in figure["missing"]
-
-
 def test_result_tables_hold_every_pair_of_every_unit(served: Client, fault: str) -> None:
     counts = get(served, f"/api/comparisons/{fault}/summary")["counts"]
     reply = served.get(f"/api/comparisons/{fault}/export.csv")

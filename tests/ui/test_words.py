@@ -16,10 +16,14 @@ from playwright.sync_api import Browser, Page, expect
 from dumpscope import errors
 from dumpscope.api.failures import CODES
 from dumpscope.domain.english import ENGLISH
+from dumpscope.plots.apis import all_apis_data, all_apis_figure
+from dumpscope.plots.density import pair_density_data, pair_density_figure
 from dumpscope.plots.distribution import api_distribution_data, api_distribution_figure
 from dumpscope.plots.errors import error_histogram_data, error_histogram_figure
 from dumpscope.plots.histogram import pair_histogram_data, pair_histogram_figure
 from dumpscope.plots.order import error_order_data, error_order_figure
+from dumpscope.plots.places import difference_map_data, difference_map_figure
+from dumpscope.plots.runs import call_over_runs_data, call_over_runs_figure
 from ui.conftest import Server
 from ui.driving import ask, finished, start
 
@@ -99,14 +103,23 @@ def test_every_word_of_a_figure_is_known_in_chinese() -> None:
     orders = error_order_data(
         [0, 1, 2], [0.0, 1.0, 2.0], [1.0, 2.0, 3.0], list("abc"), selected=0, origins=[1], backward=1
     )
+    lost = np.where(values == 2, np.nan, values)
     figures = [
         error_order_figure(orders),
         api_distribution_figure(api_distribution_data("a", [0, 1], [0.5, 2.0], ["a", "b"], current=1)),
+        all_apis_figure(all_apis_data(["a"], np.array([0, 0]), np.array([0.5, 2.0]), ["a", "b"], current=1)),
+        call_over_runs_figure(call_over_runs_data("a", [0, 1], [0, 0], [0.5, 2.0], current=(0, 0))),
+        call_over_runs_figure(call_over_runs_data("a", [0, 0], [0, 1], [0.5, 2.0], current=(0, 0))),
         pair_histogram_figure(pair_histogram_data(values, values + 1)),
         pair_histogram_figure(pair_histogram_data(values + 1j, values)),
+        pair_density_figure(pair_density_data(values, values + 1)),
+        pair_density_figure(pair_density_data(values + 1j, values)),
+        difference_map_figure(difference_map_data(lost, values + 1)),
+        difference_map_figure(difference_map_data(values, values + 1, reduce="rms")),
         error_histogram_figure(error_histogram_data(bins, bins)),
     ]
-    words = {word for figure in figures for word in spoken(figure)} - {"", "a", "b", "c", "%{text}<extra></extra>"}
+    words = {word for figure in figures for word in spoken(figure)}
+    words -= {"", "a", "b", "c", "%{text}<extra></extra>", "dim 0", "rank 0"}
     assert words == known.keys()
 
 
@@ -163,7 +176,7 @@ def test_a_chinese_reader_is_told_everything_in_chinese(
 ) -> None:
     chinese.goto(finished(server, dumps / target, dumps / golden))
     expect(chinese.get_by_test_id("reason")).to_contain_text(says, timeout=30_000)
-    for plot in ("api", "order", "hist", "error"):
+    for plot in ("hist", "pair", "api", "map", "order", "apis", "error", "runs"):
         chinese.get_by_test_id(f"plot-{plot}").click()
         expect(chinese.get_by_test_id(f"plot-{plot}")).to_have_attribute("aria-selected", "true")
         expect(chinese.get_by_test_id("figure")).to_contain_text(CHINESE)

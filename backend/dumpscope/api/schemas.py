@@ -362,7 +362,10 @@ class PairWithDetail(Pair):
 
 
 class Figure(Wire):
+    """`log`: how it was drawn."""
+
     figure: dict[str, Any] | None
+    log: bool
     text: str
     missing: str | None
     said: list[Phrase]

@@ -11,6 +11,7 @@ from dumpscope.domain.english import MEASURE
 from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.lanes import Lanes, lanes
+from dumpscope.plots.table import Table, table
 from dumpscope.plots.template import (
     MARK,
     OUTPUT,
@@ -64,12 +65,14 @@ def api_distribution_data(
     pair: Sequence[int] | Int64 | None = None,
     current: int | None = None,
     floor: float | None = 1.0,
+    log: bool = True,
 ) -> ApiDistribution:
     """Distribution of `error` over the calls of `api`; all sequences have one entry per call.
 
     error: never negative; nan where a call was not compared, inf where nothing excuses it
     pair: node pair number per call, handed back by clicks; the call's position when left out
     current: position (not order) of the call to mark
+    log: errors on a logarithmic axis
     """
     places = np.asarray(order, dtype=np.int64)
     errors = np.asarray(error, dtype=np.float64)
@@ -83,12 +86,12 @@ def api_distribution_data(
         error=errors[drawn],
         pair=pairs[drawn],
         names=tuple(names[number] for number in drawn.tolist()),
-        quartiles=_quartiles(errors[compared]),
+        quartiles=quartiles(errors[compared]),
         calls=len(places),
         compared=len(compared),
         above=0 if floor is None else int(np.count_nonzero(errors[compared] > floor)),
         current=None if current is None else (int(places[current]), float(errors[current]), names[current]),
-        lanes=lanes(errors, np.asarray([floor] if floor else [])),
+        lanes=lanes(errors, np.asarray([floor] if floor else []), log=log),
     )
 
 
@@ -102,7 +105,8 @@ def _spread(compared: Int64, errors: Float64) -> Int64:
     return np.unique(np.concatenate([worst, sample]))
 
 
-def _quartiles(errors: Float64) -> tuple[float, float, float, float, float] | None:
+def quartiles(errors: Float64) -> tuple[float, float, float, float, float] | None:
+    """Lower whisker, first quartile, median, third quartile, upper whisker of errors without nan; None of none."""
     if not errors.size:
         return None
     ranked = np.sort(errors)
@@ -179,3 +183,13 @@ def api_distribution_said(data: ApiDistribution) -> list[Phrase]:
         order, error, name = data.current
         parts.append(phrase("calls.current", name=name, place=order, error=[written(error)]))
     return parts
+
+
+def api_distribution_table(data: ApiDistribution) -> Table:
+    """The calls drawn, in call order."""
+    current = None if data.current is None else data.current[0]
+    calls = zip(data.order.tolist(), data.names, data.error.tolist(), strict=True)
+    return table(
+        ("place", "node", "error", "this call"),
+        ((place, name, error, "yes" if place == current else "") for place, name, error in calls),
+    )

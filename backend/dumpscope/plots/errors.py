@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dumpscope.domain.facts import ERROR_BINS
 from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.errors import UsageError
+from dumpscope.plots.table import Table, table
 from dumpscope.plots.template import OUTPUT, TARGET, Figure, axis, layout
 
 
@@ -69,3 +70,8 @@ def error_histogram_said(data: ErrorHistogram) -> list[Phrase]:
             where = {"largest": data.labels[filled[-1]], "bin": data.labels[top]}
             parts.append(phrase(f"errors.{word}", count=counts[top], **where))
     return parts
+
+
+def error_histogram_table(data: ErrorHistogram) -> Table:
+    """One row per bin."""
+    return table(("error from", "absolute", "relative"), zip(data.labels, data.absolute, data.relative, strict=True))

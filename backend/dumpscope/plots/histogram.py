@@ -1,8 +1,7 @@
-"""Histograms of a tensor pair: both sides over common bins, and their difference over its own."""
+"""Histograms of a tensor pair: both sides over common bins, their difference over its own, quantiles against quantiles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,19 +10,37 @@ from numpy.typing import NDArray
 
 from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
-from dumpscope.errors import UsageError
-from dumpscope.plots.template import DIFFERENCE, GOLDEN, TARGET, Figure, axis, layout, number
+from dumpscope.plots.decades import around
+from dumpscope.plots.pieces import pieces
+from dumpscope.plots.quantiles import Quantiles, Sample, quantiles
+from dumpscope.plots.table import Table, table
+from dumpscope.plots.template import (
+    DIFFERENCE,
+    GOLDEN,
+    GREY,
+    MARK,
+    TARGET,
+    Figure,
+    axis,
+    layout,
+    number,
+    rounded,
+)
 
-BLOCK = 32_768
 BINS = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """One histogram: `edges` (bins + 1), `counts` (bins), and the elements that have no place in it."""
+    """One histogram: `edges` (bins + 1), `counts` (bins), and the elements that have no place in it.
+
+    low, high: smallest and largest number counted, nan where there is none
+    """
 
     edges: Float64
     counts: Int64
+    low: float
+    high: float
     nan: int
     positive_infinite: int
     negative_infinite: int
@@ -35,7 +52,8 @@ class Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairHistogram:
-    """difference: target - golden where both are finite; skipped: positions where at least one is not
+    """difference: target - golden where both are finite, of complex numbers its magnitude
+    skipped: positions where at least one is not finite; equal: positions finite and equal
     log: counts on a logarithmic axis
     """
 
@@ -43,6 +61,7 @@ class PairHistogram:
     target: Counted
     golden: Counted
     difference: Counted
+    quantiles: Quantiles
     skipped: int
     equal: int
     log: bool
@@ -52,64 +71,59 @@ class PairHistogram:
 def pair_histogram_data(
     target: NDArray[Any], golden: NDArray[Any], *, bins: int = BINS, log: bool = False
 ) -> PairHistogram:
-    """Histograms of two arrays of equal size and any numeric dtype, read twice in cache-sized blocks.
+    """Histograms of two arrays of equal size and any numeric dtype, read twice in small pieces.
 
-    Complex numbers count by magnitude. Nothing of the size of the arrays is allocated when they are contiguous (memory
-    maps included). Raises UsageError where the sizes differ.
+    Complex numbers count by magnitude. Nothing of the size of the arrays is allocated, whatever their strides.
+    Raises UsageError where the sizes differ.
     """
-    if target.size != golden.size:
-        raise UsageError(f"shapes {list(target.shape)} and {list(golden.shape)} differ: there is no common histogram")
-    ends = _Ends()
+    magnitudes = np.iscomplexobj(target) or np.iscomplexobj(golden)
+    ends = _Ends(), _Ends()
     change = _Ends()
-    for one, other in _blocks(target, golden):
-        both = np.isfinite(one) & np.isfinite(other)
-        ends.see(one[np.isfinite(one)])
-        ends.see(other[np.isfinite(other)])
-        with np.errstate(over="ignore", invalid="ignore"):
-            change.see((one - other)[both])
-    edges = ends.edges(bins)
-    change_edges = change.symmetric(bins)
+    samples = Sample(target.size), Sample(target.size)
+    for piece in pieces(target, golden):
+        for side, sample, values in zip(ends, samples, piece.values(), strict=True):
+            side.see(values)
+            sample.see(piece.start, values)
+        change.see(piece.change())
+    both = _Ends(*ends)
+    edges = both.edges(bins)
+    change_edges = _Ends(change, _Ends.at(0.0)).edges(bins) if magnitudes else change.symmetric(bins)
     sides = [_Counter(edges), _Counter(edges), _Counter(change_edges)]
     skipped = equal = 0
-    for one, other in _blocks(target, golden):
+    for piece in pieces(target, golden):
+        one, other = piece.values()
         sides[0].add(one)
         sides[1].add(other)
-        both = np.isfinite(one) & np.isfinite(other)
-        skipped += int(both.size - np.count_nonzero(both))
-        with np.errstate(over="ignore", invalid="ignore"):
-            gap = one[both] - other[both]
+        finite = np.isfinite(one) & np.isfinite(other)
+        skipped += int(finite.size - np.count_nonzero(finite))
+        gap = piece.change()[finite]
         equal += int(np.count_nonzero(gap == 0))
         sides[2].add(gap)
     return PairHistogram(
         elements=int(target.size),
-        target=sides[0].done(),
-        golden=sides[1].done(),
-        difference=sides[2].done(),
+        target=sides[0].done(ends[0]),
+        golden=sides[1].done(ends[1]),
+        difference=sides[2].done(change),
+        quantiles=quantiles(*samples, ((ends[0].low, ends[0].high), (ends[1].low, ends[1].high))),
         skipped=skipped,
         equal=equal,
         log=log,
-        magnitudes=np.iscomplexobj(target) or np.iscomplexobj(golden),
+        magnitudes=magnitudes,
     )
-
-
-def _blocks(target: NDArray[Any], golden: NDArray[Any]) -> Iterator[tuple[Float64, Float64]]:
-    one, other = target.reshape(-1), golden.reshape(-1)
-    for start in range(0, one.size, BLOCK):
-        yield _wide(one[start : start + BLOCK]), _wide(other[start : start + BLOCK])
-
-
-def _wide(block: NDArray[Any]) -> Float64:
-    if np.iscomplexobj(block):
-        block = np.abs(block)
-    wide: Float64 = block.astype(np.float64)
-    return wide
 
 
 class _Ends:
     """Running smallest and largest finite value."""
 
-    def __init__(self) -> None:
-        self.low, self.high = np.inf, -np.inf
+    def __init__(self, *parts: _Ends) -> None:
+        self.low: float = min((part.low for part in parts), default=np.inf)
+        self.high: float = max((part.high for part in parts), default=-np.inf)
+
+    @classmethod
+    def at(cls, value: float) -> _Ends:
+        made = cls()
+        made.low = made.high = value
+        return made
 
     def see(self, values: Float64) -> None:
         finite = values[np.isfinite(values)]
@@ -120,19 +134,19 @@ class _Ends:
     def edges(self, bins: int) -> Float64:
         low, high = (self.low, self.high) if self.low <= self.high else (0.0, 1.0)
         if low == high:
-            half = max(0.5, abs(low) * 0.05)
-            low, high = low - half, high + half
-        return _spaced(low, high, bins)
+            low, high = around(low)
+        return spaced(low, high, bins)
 
     def symmetric(self, bins: int) -> Float64:
         """Edges around zero with an odd number of bins, so that equality sits in the middle of one."""
         reach = max(abs(self.low), abs(self.high)) if self.low <= self.high else 0.0
         if reach == 0.0:
             reach = 1.0
-        return _spaced(-reach, reach, bins + 1 - bins % 2)
+        return spaced(-reach, reach, bins + 1 - bins % 2)
 
 
-def _spaced(low: float, high: float, bins: int) -> Float64:
+def spaced(low: float, high: float, bins: int) -> Float64:
+    """Edges of `bins` equal bins, shape (bins + 1,)."""
     share = np.arange(bins + 1) / bins
     with np.errstate(under="ignore"):
         return low * (1 - share) + high * share  # never forms high - low, which may overflow
@@ -160,10 +174,13 @@ class _Counter:
         np.clip(places, 0, self.bins - 1, out=places)
         self.counts += np.bincount(places, minlength=self.bins)
 
-    def done(self) -> Counted:
+    def done(self, ends: _Ends) -> Counted:
+        found = ends.low <= ends.high
         return Counted(
             edges=self.edges,
             counts=self.counts,
+            low=ends.low if found else np.nan,
+            high=ends.high if found else np.nan,
             nan=self.nan,
             positive_infinite=self.positive,
             negative_infinite=self.negative,
@@ -171,29 +188,54 @@ class _Counter:
 
 
 def pair_histogram_figure(data: PairHistogram) -> Figure:
-    """Plotly figure: both sides at the left, their difference at the right."""
+    """Plotly figure: both sides at the left, their difference in the middle, quantiles against quantiles at the right."""
     kind = "log" if data.log else "linear"
     what = "magnitude" if data.magnitudes else "value"
+    change = "|target - golden|" if data.magnitudes else "target - golden"
+    traces = [
+        _steps("target", data.target, TARGET, "x", "y"),
+        _steps("golden", data.golden, GOLDEN, "x", "y"),
+        _steps(change, data.difference, DIFFERENCE, "x2", "y2"),
+    ]
+    found = data.quantiles
+    if found.levels.size:
+        low, high = float(min(found.target[0], found.golden[0])), float(max(found.target[-1], found.golden[-1]))
+        traces += [
+            {
+                "type": "scatter", "mode": "lines", "name": "equal", "x": [low, high], "y": [low, high],
+                "line": {"color": GREY, "dash": "dot", "width": 1}, "xaxis": "x3", "yaxis": "y3", "hoverinfo": "skip",
+                "showlegend": False,
+            },
+            {
+                "type": "scatter", "mode": "lines+markers", "name": "quantiles", "x": rounded(found.golden),
+                "y": rounded(found.target), "customdata": [f"{level:.4g}" for level in found.levels.tolist()],
+                "line": {"color": MARK, "width": 1}, "marker": {"size": 3, "color": MARK}, "xaxis": "x3", "yaxis": "y3",
+                "hovertemplate": "quantile %{customdata}: target %{y}, golden %{x}<extra></extra>", "showlegend": False,
+            },
+        ]  # fmt: skip
+    tall = {
+        "xaxis": {"domain": [0, 1]}, "yaxis": {"domain": [0.58, 1]},
+        "xaxis2": {"domain": [0, 0.44]}, "yaxis2": {"domain": [0, 0.42]},
+        "xaxis3": {"domain": [0.58, 1]}, "yaxis3": {"domain": [0, 0.42]},
+    }  # fmt: skip
     return {
-        "data": [
-            _steps("target", data.target, TARGET, "x", "y"),
-            _steps("golden", data.golden, GOLDEN, "x", "y"),
-            _steps("target - golden", data.difference, DIFFERENCE, "x2", "y2"),
-        ],
+        "data": traces,
         "layout": layout(
-            xaxis=axis(what, domain=[0, 0.56], anchor="y"),
+            xaxis=axis(what, domain=[0, 0.36], anchor="y", nticks=4),
             yaxis=axis("elements", type=kind),
-            xaxis2=axis("target - golden", domain=[0.66, 1], anchor="y2", nticks=5),
-            yaxis2=axis("", type=kind, anchor="x2"),
+            xaxis2=axis(change, domain=[0.46, 0.68], anchor="y2", nticks=3),
+            yaxis2=axis("", type=kind, anchor="x2", nticks=4),
+            xaxis3=axis("quantiles: golden", domain=[0.79, 1], anchor="y3", nticks=3),
+            yaxis3=axis("target", anchor="x3", nticks=4),
+            meta={"tall": tall},
         ),
     }
 
 
 def _steps(name: str, counted: Counted, colour: str, across: str, up: str) -> dict[str, object]:
     """A histogram as a stepped outline: filled bars of two sides would hide each other."""
-    edges = [float(f"{edge:.6g}") for edge in counted.edges.tolist()]
     return {
-        "type": "scatter", "mode": "lines", "name": name, "x": edges,
+        "type": "scatter", "mode": "lines", "name": name, "x": rounded(counted.edges),
         "y": [*counted.counts.tolist(), int(counted.counts[-1])],
         "line": {"shape": "hv", "color": colour, "width": 1.5}, "xaxis": across, "yaxis": up,
         "hovertemplate": "from %{x}: %{y}<extra>" + name + "</extra>",
@@ -204,10 +246,14 @@ def pair_histogram_said(data: PairHistogram) -> list[Phrase]:
     """The figure in words."""
     if not data.elements:
         return [phrase("values.empty")]
-    low, high = float(data.target.edges[0]), float(data.target.edges[-1])
+    low, high = _least(data.target.low, data.golden.low), _most(data.target.high, data.golden.high)
     parts = [
-        phrase("values.range", elements=data.elements, low=number(low), high=number(high)),
-        phrase("values.differ", equal=data.equal, most=number(float(data.difference.edges[-1])))
+        phrase("values.none", elements=data.elements)
+        if np.isnan(low)
+        else phrase("values.range", elements=data.elements, low=number(low), high=number(high)),
+        phrase(
+            "values.differ", equal=data.equal, most=number(_most(abs(data.difference.low), abs(data.difference.high)))
+        )
         if data.equal + data.skipped < data.elements
         else phrase("values.equal", equal=data.equal),
     ]
@@ -215,4 +261,42 @@ def pair_histogram_said(data: PairHistogram) -> list[Phrase]:
         if side.nonfinite:
             infinite = {"inf": side.positive_infinite, "minus": side.negative_infinite}
             parts.append(phrase("values.nonfinite", side=[phrase(f"side.{name}")], nan=side.nan, **infinite))
+    return [*parts, *_quantiles_said(data.quantiles)]
+
+
+def _quantiles_said(found: Quantiles) -> list[Phrase]:
+    if not found.levels.size:
+        return []
+    gap = np.abs(found.target / 2 - found.golden / 2)
+    worst = len(gap) - 1 - int(gap[::-1].argmax())
+    if gap[worst] == 0:
+        parts = [phrase("quantiles.equal")]
+    else:
+        sides = {"target": number(float(found.target[worst])), "golden": number(float(found.golden[worst]))}
+        parts = [phrase("quantiles.worst", level=f"{found.levels[worst]:.4g}", **sides)]
+    if found.sampled is not None:
+        parts.append(phrase("quantiles.sampled", sampled=found.sampled))
     return parts
+
+
+def _least(one: float, other: float) -> float:
+    return float(np.fmin(one, other))
+
+
+def _most(one: float, other: float) -> float:
+    return float(np.fmax(one, other))
+
+
+def pair_histogram_table(data: PairHistogram) -> Table:
+    """Bins of the three histograms, what has no place in them, and the quantiles."""
+    sides = {"target": data.target, "golden": data.golden, "difference": data.difference}
+    rows: list[tuple[str, float | None, float | None, float]] = []
+    for name, side in sides.items():
+        bins = zip(side.edges.tolist(), side.edges[1:].tolist(), side.counts.tolist(), strict=False)
+        rows += [(f"{name} histogram", low, high, count) for low, high, count in bins]
+        apart = (("nan", side.nan), ("inf", side.positive_infinite), ("-inf", side.negative_infinite))
+        rows += [(f"{name} {word}", None, None, count) for word, count in apart]
+    for name, quantile in (("target", data.quantiles.target), ("golden", data.quantiles.golden)):
+        levels = zip(data.quantiles.levels.tolist(), quantile.tolist(), strict=True)
+        rows += [(f"{name} quantile", level, None, value) for level, value in levels]
+    return table(("series", "from or level", "to", "elements or value"), rows)

@@ -1,4 +1,4 @@
-"""A logarithmic axis with two extra lanes: errors that are exactly zero below, infinite ones above."""
+"""An axis for errors with a lane for infinite ones above; where it is logarithmic, another for those that are zero below."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ _SPAN = 24  # decades shown at most: a lone denormal must not flatten everything
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lanes:
-    """low, high: exponents of the ends of the ordinary range; zeros are drawn one decade below, infinities above."""
+    """low, high: exponents of the ends of the ordinary range; zeros are drawn one decade below, infinities above.
+
+    largest: finite error; the end of a linear axis
+    """
 
     low: int
     high: int
     zeros: int
     infinite: int
+    largest: float
+    log: bool = True
 
     @property
     def zero_place(self) -> float:
@@ -28,10 +33,12 @@ class Lanes:
 
     @property
     def infinite_place(self) -> float:
-        return float(10.0 ** (self.high + 1))
+        return float(10.0 ** (self.high + 1)) if self.log else self.largest * 1.1
 
     def place(self, values: Float64) -> Float64:
         """Where each value is drawn; nan (not compared) stays nan."""
+        if not self.log:
+            return np.where(np.isposinf(values), self.infinite_place, np.minimum(values, self.largest))
         inside = np.clip(values, 10.0**self.low, 10.0**self.high)
         inside = np.where(values == 0, self.zero_place, inside)
         return np.where(np.isposinf(values), self.infinite_place, inside)
@@ -43,11 +50,13 @@ class Lanes:
     def height(self, places: Float64) -> Float64:
         """The same for values that are drawn places already."""
         bottom, top = self.range
-        return (np.log10(places) - bottom) / (top - bottom)
+        return ((np.log10(places) if self.log else places) - bottom) / (top - bottom)
 
     @property
     def range(self) -> tuple[float, float]:
-        """Ends of the axis as powers of ten."""
+        """Ends of the axis, as powers of ten where it is logarithmic."""
+        if not self.log:
+            return (-0.03 * self.largest, self.largest * (1.15 if self.infinite else 1.05))
         return (
             self.low - (1.4 if self.zeros else 0.3),
             self.high + (1.4 if self.infinite else 0.3),
@@ -55,6 +64,11 @@ class Lanes:
 
     def ticks(self) -> list[tuple[float, str]]:
         """Drawn places and their labels, at most a dozen."""
+        if not self.log:
+            step = 10.0 ** math.floor(math.log10(self.largest))
+            step *= next(times for times in (0.1, 0.2, 0.5, 1, 2) if self.largest / (step * times) <= 6)
+            even = [(step * count, f"{step * count:.4g}") for count in range(int(self.largest / step + 1e-9) + 1)]
+            return [*even, (self.infinite_place, "inf")] if self.infinite else even
         step = max(1, math.ceil((self.high - self.low) / 9))
         found = [(float(10.0**power), f"1e{power}") for power in range(self.low, self.high + 1, step)]
         if self.zeros:
@@ -67,7 +81,7 @@ class Lanes:
         """Plotly settings of this axis."""
         ticks = self.ticks()
         return {
-            "type": "log",
+            "type": "log" if self.log else "linear",
             "range": list(self.range),
             "tickmode": "array",
             "tickvals": [place for place, _ in ticks],
@@ -75,11 +89,13 @@ class Lanes:
         }
 
 
-def lanes(*series: Float64) -> Lanes:
+def lanes(*series: Float64, log: bool = True) -> Lanes:
     """Lanes that hold every value of `series` (errors, never negative; nan means not compared)."""
     values = np.concatenate([np.asarray(one, dtype=np.float64).reshape(-1) for one in series] or [np.zeros(0)])
     ordinary = values[np.isfinite(values) & (values > 0)]
+    largest = 1.0
     if ordinary.size:
+        largest = min(max(float(ordinary.max()), 1e-290), 1e290)
         low = math.floor(math.log10(float(ordinary.min())))
         high = math.ceil(math.log10(float(ordinary.max())))
     else:
@@ -91,4 +107,6 @@ def lanes(*series: Float64) -> Lanes:
         high=min(high, 306),
         zeros=int(np.count_nonzero(values == 0)),
         infinite=int(np.count_nonzero(np.isposinf(values))),
+        largest=largest,
+        log=log,
     )

@@ -11,6 +11,7 @@ from dumpscope.domain.english import MEASURE
 from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.lanes import Lanes, lanes
+from dumpscope.plots.table import Table, table
 from dumpscope.plots.template import (
     GREY,
     INPUT,
@@ -82,11 +83,13 @@ def error_order_data(
     backward: int | None = None,
     floor: float | None = 1.0,
     points: int = POINTS,
+    log: bool = True,
 ) -> ErrorOrder:
     """Curves over nodes; all sequences have one entry per node and `order` may come in any order.
 
     input_error, output_error: never negative; nan where not compared, inf where nothing excuses it
     selected, origins: positions of nodes to mark; backward: the `order` at which the backward pass starts
+    log: errors on a logarithmic axis
     """
     places = np.asarray(order, dtype=np.int64)
     sides = [np.asarray(side, dtype=np.float64) for side in (input_error, output_error)]
@@ -105,7 +108,7 @@ def error_order_data(
         selected=None if selected is None else _mark(selected, places, sides, names),
         origins=tuple(marks[:50]),
         backward=backward,
-        lanes=lanes(*sides, np.asarray([floor] if floor else [])),
+        lanes=lanes(*sides, np.asarray([floor] if floor else []), log=log),
         last=int(places.max()) if len(places) else 0,
     )
 
@@ -239,3 +242,16 @@ def error_order_said(data: ErrorOrder) -> list[Phrase]:
     if data.bucket > 1:
         parts.append(phrase("order.bucket", bucket=data.bucket))
     return parts
+
+
+def error_order_table(data: ErrorOrder) -> Table:
+    """The points drawn of both curves."""
+    curves = (("input", data.inputs), ("output", data.outputs))
+    return table(
+        ("side", "place", "node", "error"),
+        (
+            (side, place, name, error)
+            for side, curve in curves
+            for place, name, error in zip(curve.order.tolist(), curve.names, curve.error.tolist(), strict=True)
+        ),
+    )

@@ -22,8 +22,12 @@ INPUT: Final = "#56b4e9"
 OUTPUT: Final = "#d55e00"
 MARK: Final = "#cc2b6f"
 GREY: Final = "#868e96"
+LOST: Final = "#8b48cc"
 CLEAR: Final = "rgba(0,0,0,0)"
 GRID: Final = "rgba(134,142,150,0.25)"
+
+SHADES: Final = [[0, "#f3d9a4"], [0.35, "#e79a4d"], [0.7, "#c0453f"], [1, "#6d1a53"]]
+"""Few to many, small to large; every shade stands out from a light and from a dark page."""
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
@@ -46,6 +50,16 @@ def layout(**more: Any) -> dict[str, Any]:
     }
 
 
+def colour_bar(title: str, ticks: Sequence[tuple[float, str]]) -> dict[str, Any]:
+    """Legend of a heat map, thin. ticks: drawn places and their labels"""
+    stride = max(1, math.ceil(len(ticks) / 6))
+    shown = list(ticks)[::stride]
+    return {
+        "title": {"text": title, "side": "right"}, "thickness": 8, "outlinewidth": 0, "len": 1,
+        "tickmode": "array", "tickvals": [place for place, _ in shown], "ticktext": [label for _, label in shown],
+    }  # fmt: skip
+
+
 def number(value: float | None) -> str:
     """A number for reading: four significant digits, `nan`, `inf`, or `none` where there is none."""
     if value is None:
@@ -55,6 +69,13 @@ def number(value: float | None) -> str:
     if float(value).is_integer() and abs(value) < 1e6:
         return str(int(value))
     return f"{value:.4g}"
+
+
+def rounded(values: Float64, digits: int = 6) -> list[Any]:
+    """Numbers for a figure: as many digits as can be seen; nested as the array is."""
+    if values.ndim > 1:
+        return [rounded(row, digits) for row in values]
+    return [float(f"{value:.{digits}g}") for value in values.tolist()]
 
 
 def written(error: float) -> Phrase:

@@ -812,6 +812,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/figures/{name}.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Figure Csv
+         * @description What a figure draws, as a table; 404 where there is nothing to draw.
+         */
+        get: operations["figure_csv_api_comparisons__comparison_id__figures__name__csv_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/figures/{name}": {
         parameters: {
             query?: never;
@@ -821,9 +841,30 @@ export interface paths {
         };
         /**
          * Figure
-         * @description `api-distribution`, `error-order`, `histogram` or `error-histogram`; `missing` says why there is nothing to draw.
+         * @description `histogram`, `pair-density`, `difference-map` and `error-histogram` of a tensor pair; `api-distribution`, `api-errors`,
+         *     `error-order` and `call-runs` of calls. `missing` says why there is nothing to draw.
          */
         get: operations["figure_api_comparisons__comparison_id__figures__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/pairs/{pair_id}/values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Values
+         * @description Values of both sides and their difference around one element, every digit exact.
+         */
+        get: operations["values_api_comparisons__comparison_id__pairs__pair_id__values_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1229,12 +1270,17 @@ export interface components {
             /** Status */
             status: number;
         };
-        /** Figure */
+        /**
+         * Figure
+         * @description `log`: how it was drawn.
+         */
         Figure: {
             /** Figure */
             figure: {
                 [key: string]: unknown;
             } | null;
+            /** Log */
+            log: boolean;
             /** Text */
             text: string;
             /** Missing */
@@ -2165,6 +2211,18 @@ export interface components {
             };
         };
         /**
+         * Places
+         * @description Indices worth looking at: the largest difference, the first difference, the first NaN or infinity of one side only.
+         */
+        Places: {
+            /** Worst */
+            worst: number[] | null;
+            /** First */
+            first: number[] | null;
+            /** Lost */
+            lost: number[] | null;
+        };
+        /**
          * PlanDimension
          * @description `way`: a dimension as a number, or copy, sum, skip.
          */
@@ -2730,23 +2788,6 @@ export interface components {
             inferred: boolean;
         };
         /**
-         * ValueCell
-         * @description `value` of a bucket of steps; `step`: the first that is not finite (`bad`), else the first that has the call.
-         */
-        ValueCell: {
-            /** Bucket */
-            bucket: number;
-            /**
-             * Value
-             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
-             */
-            value: number | string | null;
-            /** Bad */
-            bad: boolean;
-            /** Step */
-            step: number;
-        };
-        /**
          * ValuePage
          * @description `steps`: the buckets that cells name by their place.
          */
@@ -2780,7 +2821,72 @@ export interface components {
             growth: number | string | null;
             first_bad: components["schemas"]["TrendPlace"] | null;
             /** Cells */
-            cells: components["schemas"]["ValueCell"][];
+            cells: components["schemas"]["dumpscope__api__routes__trends__ValueCell"][];
+        };
+        /**
+         * Values
+         * @description `rows`: cells from index `row` and `column` on along `axes` (down and across; of a vector across alone), `at` among them.
+         *     `places` only where `at` was left out; `missing` says why there is nothing.
+         */
+        Values: {
+            /** Item */
+            item: string;
+            /** Target Dtype */
+            target_dtype: string | null;
+            /** Golden Dtype */
+            golden_dtype: string | null;
+            /** Target Shape */
+            target_shape: number[] | null;
+            /** Golden Shape */
+            golden_shape: number[] | null;
+            /** At */
+            at: number[] | null;
+            /** Axes */
+            axes: number[];
+            /** Row */
+            row: number;
+            /** Column */
+            column: number;
+            /** Rows */
+            rows: components["schemas"]["dumpscope__api__routes__figures__ValueCell"][][];
+            places: components["schemas"]["Places"] | null;
+            /** Text */
+            text: string;
+            /** Missing */
+            missing: string | null;
+            /** Said */
+            said: components["schemas"]["Phrase"][];
+        };
+        /**
+         * ValueCell
+         * @description Texts of full digits; null where that side has no such element. `equal`: the same number, or both NaN.
+         */
+        dumpscope__api__routes__figures__ValueCell: {
+            /** Target */
+            target: string | null;
+            /** Golden */
+            golden: string | null;
+            /** Difference */
+            difference: string | null;
+            /** Equal */
+            equal: boolean;
+        };
+        /**
+         * ValueCell
+         * @description `value` of a bucket of steps; `step`: the first that is not finite (`bad`), else the first that has the call.
+         */
+        dumpscope__api__routes__trends__ValueCell: {
+            /** Bucket */
+            bucket: number;
+            /**
+             * Value
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            value: number | string | null;
+            /** Bad */
+            bad: boolean;
+            /** Step */
+            step: number;
         };
     };
     responses: never;
@@ -4482,6 +4588,53 @@ export interface operations {
             };
         };
     };
+    figure_csv_api_comparisons__comparison_id__figures__name__csv_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Node the figure is about or marks. */
+                node?: string | null;
+                /** @description Item pair the figure is about. */
+                pair?: number | null;
+                /** @description Logarithmic counts or axes; what suits the figure when left out. */
+                log?: boolean | null;
+                /** @description One or two dimensions, as `0,2`: the one that goes down first. */
+                axes?: string | null;
+                /** @description How a map reduces what a cell holds. */
+                reduce?: "max" | "rms";
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The numbers behind the figure. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": unknown;
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     figure_api_comparisons__comparison_id__figures__name__get: {
         parameters: {
             query?: {
@@ -4493,8 +4646,12 @@ export interface operations {
                 node?: string | null;
                 /** @description Item pair the figure is about. */
                 pair?: number | null;
-                /** @description Counts on a logarithmic axis. */
-                log?: boolean;
+                /** @description Logarithmic counts or axes; what suits the figure when left out. */
+                log?: boolean | null;
+                /** @description One or two dimensions, as `0,2`: the one that goes down first. */
+                axes?: string | null;
+                /** @description How a map reduces what a cell holds. */
+                reduce?: "max" | "rms";
             };
             header?: never;
             path: {
@@ -4512,6 +4669,45 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Figure"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    values_api_comparisons__comparison_id__pairs__pair_id__values_get: {
+        parameters: {
+            query?: {
+                /** @description Index of an element, as `3,5`; the worst when left out. */
+                at?: string | null;
+                /** @description One or two dimensions, as `0,2`: the one that goes down first. */
+                axes?: string | null;
+                rows?: number;
+                columns?: number;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+                pair_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Values"];
                 };
             };
             /** @description What went wrong. */

@@ -48,7 +48,7 @@ def export(
     """
     answer, units = export_units(state.database, comparison_id, step, rank, filters)
     name = get_comparison(state.database, comparison_id).name
-    headers = {"Content-Disposition": _attachment(name, kind)}
+    headers = {"Content-Disposition": attachment(name, kind)}
     if kind == "xlsx":
         state.settings.data_dir.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(suffix=".xlsx", dir=state.settings.data_dir, delete=False) as held:
@@ -72,6 +72,6 @@ def export(
     return StreamingResponse(pieces, headers=headers, media_type=EXPORTS[kind])
 
 
-def _attachment(name: str, kind: str) -> str:
+def attachment(name: str, kind: str) -> str:
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_") or "comparison"
     return f"attachment; filename=\"{plain[:100]}.{kind}\"; filename*=UTF-8''{quote(name[:100], safe='')}.{kind}"

@@ -1,38 +1,174 @@
-"""Figures as plotly JSON, each with its words."""
+"""Figures as plotly JSON, each with its words and its numbers; values around one element."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 
-from dumpscope.api.parameters import Id, Rank, Step
-from dumpscope.api.replies import StrictJSON
-from dumpscope.api.schemas import Figure
+from dumpscope.api.parameters import Id, Key, Rank, Step
+from dumpscope.api.replies import StrictJSON, reply
+from dumpscope.api.routes.exports import attachment
+from dumpscope.api.schemas import Figure, Phrase, Wire
 from dumpscope.api.state import Shared
+from dumpscope.api.wire import phrases
 from dumpscope.domain.phrases import english
+from dumpscope.errors import NotFoundError
 from dumpscope.export.document import wire
-from dumpscope.index.comparisons import find_unit, get_comparison
-from dumpscope.pipeline.figures import Wanted, draw
+from dumpscope.export.plain import plain_csv
+from dumpscope.index import tables
+from dumpscope.index.comparisons import find_unit, stored_units
+from dumpscope.pipeline.drawn import Wanted
+from dumpscope.pipeline.figures import draw
+from dumpscope.pipeline.peek import peek
 
-router = APIRouter(tags=["figures"])
+router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["figures"])
+
+NUMBERS = r"^\d{1,18}(,\d{1,18}){0,63}$"
+
+Axes = Annotated[
+    str | None, Query(pattern=NUMBERS, description="One or two dimensions, as `0,2`: the one that goes down first.")
+]
 
 
-@router.get("/comparisons/{comparison_id}/figures/{name}", response_model=Figure)
-def figure(
-    comparison_id: Id,
-    name: str,
-    state: Shared,
-    step: Step = None,
-    rank: Rank = None,
+def _wanted(
     node: Annotated[str | None, Query(max_length=4000, description="Node the figure is about or marks.")] = None,
     pair: Annotated[int | None, Query(ge=0, lt=2**53, description="Item pair the figure is about.")] = None,
-    log: Annotated[bool, Query(description="Counts on a logarithmic axis.")] = False,
+    log: Annotated[
+        bool | None, Query(description="Logarithmic counts or axes; what suits the figure when left out.")
+    ] = None,
+    axes: Axes = None,
+    reduce: Annotated[Literal["max", "rms"], Query(description="How a map reduces what a cell holds.")] = "max",
+) -> Wanted:
+    return Wanted(node=node, pair=pair, log=log, axes=_numbers(axes) or (), reduce=reduce)
+
+
+Asked = Annotated[Wanted, Depends(_wanted)]
+
+
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    return None if text is None else tuple(map(int, text.split(",")))
+
+
+@router.get(
+    "/figures/{name}.csv",
+    response_class=Response,
+    responses={200: {"description": "The numbers behind the figure.", "content": {"text/csv": {}}}},
+)
+def figure_csv(
+    comparison_id: Id, name: str, state: Shared, wanted: Asked, step: Step = None, rank: Rank = None
 ) -> Response:
-    """`api-distribution`, `error-order`, `histogram` or `error-histogram`; `missing` says why there is nothing to draw."""
+    """What a figure draws, as a table; 404 where there is nothing to draw."""
     unit = find_unit(state.database, comparison_id, step, rank)
-    answer = get_comparison(state.database, comparison_id).answer
-    drawn = draw(state.database, unit, answer, name, Wanted(node=node, pair=pair, log=log))
+    drawn = draw(state.database, comparison_id, unit, name, wanted)
+    if drawn.figure is None or drawn.table is None:
+        raise NotFoundError(english(drawn.said))
+    found = drawn.table()
+    headers = {"Content-Disposition": attachment(f"{wanted.node or 'run'} {name}", "csv")}
+    return Response(plain_csv(found.columns, found.rows), headers=headers, media_type="text/csv; charset=utf-8")
+
+
+@router.get("/figures/{name}", response_model=Figure)
+def figure(
+    comparison_id: Id, name: str, state: Shared, wanted: Asked, step: Step = None, rank: Rank = None
+) -> Response:
+    """`histogram`, `pair-density`, `difference-map` and `error-histogram` of a tensor pair; `api-distribution`, `api-errors`,
+    `error-order` and `call-runs` of calls. `missing` says why there is nothing to draw."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    drawn = draw(state.database, comparison_id, unit, name, wanted)
     text = english(drawn.said)
     words = {"text": "", "missing": text} if drawn.figure is None else {"text": text, "missing": None}
-    return StrictJSON({"figure": wire(drawn.figure), **words, "said": drawn.said})
+    return StrictJSON({"figure": wire(drawn.figure), "log": drawn.log, **words, "said": drawn.said})
+
+
+class ValueCell(Wire):
+    """Texts of full digits; null where that side has no such element. `equal`: the same number, or both NaN."""
+
+    target: str | None
+    golden: str | None
+    difference: str | None
+    equal: bool
+
+
+class Places(Wire):
+    """Indices worth looking at: the largest difference, the first difference, the first NaN or infinity of one side only."""
+
+    worst: list[int] | None
+    first: list[int] | None
+    lost: list[int] | None
+
+
+class Values(Wire):
+    """`rows`: cells from index `row` and `column` on along `axes` (down and across; of a vector across alone), `at` among them.
+    `places` only where `at` was left out; `missing` says why there is nothing."""
+
+    item: str
+    target_dtype: str | None
+    golden_dtype: str | None
+    target_shape: list[int] | None
+    golden_shape: list[int] | None
+    at: list[int] | None
+    axes: list[int]
+    row: int
+    column: int
+    rows: list[list[ValueCell]]
+    places: Places | None
+    text: str
+    missing: str | None
+    said: list[Phrase]
+
+
+@router.get("/pairs/{pair_id}/values", response_model=Values)
+def values(
+    comparison_id: Id,
+    pair_id: Key,
+    state: Shared,
+    at: Annotated[
+        str | None, Query(pattern=NUMBERS, description="Index of an element, as `3,5`; the worst when left out.")
+    ] = None,
+    axes: Axes = None,
+    rows: Annotated[int, Query(ge=1, le=21)] = 9,
+    columns: Annotated[int, Query(ge=1, le=21)] = 5,
+) -> Response:
+    """Values of both sides and their difference around one element, every digit exact."""
+    owner = pair_id >> tables.KEY_BITS
+    unit = next((one for one in stored_units(state.database, comparison_id) if one.id == owner), None)
+    if unit is None:
+        raise NotFoundError(f"no item pair {pair_id} in this comparison", hint="GET .../pairs lists them")
+    found = peek(state.database, unit, pair_id, at=_numbers(at), axes=_numbers(axes) or (), rows=rows, columns=columns)
+    seen, marks = found.window, found.landmarks
+    text = english(found.said)
+    shapes = [None if shape is None else list(shape) for shape in found.shapes]
+    return reply(
+        Values(
+            item=found.item,
+            target_dtype=found.dtypes[0],
+            golden_dtype=found.dtypes[1],
+            target_shape=shapes[0],
+            golden_shape=shapes[1],
+            at=None if seen is None else list(seen.at),
+            axes=[] if seen is None else [one for one in seen.axes if one is not None],
+            row=0 if seen is None else seen.row,
+            column=0 if seen is None else seen.column,
+            rows=[]
+            if seen is None
+            else [
+                [
+                    ValueCell(target=one.target, golden=one.golden, difference=one.difference, equal=one.equal)
+                    for one in line
+                ]
+                for line in seen.values
+            ],
+            places=None
+            if marks is None
+            else Places(
+                **{
+                    name: None if (index := getattr(marks, name)) is None else list(index)
+                    for name in ("worst", "first", "lost")
+                }
+            ),
+            text="" if seen is None else text,
+            missing=text if seen is None else None,
+            said=phrases(found.said),
+        )
+    )

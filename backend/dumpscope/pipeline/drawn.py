@@ -1,0 +1,45 @@
+"""What is asked of a figure, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dumpscope.domain.phrases import Phrase
+from dumpscope.plots.places import Reduce
+from dumpscope.plots.table import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a figure is about. node: name of either side; pair: key of an item pair
+
+    log: logarithmic or linear counts or axes, None for what suits the figure
+    axes, reduce: of a difference map: the dimensions it shows (none for those that tell most), and how others are reduced
+    """
+
+    node: str | None = None
+    pair: int | None = None
+    log: bool | None = None
+    axes: tuple[int, ...] = ()
+    reduce: Reduce = "max"
+
+    def by_log(self, usual: bool) -> bool:
+        """Whether to draw logarithmically; `usual` where nobody said."""
+        return usual if self.log is None else self.log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """figure: plotly JSON, None where there is nothing to draw; said: the same in words, or why there is none
+    table: the numbers behind the figure, made when asked for; log: how it was drawn"""
+
+    figure: dict[str, Any] | None
+    said: list[Phrase]
+    table: Callable[[], Table] | None = None
+    log: bool = False
+
+
+def nothing(why: Phrase) -> Drawn:
+    return Drawn(figure=None, said=[why])

@@ -1,0 +1,96 @@
+"""The item pair that a picture is about, and its tensors from the files of both sides."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+from sqlalchemy import select
+
+from dumpscope.domain.phrases import Phrase, phrase
+from dumpscope.errors import NotFoundError, UsageError
+from dumpscope.index import tables
+from dumpscope.index.comparisons import StoredUnit
+from dumpscope.index.database import Database
+from dumpscope.index.dumps import JOINED
+from dumpscope.index.item_pairs import ItemPairRow, get_item_pair, items_of_node
+from dumpscope.index.leaves import Leaf
+from dumpscope.index.node_pairs import one_node_pair
+from dumpscope.readers import tensorfile
+from dumpscope.readers.arrays import LoadedTensor
+
+CANDIDATES: Final = 100
+"""Item pairs of a node among which the one to show is looked for."""
+
+BUDGET: Final = 4 << 30
+"""Bytes of a tensor that is still drawn. Files are mapped and read in pieces: memory stays small whatever the size."""
+
+
+def item_of(
+    database: Database, unit: StoredUnit, node: str | None, pair: int | None, usable: Callable[[ItemPairRow], Any]
+) -> ItemPairRow | None:
+    """The pair asked for, or of a node's pairs the usable one with the largest score (outputs before inputs at equal score).
+
+    None for a node without items. Raises UsageError where neither is named, NotFoundError where it is not there.
+    """
+    if pair is not None:
+        return get_item_pair(database, unit, pair)
+    if node is None:
+        raise UsageError("this figure is about one pair of items", hint="add pair=ID or node=NAME")
+    with database.read() as connection:
+        found = one_node_pair(connection, unit, node)
+        rows = items_of_node(connection, unit, found.pair, limit=CANDIDATES)
+    fit = [row for row in rows if usable(row)]
+    if not fit:
+        return rows[0] if rows else None
+    return max(fit, key=lambda row: (-1.0 if row.score is None else row.score, row.role == "output"))
+
+
+def has_file(leaf: Leaf | None) -> bool:
+    return leaf is not None and leaf.data_name is not None
+
+
+def load_sides(
+    database: Database, unit: StoredUnit, row: ItemPairRow
+) -> tuple[LoadedTensor | None, LoadedTensor | None]:
+    """Tensor of target and golden, None where no file was dumped. Raises TensorError where one cannot be read."""
+    return _load(database, unit.target, row.target), _load(database, unit.golden, row.golden)
+
+
+def _load(database: Database, rank: int, leaf: Leaf | None) -> LoadedTensor | None:
+    if leaf is None or leaf.data_name is None:
+        return None
+    folder = _folder(database, rank)
+    if folder is None:
+        return None
+    return tensorfile.load(os.path.join(folder, leaf.data_name), root=folder, budget=BUDGET)
+
+
+def _folder(database: Database, rank: int) -> str | None:
+    with database.read() as connection:
+        header = connection.execute(select(tables.rank_dump.c.header).where(tables.rank_dump.c.id == rank)).scalar()
+    if header is None:
+        raise NotFoundError("this rank of the dump is gone", hint="register the dump again")
+    folder: str | None = json.loads(header)["data_dir"]
+    return folder
+
+
+def why_missing(database: Database, unit: StoredUnit, row: ItemPairRow | None, node: str | None) -> Phrase:
+    """Why there are no two tensors to look at, and which setting of a dump would bring them."""
+    if row is None:
+        return phrase("figure.no_items")
+    if row.target is None or row.golden is None:
+        side = "golden" if row.target is None else "target"
+        return phrase("figure.one_side", side=[phrase(f"side.{side}")])
+    if _is_joined(database, unit):
+        return phrase("figure.joined")
+    return phrase("figure.no_tensors", node=row.node or node or "")
+
+
+def _is_joined(database: Database, unit: StoredUnit) -> bool:
+    rank, dump = tables.rank_dump.c, tables.dump.c
+    statement = select(dump.status).join(tables.rank_dump, rank.dump == dump.serial).where(rank.id == unit.target)
+    with database.read() as connection:
+        return connection.execute(statement).scalar() == JOINED
