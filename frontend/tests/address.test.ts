@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { type Address, formatAddress, formatFilter, NO_FILTER, parseAddress, parseFilter } from "../src/base/address";
+import {
+  type Address,
+  changed,
+  formatAddress,
+  formatFilter,
+  NO_FILTER,
+  parseAddress,
+  parseFilter,
+} from "../src/base/address";
 
 const NAMES = [
   "Functional.softmax.1.forward",
@@ -17,7 +25,11 @@ const FULL: Address = {
   rank: 12,
   node: "Functional.softmax.1.forward",
   tab: "order",
-  log: true,
+  log: false,
+  item: "output.0",
+  axes: [2, 0],
+  at: [3, 5, 7],
+  rms: true,
   filter: {
     classes: ["origin", "amplifier"],
     verdicts: ["no", "n/a"],
@@ -47,6 +59,23 @@ describe("the address", () => {
   test("keeps step 0 and rank 0 apart from no choice", () => {
     expect(parseAddress("s=0&r=0")).toMatchObject({ step: 0, rank: 0 });
     expect(parseAddress("")).toMatchObject({ step: null, rank: null });
+  });
+
+  test("keeps the scale that suits a plot apart from one that was chosen", () => {
+    expect(parseAddress("").log).toBeNull();
+    expect(parseAddress("log=1").log).toBe(true);
+    expect(formatAddress({ ...FULL, log: null })).not.toContain("log=");
+  });
+
+  test("forgets tensor, dimensions and element with the node, not with step or rank", () => {
+    expect(changed(FULL, { step: 4, rank: 1 })).toMatchObject({ item: "output.0", axes: [2, 0], at: [3, 5, 7] });
+    expect(changed(FULL, { node: "other" })).toMatchObject({ item: null, axes: null, at: null, tab: "order" });
+    expect(changed(FULL, { item: "input.0" })).toMatchObject({ item: "input.0", axes: null, at: null });
+    expect(changed({ ...FULL, node: null }, { node: "first" })).toMatchObject({ at: [3, 5, 7] });
+  });
+
+  test.each(["1,,2", "-1", "a", "1,2,3", "9".repeat(16)])("takes %s for no dimensions", (text) => {
+    expect(parseAddress(`ax=${text}`).axes).toBeNull();
   });
 
   test("survives nonsense", () => {

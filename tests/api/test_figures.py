@@ -56,7 +56,7 @@ def test_the_map_of_the_known_fault_says_which_row_differs(served: Client, fault
 
 def test_steps_of_a_call_are_compared(served: Client, fault: str) -> None:
     text = get(served, f"/api/comparisons/{fault}/figures/call-runs?node={ORIGIN}")["text"]
-    assert f"{ORIGIN} in 2 steps on 1 ranks." in text
+    assert f"{ORIGIN}, steps: 2, ranks: 1." in text
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -151,8 +151,8 @@ def test_five_million_points_keep_their_ends_and_their_nan(made: tuple[Client, s
     text = drawn(made, "big", "histogram")["text"]
     assert "5000000 elements a side between -888.2 and 999.5." in text
     assert "Apart from the target histogram: 1 nan" in text
-    assert "1 elements are NaN or infinite on one side only" in drawn(made, "big", "difference-map")["text"]
-    assert "1 positions are not finite" in drawn(made, "big", "pair-density")["text"]
+    assert "differing in which: 1." in drawn(made, "big", "difference-map")["text"]
+    assert "without a place here: 1." in drawn(made, "big", "pair-density")["text"]
     opened = looked(made, "big")
     assert opened["places"] == {"worst": [4, 3, 2], "first": [0, 0, 0], "lost": [1, 2, 3]}
     assert opened["at"] == [1, 2, 3]

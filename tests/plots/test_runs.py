@@ -98,7 +98,7 @@ def test_a_call_over_steps_has_a_line_per_rank_and_says_where_it_went_wrong() ->
     assert figure["data"][1]["x"] == list(range(10))
     text = english(call_over_runs_said(data))
     assert "First above 1 in step 6 on rank 1." in text
-    assert "f in 10 steps on 2 ranks." in text
+    assert "f, steps: 10, ranks: 2." in text
     assert len(call_over_runs_table(data).rows) == 20
 
 

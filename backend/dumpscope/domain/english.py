@@ -299,9 +299,6 @@ _FIGURE: Final[dict[str, str]] = {
     "figure.no_tensors": (
         'No tensors were dumped for this pair. Dump again with "task": "tensor" and "list": ["{node}"] to see it.'
     ),
-    "figure.joined": (
-        "The sides were joined from several ranks, whose tensors are not kept together. Compare one rank with one rank to see it."
-    ),
     "figure.item": "{item}:",
     "order.none": "None of the {nodes} nodes has a compared output.",
     "order.all": "{measure} of {nodes} nodes in call order.",
@@ -332,9 +329,9 @@ _FIGURE: Final[dict[str, str]] = {
     "density.all": (
         "Of {elements} positions {equal} are equal (on the diagonal); the target is larger at {above} and smaller at {below}."
     ),
-    "density.phase": "{count} differ by their phase alone.",
+    "density.phase": "Differing by their phase alone: {count}.",
     "density.range": "Values lie between {low} and {high}.",
-    "density.skipped": "{count} positions are not finite on at least one side and have no place here.",
+    "density.skipped": "Not finite on at least one side, and so without a place here: {count}.",
     "map.rows": "rows",
     "map.columns": "columns",
     "map.indices": "indices",
@@ -345,7 +342,7 @@ _FIGURE: Final[dict[str, str]] = {
     ),
     "map.everywhere": "The difference is spread over all dimensions.",
     "map.largest": "Largest difference {most}.",
-    "map.lost": "{count} elements are NaN or infinite on one side only, or differ in which.",
+    "map.lost": "NaN or infinite on one side only, or differing in which: {count}.",
     "map.cells": "Dim {axis} is drawn as {cells} cells of its {size} indices.",
     "peek.at": "[{index}]: {values}.",
     "peek.target": "target {value}",
@@ -359,7 +356,7 @@ _FIGURE: Final[dict[str, str]] = {
     "apis.unseen": "{unseen} have no compared call.",
     "apis.left": "{left} with smaller errors are not drawn.",
     "apis.current": "This call is of {api}, number {rank} by largest error.",
-    "runs.all": "{name} in {steps} steps on {ranks} ranks.",
+    "runs.all": "{name}, steps: {steps}, ranks: {ranks}.",
     "runs.none": "It was compared in none of them.",
     "runs.worst": "Largest error {error} in step {step} on rank {rank}.",
     "runs.first": "First above {floor} in step {step} on rank {rank}.",

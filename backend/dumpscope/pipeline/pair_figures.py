@@ -84,7 +84,7 @@ def _of_tensors(database: Database, unit: StoredUnit, wanted: Wanted, draw: Call
         return nothing(phrase("figure.unreadable", error=str(error)))
     target, golden = sides
     if row is None or row.target is None or target is None or golden is None:
-        return nothing(why_missing(database, unit, row, wanted.node))
+        return nothing(why_missing(row, wanted.node))
     if target.shape != golden.shape:
         shapes = {"target": str(list(target.shape)), "golden": str(list(golden.shape))}
         return nothing(phrase("figure.shapes", **shapes))
@@ -100,7 +100,7 @@ def error_histogram(database: Database, unit: StoredUnit, _answer: Answer | None
     """Absolute and relative errors, from what was measured."""
     row = item_of(database, unit, wanted.node, wanted.pair, lambda row: row.detail)
     if row is None or row.detail is None or row.target is None:
-        return nothing(why_missing(database, unit, row, wanted.node))
+        return nothing(why_missing(row, wanted.node))
     log = wanted.by_log(False)
     data = error_histogram_data(row.detail.abs_histogram, row.detail.rel_histogram, log=log)
     return Drawn(

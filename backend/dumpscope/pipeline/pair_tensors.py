@@ -14,7 +14,6 @@ from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index import tables
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
-from dumpscope.index.dumps import JOINED
 from dumpscope.index.item_pairs import ItemPairRow, get_item_pair, items_of_node
 from dumpscope.index.leaves import Leaf
 from dumpscope.index.node_pairs import one_node_pair
@@ -77,20 +76,11 @@ def _folder(database: Database, rank: int) -> str | None:
     return folder
 
 
-def why_missing(database: Database, unit: StoredUnit, row: ItemPairRow | None, node: str | None) -> Phrase:
+def why_missing(row: ItemPairRow | None, node: str | None) -> Phrase:
     """Why there are no two tensors to look at, and which setting of a dump would bring them."""
     if row is None:
         return phrase("figure.no_items")
     if row.target is None or row.golden is None:
         side = "golden" if row.target is None else "target"
         return phrase("figure.one_side", side=[phrase(f"side.{side}")])
-    if _is_joined(database, unit):
-        return phrase("figure.joined")
     return phrase("figure.no_tensors", node=row.node or node or "")
-
-
-def _is_joined(database: Database, unit: StoredUnit) -> bool:
-    rank, dump = tables.rank_dump.c, tables.dump.c
-    statement = select(dump.status).join(tables.rank_dump, rank.dump == dump.serial).where(rank.id == unit.target)
-    with database.read() as connection:
-        return connection.execute(statement).scalar() == JOINED

@@ -49,7 +49,7 @@ def peek(
         target, golden = load_sides(database, unit, row)
         sides = [side for side in (target, golden) if side is not None]
         if not sides:
-            return _closed(item, target, golden, why_missing(database, unit, row, None))
+            return _closed(item, target, golden, why_missing(row, None))
         if not any(side.array.size for side in sides):
             return _closed(item, target, golden, phrase("values.empty"))
         if target is not None and golden is not None and len(target.shape) != len(golden.shape):

@@ -16,6 +16,8 @@ from dumpscope.plots.table import Table, table
 from dumpscope.plots.template import MARK, OUTPUT, TARGET, Figure, axis, layout, number, plain, short
 
 SHOWN = 40
+FIRST = 12
+"""APIs in view of a low figure; the others come by dragging, or when it is enlarged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,13 +151,14 @@ def all_apis_figure(data: AllApis) -> Figure:
             xaxis=axis(MEASURE, **data.lanes.axis()),
             yaxis=axis(
                 "",
-                range=[len(places) - 0.4, -0.6],
+                range=[min(len(places), FIRST) - 0.4, -0.6],
                 tickmode="array",
                 tickvals=places,
                 ticktext=[plain(short(one.api, 30)) for one in data.shown],
                 zeroline=False,
             ),
             shapes=shapes,
+            meta={"tall": {"yaxis": {"range": [len(places) - 0.4, -0.6]}}},
         ),
     }
 

@@ -9,6 +9,10 @@ export interface Plotly {
     config: Record<string, unknown>,
   ): Promise<unknown>;
   purge(element: HTMLElement): void;
+  downloadImage(
+    figure: { data: unknown; layout: Record<string, unknown> },
+    options: { format: "png"; width: number; height: number; scale: number; filename: string },
+  ): Promise<unknown>;
   Plots: { resize(element: HTMLElement): void };
 }
 

@@ -248,28 +248,6 @@ export function usePair(id: string, pair: number) {
   });
 }
 
-export interface FigureQuery {
-  name: string;
-  node: string | null;
-  pair: number | null;
-  log: boolean;
-}
-
-export function useFigure(id: string, unit: Unit | null, { name, node, pair, log }: FigureQuery) {
-  return useQuery({
-    queryKey: ["comparisons", "data", id, "figure", name, unit, node, pair, log],
-    queryFn: ({ signal }) =>
-      take(
-        api().GET("/api/comparisons/{comparison_id}/figures/{name}", {
-          params: { path: { ...of(id), name }, query: { ...unit, node, pair, log } },
-          signal,
-        }),
-      ),
-    enabled: unit !== null,
-    placeholderData: keepPreviousData,
-  });
-}
-
 /** Children of one row of a tree, a page of them. */
 export async function fetchTree(
   noun: Noun,

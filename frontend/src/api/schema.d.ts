@@ -2157,6 +2157,20 @@ export interface components {
             /** Bins */
             bins: number[];
         };
+        /**
+         * PairValue
+         * @description Texts of full digits; null where that side has no such element. `equal`: the same number, or both NaN.
+         */
+        PairValue: {
+            /** Target */
+            target: string | null;
+            /** Golden */
+            golden: string | null;
+            /** Difference */
+            difference: string | null;
+            /** Equal */
+            equal: boolean;
+        };
         /** PairWithDetail */
         PairWithDetail: {
             /** Id */
@@ -2788,6 +2802,23 @@ export interface components {
             inferred: boolean;
         };
         /**
+         * ValueCell
+         * @description `value` of a bucket of steps; `step`: the first that is not finite (`bad`), else the first that has the call.
+         */
+        ValueCell: {
+            /** Bucket */
+            bucket: number;
+            /**
+             * Value
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            value: number | string | null;
+            /** Bad */
+            bad: boolean;
+            /** Step */
+            step: number;
+        };
+        /**
          * ValuePage
          * @description `steps`: the buckets that cells name by their place.
          */
@@ -2821,7 +2852,7 @@ export interface components {
             growth: number | string | null;
             first_bad: components["schemas"]["TrendPlace"] | null;
             /** Cells */
-            cells: components["schemas"]["dumpscope__api__routes__trends__ValueCell"][];
+            cells: components["schemas"]["ValueCell"][];
         };
         /**
          * Values
@@ -2848,7 +2879,7 @@ export interface components {
             /** Column */
             column: number;
             /** Rows */
-            rows: components["schemas"]["dumpscope__api__routes__figures__ValueCell"][][];
+            rows: components["schemas"]["PairValue"][][];
             places: components["schemas"]["Places"] | null;
             /** Text */
             text: string;
@@ -2856,37 +2887,6 @@ export interface components {
             missing: string | null;
             /** Said */
             said: components["schemas"]["Phrase"][];
-        };
-        /**
-         * ValueCell
-         * @description Texts of full digits; null where that side has no such element. `equal`: the same number, or both NaN.
-         */
-        dumpscope__api__routes__figures__ValueCell: {
-            /** Target */
-            target: string | null;
-            /** Golden */
-            golden: string | null;
-            /** Difference */
-            difference: string | null;
-            /** Equal */
-            equal: boolean;
-        };
-        /**
-         * ValueCell
-         * @description `value` of a bucket of steps; `step`: the first that is not finite (`bad`), else the first that has the call.
-         */
-        dumpscope__api__routes__trends__ValueCell: {
-            /** Bucket */
-            bucket: number;
-            /**
-             * Value
-             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
-             */
-            value: number | string | null;
-            /** Bad */
-            bad: boolean;
-            /** Step */
-            step: number;
         };
     };
     responses: never;

@@ -12,6 +12,7 @@ export type DumpLeaf = Schemas["DumpLeaf"];
 export type DumpNode = Schemas["DumpNode"];
 export type DumpNodeRow = Schemas["DumpNodeRow"];
 export type FigureReply = Schemas["Figure"];
+export type Values = Schemas["Values"];
 export type Collective = Schemas["Collective"];
 export type CollectivePart = Schemas["CollectivePart"];
 export type Flow = Schemas["Flow"];

@@ -2,7 +2,8 @@
 import { isLeftover, type LeftoverWord } from "./leftovers";
 import { type ClassWord, isClass, isVerdict, type VerdictWord } from "./verdicts";
 
-export const PLOTS = ["api", "order", "hist", "error"] as const;
+/** In the order of their keys. */
+export const PLOTS = ["hist", "pair", "api", "map", "order", "apis", "error", "values", "runs"] as const;
 export type PlotTab = (typeof PLOTS)[number];
 
 export const SORTS = ["order", "-out_score", "-ratio", "name"] as const;
@@ -29,7 +30,16 @@ export interface Address {
   node: string | null;
   /** null: whichever plot suits what was compared. */
   tab: PlotTab | null;
-  log: boolean;
+  /** null: whichever scale suits the plot. */
+  log: boolean | null;
+  /** Tensor of the node that the plot is about, as `output.0`; null: the worst. */
+  item: string | null;
+  /** Dimensions of that tensor which go down and across; null: those that tell most. */
+  axes: number[] | null;
+  /** Element of that tensor whose value is looked at; null: the worst. */
+  at: number[] | null;
+  /** What a cell of the map holds: the largest difference, or else the root mean square. */
+  rms: boolean;
   filter: Filter;
   query: string;
   sort: Sort;
@@ -48,7 +58,11 @@ export function parseAddress(search: string): Address {
     rank: whole(params.get("r")),
     node: params.get("n") || null,
     tab: PLOTS.find((plot) => plot === tab) ?? null,
-    log: params.get("log") === "1",
+    log: LOG.get(params.get("log") ?? "") ?? null,
+    item: params.get("i") || null,
+    axes: numbers(params.get("ax"), 2),
+    at: numbers(params.get("at"), 64),
+    rms: params.get("red") === "rms",
     filter: parseFilter(params.get("f") ?? ""),
     query: params.get("q") ?? "",
     sort: SORTS.find((known) => known === sort) ?? "order",
@@ -63,7 +77,11 @@ export function formatAddress(address: Address): string {
   if (address.rank !== null) params.set("r", String(address.rank));
   if (address.node !== null) params.set("n", address.node);
   if (address.tab !== null) params.set("tab", address.tab);
-  if (address.log) params.set("log", "1");
+  if (address.log !== null) params.set("log", address.log ? "1" : "0");
+  if (address.item !== null) params.set("i", address.item);
+  if (address.axes !== null) params.set("ax", address.axes.join(","));
+  if (address.at !== null) params.set("at", address.at.join(","));
+  if (address.rms) params.set("red", "rms");
   const filter = formatFilter(address.filter);
   if (filter) params.set("f", filter);
   if (address.query) params.set("q", address.query);
@@ -103,8 +121,33 @@ export function formatFilter(filter: Filter): string {
   return tokens.join(",");
 }
 
+/** The address after a change. Another node has other tensors, and another tensor other dimensions and elements. */
+export function changed(address: Address, change: Partial<Address>): Address {
+  const moved = change.node !== undefined && change.node !== address.node && address.node !== null;
+  const fresh: Partial<Address> = moved ? { item: null, axes: null, at: null } : {};
+  if (change.item !== undefined && change.item !== address.item) Object.assign(fresh, { axes: null, at: null });
+  return { ...address, ...fresh, ...change };
+}
+
+/** The change that shows a plot; each opens in the scale that suits it. */
+export function toPlot(address: Address, tab: PlotTab): Partial<Address> {
+  return tab === address.tab ? {} : { tab, log: null };
+}
+
 export function isFiltered(address: Pick<Address, "filter" | "query">): boolean {
   return formatFilter(address.filter) !== "" || address.query !== "";
+}
+
+const LOG: ReadonlyMap<string, boolean> = new Map([
+  ["1", true],
+  ["0", false],
+]);
+
+/** `3,5`: whole numbers with commas between. */
+function numbers(text: string | null, most: number): number[] | null {
+  if (text === null || !/^\d{1,15}(,\d{1,15})*$/.test(text)) return null;
+  const found = text.split(",").map(Number);
+  return found.length <= most ? found : null;
 }
 
 function whole(text: string | null): number | null {

@@ -17,6 +17,11 @@ export type Action =
   | "plot2"
   | "plot3"
   | "plot4"
+  | "plot5"
+  | "plot6"
+  | "plot7"
+  | "plot8"
+  | "plot9"
   | "inputs"
   | "stack"
   | "flow"
@@ -46,6 +51,11 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "2": "plot2",
   "3": "plot3",
   "4": "plot4",
+  "5": "plot5",
+  "6": "plot6",
+  "7": "plot7",
+  "8": "plot8",
+  "9": "plot9",
   i: "inputs",
   s: "stack",
   d: "flow",
@@ -78,7 +88,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["[ ]", "keys.rank"],
   ["{ }", "keys.step"],
   ["/", "keys.search"],
-  ["1 2 3 4", "keys.plots"],
+  ["1 2 3 4 5 6 7 8 9", "keys.plots"],
   ["i", "keys.inputs"],
   ["s", "keys.stack"],
   ["d", "keys.flowSection"],

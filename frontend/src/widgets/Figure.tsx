@@ -11,18 +11,23 @@ import { Failure } from "./States";
 
 const CONFIG = {
   displaylogo: false,
-  modeBarButtons: [["toImage", "resetScale2d"]],
+  modeBarButtons: [["resetScale2d"]],
   showTips: false,
 };
+
+/** Pixels of height from which a figure of several parts puts them below each other. */
+const TALL = 300;
 
 interface FigureProps {
   reply: FigureReply;
   label: string;
+  /** What is drawn: a figure of another name is drawn afresh, without the zoom of the one before. */
+  name: string;
   /** A clicked point that carries the place in call order of a node. */
   onPick?: (order: number) => void;
 }
 
-export function Figure({ reply, label, onPick }: FigureProps) {
+export function Figure({ reply, label, name, onPick }: FigureProps) {
   const { i18n } = useTranslation();
   // The same figure must be the same object: a new one is drawn again.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the language decides what sayFigure returns
@@ -33,9 +38,14 @@ export function Figure({ reply, label, onPick }: FigureProps) {
   const text = say(reply.text, reply.said);
   return (
     <figure className={classes.figure} data-testid="figure">
-      {drawn && <Plot figure={drawn} label={`${label}. ${text}`} onPick={onPick} />}
+      {drawn && <Plot key={name} figure={drawn} label={`${label}. ${text}`} name={name} onPick={onPick} />}
       {reply.missing && <p className={classes.missing}>{say(reply.missing, reply.said)}</p>}
-      {reply.text && <figcaption className={classes.text}>{text}</figcaption>}
+      {reply.text && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: long words scroll, which must be possible by keyboard too
+        <figcaption className={classes.text} tabIndex={0}>
+          {text}
+        </figcaption>
+      )}
     </figure>
   );
 }
@@ -51,15 +61,17 @@ function hasPoints(figure: NonNullable<FigureReply["figure"]>): boolean {
 interface PlotProps {
   figure: NonNullable<FigureReply["figure"]>;
   label: string;
+  name: string;
   onPick: FigureProps["onPick"];
 }
 
-function Plot({ figure, label, onPick }: PlotProps) {
+function Plot({ figure, label, name, onPick }: PlotProps) {
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const pick = useRef(onPick);
   pick.current = onPick;
   const [problem, setProblem] = useState<unknown>(null);
+  const [tall, setTall] = useState(false);
   const { colorScheme } = useMantineColorScheme();
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: colours are read from the page, which follows the scheme
@@ -70,10 +82,10 @@ function Plot({ figure, label, onPick }: PlotProps) {
       .then(async (plotly) => {
         if (gone || !element) return;
         const { data, layout } = figure as { data?: unknown[]; layout?: Record<string, unknown> };
-        await plotly.react(element, data ?? [], themed(layout ?? {}, element.clientHeight), {
-          ...CONFIG,
-          ...plotlyLocale(),
-        });
+        const shown = themed(layout ?? {}, element.clientHeight, tall);
+        await plotly.react(element, data ?? [], shown, { ...CONFIG, ...plotlyLocale() });
+        if (gone) return;
+        element.dataset.drawn = name;
         setProblem(null);
         listen(element, (order) => pick.current?.(order));
       })
@@ -83,13 +95,14 @@ function Plot({ figure, label, onPick }: PlotProps) {
     return () => {
       gone = true;
     };
-  }, [figure, colorScheme]);
+  }, [figure, colorScheme, tall]);
 
   // The plot follows its box: panels are dragged wider and the plot is enlarged without a change of the window.
   useEffect(() => {
     const element = box.current;
     if (!element) return;
     const watch = new ResizeObserver(() => {
+      setTall(element.clientHeight >= TALL);
       if (element.querySelector(".main-svg") && element.clientWidth > 0) window.Plotly?.Plots.resize(element);
     });
     watch.observe(element);
@@ -102,22 +115,29 @@ function Plot({ figure, label, onPick }: PlotProps) {
   return (
     <>
       {/* biome-ignore lint/a11y/useSemanticElements: a figure that may hold the plot's own buttons, not a group of fields */}
-      <div ref={box} className={classes.plot} hidden={problem !== null} role="group" aria-label={label} />
+      <div ref={box} className={classes.plot} hidden={problem !== null} role="group" aria-label={label} data-plot />
       {problem !== null && <Failure title={t("evidence.plotFailed")} problem={problem} />}
     </>
   );
 }
 
 interface PlotlyElement extends HTMLDivElement {
-  on?: (event: string, handler: (event: { points?: { customdata?: unknown }[] }) => void) => void;
+  data?: unknown[];
+  layout?: Record<string, unknown>;
+  on?: (event: string, handler: (event: { points?: Picked[] }) => void) => void;
   removeAllListeners?: (event: string) => void;
+}
+
+interface Picked {
+  customdata?: unknown;
+  data?: { type?: string };
 }
 
 function listen(element: PlotlyElement, choose: (order: number) => void): void {
   element.removeAllListeners?.("plotly_click");
   element.on?.("plotly_click", ({ points }) => {
-    const order = points?.[0]?.customdata;
-    if (typeof order === "number") choose(order);
+    const point = points?.[0];
+    if (point?.data?.type !== "heatmap" && typeof point?.customdata === "number") choose(point.customdata);
   });
 }
 
@@ -125,15 +145,44 @@ function listen(element: PlotlyElement, choose: (order: number) => void): void {
 const AROUND = 70;
 const LABEL = 13;
 
-/** Written ticks of an upright axis, as many as its height has room for. */
-function roomy(key: string, axis: { tickvals?: number[]; ticktext?: string[] }, height: number): object {
+interface Axis {
+  title?: object;
+  type?: string;
+  range?: [number, number];
+  tickvals?: number[];
+  ticktext?: string[];
+}
+
+/** Written ticks of an upright axis, as many as its height has room for. Of a list in which only a part is in view, none is left out. */
+function roomy(key: string, axis: Axis, height: number): object {
   if (!key.startsWith("y") || !axis.tickvals || !axis.ticktext) return {};
+  const [one, other] = axis.range ?? [0, 0];
+  const inView = axis.tickvals.filter((value) => value >= Math.min(one, other) && value <= Math.max(one, other));
+  if (axis.type !== "log" && inView.length < axis.tickvals.length) return {};
   const most = Math.floor((height - AROUND) / LABEL);
   const { values, texts } = thinTicks({ values: axis.tickvals, texts: axis.ticktext }, most);
   return { tickvals: values, ticktext: texts };
 }
 
-function themed(layout: Record<string, unknown>, height: number): Record<string, unknown> {
+/** Saves a drawn plot as a picture on the page's own ground: on a clear one, its words vanish on paper or in a slide. */
+export async function savePlot(box: ParentNode | null, filename: string): Promise<void> {
+  const element = box?.querySelector<PlotlyElement>("[data-plot]");
+  if (!element?.layout) return;
+  const panel = getComputedStyle(document.documentElement).getPropertyValue("--panel").trim();
+  const plotly = await loadPlotly();
+  await plotly.downloadImage(
+    { data: element.data, layout: { ...element.layout, paper_bgcolor: panel, plot_bgcolor: panel } },
+    {
+      format: "png",
+      width: Math.max(640, element.clientWidth),
+      height: Math.max(360, element.clientHeight),
+      scale: 2,
+      filename,
+    },
+  );
+}
+
+function themed(layout: Record<string, unknown>, height: number, tall: boolean): Record<string, unknown> {
   const style = getComputedStyle(document.documentElement);
   const ink = style.getPropertyValue("--ink").trim();
   const faint = style.getPropertyValue("--ink-2").trim();
@@ -154,7 +203,8 @@ function themed(layout: Record<string, unknown>, height: number): Record<string,
   };
   for (const [key, value] of Object.entries(layout)) {
     if (!/^[xy]axis\d*$/.test(key)) continue;
-    const axis = value as { title?: object; tickvals?: number[]; ticktext?: string[] };
+    const placed = tall ? (layout.meta as { tall?: Record<string, object> } | undefined)?.tall?.[key] : undefined;
+    const axis: Axis = { ...(value as Axis), ...placed };
     const title = { ...axis.title, font: { size: 11 }, standoff: 4 };
     result[key] = {
       ...axis,

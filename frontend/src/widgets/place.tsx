@@ -1,6 +1,6 @@
 /** The address as React state, and links that do not reload the page. */
 import { type AnchorHTMLAttributes, type MouseEvent, useCallback, useMemo, useSyncExternalStore } from "react";
-import { type Address, formatAddress, parseAddress } from "../base/address";
+import { type Address, changed, formatAddress, parseAddress } from "../base/address";
 import { getPlace, hrefOf, navigate, type Place, subscribePlace } from "../base/location";
 
 export function usePlace(): Place {
@@ -15,7 +15,7 @@ export function useAddress(): [Address, UpdateAddress] {
   const address = useMemo(() => parseAddress(search), [search]);
   const update = useCallback<UpdateAddress>((change, replace = false) => {
     const place = getPlace();
-    navigate(place.path, formatAddress({ ...parseAddress(place.search), ...change }), replace);
+    navigate(place.path, formatAddress(changed(parseAddress(place.search), change)), replace);
   }, []);
   return [address, update];
 }

@@ -81,7 +81,7 @@ def figure(
     return StrictJSON({"figure": wire(drawn.figure), "log": drawn.log, **words, "said": drawn.said})
 
 
-class ValueCell(Wire):
+class PairValue(Wire):
     """Texts of full digits; null where that side has no such element. `equal`: the same number, or both NaN."""
 
     target: str | None
@@ -111,7 +111,7 @@ class Values(Wire):
     axes: list[int]
     row: int
     column: int
-    rows: list[list[ValueCell]]
+    rows: list[list[PairValue]]
     places: Places | None
     text: str
     missing: str | None
@@ -154,7 +154,7 @@ def values(
             if seen is None
             else [
                 [
-                    ValueCell(target=one.target, golden=one.golden, difference=one.difference, equal=one.equal)
+                    PairValue(target=one.target, golden=one.golden, difference=one.difference, equal=one.equal)
                     for one in line
                 ]
                 for line in seen.values

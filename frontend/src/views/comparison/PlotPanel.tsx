@@ -1,22 +1,35 @@
-import { ActionIcon, Checkbox, Select, Tabs, Tooltip } from "@mantine/core";
-import { useEffect, useMemo, useState } from "react";
+import { ActionIcon, Checkbox, Menu, Select, Tabs, Tooltip } from "@mantine/core";
+import { useCallback, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useFigure } from "../../api/queries";
-import type { Comparison, NodeDetail, Pair } from "../../api/types";
-import { PLOTS, type PlotTab } from "../../base/address";
+import { type FigureQuery, figureCsvUrl, useFigure } from "../../api/figures";
+import type { Comparison, NodeDetail, Pair, Values } from "../../api/types";
+import { PLOTS, type PlotTab, toPlot } from "../../base/address";
 import { toNumber } from "../../base/numbers";
-import { Figure } from "../../widgets/Figure";
+import { commonShape, valuesCsv } from "../../base/values";
+import { downloadText } from "../../widgets/download";
+import { Figure, savePlot } from "../../widgets/Figure";
 import { Icon } from "../../widgets/Icon";
 import { Failure, Loading } from "../../widgets/States";
-import classes from "./EvidencePanel.module.css";
+import evidence from "./EvidencePanel.module.css";
+import classes from "./Plots.module.css";
 import type { Triage } from "./useTriage";
+import { ValuePeek } from "./ValuePeek";
 
-const FIGURES: Record<PlotTab, string> = {
-  api: "api-distribution",
-  order: "error-order",
+/** Names of the figures on the server; values are no figure. */
+const FIGURES: Record<PlotTab, string | null> = {
   hist: "histogram",
+  pair: "pair-density",
+  api: "api-distribution",
+  map: "difference-map",
+  order: "error-order",
+  apis: "api-errors",
   error: "error-histogram",
+  values: null,
+  runs: "call-runs",
 };
+
+/** Plots about one tensor of the call. */
+const OF_TENSOR: ReadonlySet<PlotTab> = new Set(["hist", "pair", "map", "error", "values"]);
 
 interface PlotPanelProps {
   comparison: Comparison;
@@ -25,88 +38,225 @@ interface PlotPanelProps {
   onLarge: (large: boolean) => void;
 }
 
-/** Four figures of the selected call; the last two are about one of its tensors. */
+/** Pictures of the selected call, of one of its tensors, and of the run around it. */
 export function PlotPanel({ comparison, triage, large, onLarge }: PlotPanelProps) {
   const { t } = useTranslation();
   const { address, update, selected, unit, node } = triage;
-  const { log } = address;
+  const box = useRef<HTMLDivElement>(null);
   // Histograms need tensors of both sides; without them the errors over the run say most.
   const tab = address.tab ?? (comparison.mode === "tensor" && node?.match !== "none" ? "hist" : "order");
   const tensors = useMemo(() => tensorPairs(node), [node]);
-  const [chosen, setChosen] = useState<number | null>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another node has other tensors
-  useEffect(() => setChosen(null), [node?.name, unit]);
-  const about = tab === "hist" || tab === "error";
-  const pair = about ? (tensors.find((one) => one.id === chosen) ?? worst(tensors)) : undefined;
-  const figure = useFigure(comparison.id, node ? unit : null, {
-    name: FIGURES[tab],
-    node: selected,
-    pair: pair?.id ?? null,
-    log,
-  });
-  const label = t(`evidence.plotHint.${tab}`);
+  const about = OF_TENSOR.has(tab);
+  const pair = about ? (tensors.find((one) => itemPath(one) === address.item) ?? worst(tensors)) : undefined;
+  const name = FIGURES[tab];
+  const query: FigureQuery | null =
+    name === null
+      ? null
+      : {
+          name,
+          node: selected,
+          pair: pair?.id ?? null,
+          log: address.log,
+          axes: tab === "map" ? address.axes : null,
+          reduce: address.rms ? "rms" : "max",
+        };
+  const figure = useFigure(comparison.id, node ? unit : null, query);
+  const [values, setValues] = useState<Values | null>(null);
+  const moveTo = useCallback((at: number[], keep: boolean) => update({ at }, keep), [update]);
+  const shape = commonShape(pair?.target_leaf?.shape ?? null, pair?.golden_leaf?.shape ?? null);
+  const file = `${selected ?? "call"} ${t(`evidence.plot.${tab}`)}`;
+  const ready = query !== null && figure.data?.figure != null && !figure.isPlaceholderData;
   return (
     <>
-      <div className={classes.plotHead}>
-        <Tabs value={tab} onChange={(next) => next && update({ tab: next as PlotTab })} variant="pills">
+      <div className={classes.head}>
+        <Tabs
+          className={classes.tabs}
+          value={tab}
+          onChange={(next) => next && update(toPlot(address, next as PlotTab))}
+          variant="pills"
+        >
           <Tabs.List aria-label={t("evidence.plots")}>
-            {PLOTS.map((name, index) => (
+            {PLOTS.map((one, index) => (
               <Tabs.Tab
-                key={name}
-                value={name}
-                px={7}
+                key={one}
+                value={one}
+                px={6}
                 py={2}
                 fz={12}
-                title={`${t(`evidence.plotHint.${name}`)} (${index + 1})`}
-                data-testid={`plot-${name}`}
+                title={`${t(`evidence.plotHint.${one}`)} (${index + 1})`}
+                data-testid={`plot-${one}`}
               >
-                {t(`evidence.plot.${name}`)}
+                {t(`evidence.plot.${one}`)}
               </Tabs.Tab>
             ))}
           </Tabs.List>
         </Tabs>
-        {about && tensors.length > 1 && pair && (
-          <Select
-            aria-label={t("evidence.plotItem")}
-            data-testid="plot-item"
-            w={112}
-            ml="auto"
-            allowDeselect={false}
-            data={tensors.map((one) => ({ value: String(one.id), label: itemLabel(one) }))}
-            value={String(pair.id)}
-            onChange={(id) => setChosen(Number(id))}
-            comboboxProps={{ width: 320, position: "bottom-end" }}
-          />
-        )}
-        <Checkbox
-          ml={about && tensors.length > 1 ? 0 : "auto"}
-          label={t("evidence.log")}
-          title={t("evidence.logHint")}
-          checked={log}
-          onChange={(event) => update({ log: event.currentTarget.checked }, true)}
-        />
-        <Tooltip label={t(large ? "evidence.plotSmaller" : "evidence.plotLarger")}>
-          <ActionIcon
-            className={classes.resize}
-            size="sm"
-            aria-label={t("evidence.plotLarger")}
-            aria-pressed={large}
-            onClick={() => onLarge(!large)}
-            data-testid="plot-large"
-          >
-            <Icon name="chevron" size={12} turn={large ? 90 : -90} />
-          </ActionIcon>
-        </Tooltip>
+        <div className={classes.tools}>
+          {about && tensors.length > 1 && pair && (
+            <Select
+              aria-label={t("evidence.plotItem")}
+              data-testid="plot-item"
+              w={104}
+              allowDeselect={false}
+              data={tensors.map((one) => ({ value: itemPath(one), label: itemPath(one) }))}
+              value={itemPath(pair)}
+              onChange={(item) => update({ item })}
+              comboboxProps={{ width: 320, position: "bottom-end" }}
+            />
+          )}
+          {(tab === "map" ? ready : values !== null && tab === "values") && shape.length > 2 && (
+            <AxisPickers
+              shape={shape}
+              axes={tab === "map" ? (drawnAxes(figure.data?.figure) ?? address.axes) : (values?.axes ?? address.axes)}
+              onChange={(axes) => update({ axes })}
+            />
+          )}
+          {tab === "map" && figure.data?.figure && (
+            <Select
+              aria-label={t("evidence.reduce")}
+              data-testid="plot-reduce"
+              w={84}
+              allowDeselect={false}
+              data={[
+                { value: "max", label: t("evidence.reduceMax") },
+                { value: "rms", label: t("evidence.reduceRms") },
+              ]}
+              value={address.rms ? "rms" : "max"}
+              onChange={(reduce) => update({ rms: reduce === "rms" }, true)}
+            />
+          )}
+          {tab !== "values" && figure.data?.figure && (
+            <Checkbox
+              label={t("evidence.log")}
+              title={t("evidence.logHint")}
+              checked={address.log ?? figure.data?.log ?? false}
+              onChange={(event) => update({ log: event.currentTarget.checked }, true)}
+              data-testid="plot-log"
+            />
+          )}
+          <Menu position="bottom-end">
+            <Menu.Target>
+              <Tooltip label={t("evidence.plotSave")}>
+                <ActionIcon
+                  size="sm"
+                  aria-label={t("evidence.plotSave")}
+                  disabled={tab === "values" ? values === null : !ready}
+                  data-testid="plot-save"
+                >
+                  <Icon name="save" size={13} />
+                </ActionIcon>
+              </Tooltip>
+            </Menu.Target>
+            <Menu.Dropdown>
+              {query !== null ? (
+                <>
+                  <Menu.Item onClick={() => void savePlot(box.current, file)} data-testid="plot-png">
+                    PNG
+                  </Menu.Item>
+                  <Menu.Item
+                    component="a"
+                    href={figureCsvUrl(comparison.id, unit, query)}
+                    download
+                    data-testid="plot-csv"
+                  >
+                    CSV
+                  </Menu.Item>
+                </>
+              ) : (
+                <Menu.Item onClick={() => values && saveValues(file, values)} data-testid="plot-csv">
+                  CSV
+                </Menu.Item>
+              )}
+            </Menu.Dropdown>
+          </Menu>
+          <Tooltip label={t(large ? "evidence.plotSmaller" : "evidence.plotLarger")}>
+            <ActionIcon
+              className={evidence.resize}
+              size="sm"
+              aria-label={t("evidence.plotLarger")}
+              aria-pressed={large}
+              onClick={() => onLarge(!large)}
+              data-testid="plot-large"
+            >
+              <Icon name="chevron" size={12} turn={large ? 90 : -90} />
+            </ActionIcon>
+          </Tooltip>
+        </div>
       </div>
-      {figure.error && <Failure problem={figure.error} onRetry={() => void figure.refetch()} />}
-      {!figure.data && !figure.error && <Loading />}
-      {figure.data && !figure.error && (
-        <div className={figure.isPlaceholderData ? classes.busy : undefined}>
-          <Figure reply={figure.data} label={label} onPick={(order) => void triage.pickOrder(order)} />
+      {query === null && node && pair && (
+        <ValuePeek
+          key={`${pair.id}/${address.axes?.join() ?? ""}`}
+          comparison={comparison.id}
+          pair={pair.id}
+          axes={address.axes}
+          at={address.at}
+          large={large}
+          onMove={moveTo}
+          onShown={setValues}
+        />
+      )}
+      {query === null && node && !pair && <p className={classes.missing}>{t("evidence.noTensors")}</p>}
+      {query !== null && figure.error && <Failure problem={figure.error} onRetry={() => void figure.refetch()} />}
+      {query !== null && !figure.data && !figure.error && <Loading />}
+      {query !== null && figure.data && !figure.error && (
+        <div ref={box} className={figure.isPlaceholderData ? classes.busy : undefined}>
+          <Figure
+            reply={figure.data}
+            label={t(`evidence.plotHint.${tab}`)}
+            name={[tab, node?.name, unit?.step, unit?.rank, pair?.id, figure.data.log].join("/")}
+            onPick={(order) => void triage.pickOrder(order)}
+          />
         </div>
       )}
     </>
   );
+}
+
+interface AxisPickersProps {
+  shape: readonly number[];
+  axes: readonly number[] | null;
+  onChange: (axes: number[]) => void;
+}
+
+/** Which dimension goes down and which across; choosing one that is taken swaps the two. */
+function AxisPickers({ shape, axes, onChange }: AxisPickersProps) {
+  const { t } = useTranslation();
+  const [down, across] = axes?.length === 2 ? axes : [shape.length - 2, shape.length - 1];
+  const options = shape.map((size, axis) => ({ value: String(axis), label: `dim ${axis} · ${size}` }));
+  const pick = (place: 0 | 1) => (value: string | null) => {
+    const axis = Number(value);
+    const next = place === 0 ? [axis, axis === across ? down : across] : [axis === down ? across : down, axis];
+    onChange(next as number[]);
+  };
+  return (
+    <>
+      {([down, across] as const).map((axis, place) => (
+        <Select
+          key={place === 0 ? "down" : "across"}
+          aria-label={t(place === 0 ? "evidence.axisDown" : "evidence.axisAcross")}
+          title={t(place === 0 ? "evidence.axisDown" : "evidence.axisAcross")}
+          leftSection={place === 0 ? "↓" : "→"}
+          leftSectionWidth={20}
+          data-testid={place === 0 ? "axis-down" : "axis-across"}
+          w={108}
+          allowDeselect={false}
+          data={options}
+          value={String(axis)}
+          onChange={pick(place as 0 | 1)}
+        />
+      ))}
+    </>
+  );
+}
+
+/** The dimensions that the server chose for a map. */
+function drawnAxes(figure: unknown): number[] | null {
+  const layout = (figure as { layout?: { meta?: { axes?: number[] } } } | null | undefined)?.layout;
+  return layout?.meta?.axes ?? null;
+}
+
+function saveValues(file: string, { rows, at, axes, row, column }: Values): void {
+  if (at) downloadText(`${file}.csv`, valuesCsv(rows, at, axes, row, column), "text/csv");
 }
 
 function tensorPairs(node: NodeDetail | undefined): Pair[] {
@@ -123,7 +273,8 @@ function worst(pairs: readonly Pair[]): Pair | undefined {
   return [...(outputs.length > 0 ? outputs : pairs)].sort((a, b) => score(b) - score(a))[0];
 }
 
-function itemLabel(pair: Pair): string {
+/** `output.0`: how the address and the reader name a tensor of a call. */
+function itemPath(pair: Pair): string {
   const path = (pair.target_leaf ?? pair.golden_leaf)?.path ?? "";
   return path ? `${pair.role}.${path}` : pair.role;
 }

@@ -5,7 +5,7 @@ import { useTranslation } from "react-i18next";
 import { type NotesByNode, useNotes } from "../../api/notes";
 import { fetchEdge, fetchFlow, fetchNodes, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
 import type { Flow, NodeDetail, NodeNote, NodeRow, Origin, Summary } from "../../api/types";
-import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, type PlotTab } from "../../base/address";
+import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, toPlot } from "../../base/address";
 import { copyText } from "../../base/clipboard";
 import { stepBack, stepOn } from "../../base/flow";
 import { nearestUnit } from "../../base/units";
@@ -192,7 +192,10 @@ export function useTriage(id: string): Triage {
   const on = () => followFlow(stepOn, () => t("evidence.flow.notPassed"));
 
   const clearFilter = useCallback(() => update({ filter: NO_FILTER, query: "" }), [update]);
-  const plot = (index: number) => () => update({ tab: PLOTS[index] as PlotTab });
+  const plot = (index: number) => () => {
+    const tab = PLOTS[index];
+    if (tab) update(toPlot(address, tab));
+  };
 
   useKeys({
     nextNode: () => move(1),
@@ -216,6 +219,11 @@ export function useTriage(id: string): Triage {
     plot2: plot(1),
     plot3: plot(2),
     plot4: plot(3),
+    plot5: plot(4),
+    plot6: plot(5),
+    plot7: plot(6),
+    plot8: plot(7),
+    plot9: plot(8),
     inputs: () => showSection("section-io"),
     stack: () => showSection("section-stack"),
     flow: () => showSection("section-flow"),

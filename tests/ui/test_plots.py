@@ -1,0 +1,242 @@
+"""Plots and single values as a person meets them: every one is drawn, says itself in words, and can be taken along."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import ml_dtypes
+import numpy as np
+import pytest
+from playwright.sync_api import Download, Page, expect
+from plots.tensor_dumps import node_of, write_dump
+
+from ui.conftest import Server
+from ui.driving import finished
+
+TABS = ("hist", "pair", "api", "map", "order", "apis", "error", "values", "runs")
+FIGURES = tuple(tab for tab in TABS if tab != "values")
+OF_TENSOR = ("hist", "pair", "map", "error", "values")
+CAUSE = "Functional.softmax.1.forward"
+
+
+@pytest.fixture(scope="module")
+def address(server: Server, dumps: Path) -> str:
+    return finished(server, dumps / "target_fault", dumps / "golden")
+
+
+@pytest.fixture(scope="module")
+def made(server: Server, generated: Path) -> str:
+    """A comparison of tensors made up: rows 1 and 5 differ, integers past 2^53, NaN, bfloat16, five million points."""
+    pytest.importorskip("torch")
+    random = np.random.default_rng(0)
+    golden = {
+        "rows": random.normal(size=(8, 64)).astype(np.float32),
+        "channels": random.normal(size=(2, 6, 5, 4)).astype(np.float32),
+        "whole": np.arange(2**53, 2**53 + 40, dtype=np.int64),
+        "half": np.ones((3, 4), dtype=ml_dtypes.bfloat16),
+        "big": random.normal(size=(5, 1000, 1000)).astype(np.float32),
+    }
+    target = {name: array.copy() for name, array in golden.items()}
+    target["rows"][[1, 5]] *= 1.25
+    target["channels"][:, 3] += 1
+    target["whole"][7] += 1
+    target["half"][2, 1] = np.nan
+    target["big"][4, 3, 2], target["big"][1, 2, 3] = np.float32(999.5), np.nan
+    folder = generated / "plots"
+    return finished(server, write_dump(folder / "target", target), write_dump(folder / "golden", golden))
+
+
+def at(address: str, name: str, tab: str, more: str = "") -> str:
+    return f"{address}?s=0&r=0&n={node_of(name)}&tab={tab}{more}"
+
+
+def drawn(page: Page, tab: str) -> None:
+    """The plot of this tab stands there with its traces: nothing of the one before, and not blank."""
+    plot = page.locator(f"[data-plot][data-drawn^='{tab}/']")
+    expect(plot).to_be_visible(timeout=30_000)
+    expect(page.locator("[data-plot]")).to_have_count(1)
+    marks = plot.locator(".trace path, .hm image, .point, .trace .js-line")
+    expect(marks.first).to_be_attached()
+    box = plot.locator(".main-svg").first.bounding_box()
+    assert box is not None
+    assert box["height"] > 100
+    assert box["width"] > 200
+
+
+def asked(page: Page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def test_keys_open_every_plot_each_with_words_and_a_label(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    for number, tab in enumerate(TABS, 1):
+        page.keyboard.press(str(number))
+        expect(page.get_by_test_id(f"plot-{tab}")).to_have_attribute("aria-selected", "true")
+        assert asked(page)["tab"] == [tab]
+        if tab == "values":
+            expect(page.get_by_test_id("value-words")).to_contain_text("difference 0.0071", timeout=30_000)
+            continue
+        drawn(page, tab)
+        words = page.get_by_test_id("figure").locator("figcaption")
+        expect(words).to_contain_text(re.compile(r"\w+"))
+        label = page.locator("[data-plot]").get_attribute("aria-label")
+        assert words.inner_text() in (label or "")
+
+
+def test_thirty_plots_opened_and_closed_leave_none_blank(page: Page, address: str) -> None:
+    page.goto(f"{address}?tab=hist")
+    drawn(page, "hist")
+    for turn in range(30):
+        tab = FIGURES[(turn * 3 + turn // 8) % len(FIGURES)]
+        page.keyboard.press(str(TABS.index(tab) + 1))
+        if turn % 4 == 3:
+            page.keyboard.press("j")
+        expect(page.get_by_test_id(f"plot-{tab}")).to_have_attribute("aria-selected", "true")
+        if page.get_by_test_id("figure").locator("p").count():  # the next call may hold no tensors
+            page.keyboard.press("k")
+        drawn(page, tab)
+    page.keyboard.press("1")
+    drawn(page, "hist")
+
+
+@pytest.mark.parametrize("tab", FIGURES)
+def test_the_scale_is_switched_and_stands_in_the_address(page: Page, address: str, tab: str) -> None:
+    page.goto(f"{address}?tab={tab}")
+    drawn(page, tab)
+    log = page.get_by_test_id("plot-log")
+    before = log.is_checked()
+    log.click()
+    expect(page).to_have_url(re.compile(rf"[?&]log={int(not before)}"))
+    expect(page.locator(f"[data-drawn^='{tab}/'][data-drawn$='/{str(not before).lower()}']")).to_be_visible(
+        timeout=30_000
+    )
+    drawn(page, tab)
+    page.reload()
+    drawn(page, tab)
+    assert log.is_checked() != before
+    page.keyboard.press("1" if tab != "hist" else "2")
+    expect(page).not_to_have_url(re.compile("log="))
+
+
+def saved(page: Page, kind: str) -> Download:
+    page.get_by_test_id("plot-save").click()
+    with page.expect_download() as download:
+        page.get_by_test_id(f"plot-{kind}").click()
+    return download.value
+
+
+@pytest.mark.parametrize("tab", FIGURES)
+def test_a_plot_is_saved_as_picture_and_as_numbers(page: Page, address: str, tab: str) -> None:
+    page.goto(f"{address}?tab={tab}")
+    drawn(page, tab)
+    picture = saved(page, "png")
+    assert picture.suggested_filename.endswith(".png")
+    data = Path(picture.path()).read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    assert len(data) > 5_000
+    numbers = saved(page, "csv")
+    assert numbers.suggested_filename.endswith(".csv")
+    rows = list(csv.reader(Path(numbers.path()).read_text(encoding="utf-8").splitlines()))
+    assert len(rows) > 1
+    assert {len(row) for row in rows} == {len(rows[0])}
+
+
+def test_only_rows_1_and_5_differ_is_seen_at_once(page: Page, made: str) -> None:
+    page.goto(at(made, "rows", "map"))
+    drawn(page, "map")
+    expect(page.get_by_test_id("figure")).to_contain_text("Only rows 1, 5 of 8 differ (dim 0).")
+
+
+def test_dimensions_of_the_map_are_chosen_and_stand_in_the_address(page: Page, made: str) -> None:
+    page.goto(at(made, "channels", "map"))
+    drawn(page, "map")
+    expect(page.get_by_test_id("figure")).to_contain_text("Only indices 3 of 6 differ (dim 1).")
+    expect(page.get_by_test_id("axis-down")).to_have_value("dim 1 · 6")
+    page.get_by_test_id("axis-across").click()
+    page.get_by_role("option", name="dim 0 · 2").click()
+    expect(page).to_have_url(re.compile(r"ax=1%2C0"))
+    page.get_by_test_id("plot-reduce").click()
+    page.get_by_role("option", name="rms").click()
+    expect(page).to_have_url(re.compile(r"red=rms"))
+    expect(page.locator("[data-plot]")).to_contain_text("rms difference", timeout=30_000)
+    page.reload()
+    drawn(page, "map")
+    expect(page.get_by_test_id("axis-across")).to_have_value("dim 0 · 2")
+    expect(page.locator("[data-plot]")).to_contain_text("dim 0")
+    page.locator("[data-plot] .nsewdrag").click()
+    expect(page.get_by_test_id("selected-name")).to_contain_text(node_of("channels"))
+
+
+def test_five_million_points_are_drawn_with_their_ends_and_their_nan(page: Page, made: str) -> None:
+    for tab, words in (
+        ("hist", "999.5"),
+        ("pair", "without a place here: 1."),
+        ("map", "differing in which: 1."),
+    ):
+        page.goto(at(made, "big", tab))
+        drawn(page, tab)
+        expect(page.get_by_test_id("figure")).to_contain_text(words)
+    page.keyboard.press("1")
+    expect(page.get_by_test_id("figure")).to_contain_text("1 nan", timeout=30_000)
+
+
+def test_values_are_walked_through_by_keyboard(page: Page, made: str) -> None:
+    page.goto(at(made, "rows", "values"))
+    words = page.get_by_test_id("value-words")
+    expect(words).to_contain_text("difference", timeout=30_000)
+    page.get_by_test_id("value-index").fill("5, 0")
+    page.get_by_test_id("value-index").press("Enter")
+    expect(words).to_contain_text("[5, 0]: target")
+    page.get_by_test_id("values").get_by_role("grid").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(words).to_contain_text("[6, 1]: both")
+    expect(page).to_have_url(re.compile(r"at=6%2C1"))
+    page.keyboard.press("End")
+    expect(words).to_contain_text("[6, 63]: both")
+    expect(page.get_by_test_id("values").get_by_role("gridcell", selected=True)).to_be_in_viewport()
+    page.keyboard.press("Control+Home")
+    expect(words).to_contain_text("[0, 63]: both")
+    page.reload()
+    expect(words).to_contain_text("[0, 63]: both", timeout=30_000)
+    page.get_by_test_id("value-index").fill("8, 0")
+    page.get_by_test_id("value-index").press("Enter")
+    expect(page.get_by_test_id("value-index")).to_have_attribute("aria-invalid", "true")
+    expect(words).to_contain_text("[0, 63]: both")
+
+
+def test_integers_past_2_to_53_are_exact_and_nan_stands_apart(page: Page, made: str) -> None:
+    page.goto(at(made, "whole", "values"))
+    words = page.get_by_test_id("value-words")
+    expect(words).to_contain_text(f"[7]: target {2**53 + 8}, golden {2**53 + 7}, difference 1.", timeout=30_000)
+    rows = list(csv.reader(Path(saved(page, "csv").path()).read_text(encoding="utf-8").splitlines()))
+    assert ["7", str(2**53 + 8), str(2**53 + 7), "1"] in rows
+    page.goto(at(made, "half", "values"))
+    expect(words).to_contain_text("[2, 1]: target NaN, golden 1.0, difference NaN. bfloat16 [3, 4]", timeout=30_000)
+    expect(page.get_by_test_id("value-lost")).to_have_attribute("aria-pressed", "true")
+
+
+def test_another_call_forgets_the_element_of_the_one_before(page: Page, made: str) -> None:
+    page.goto(at(made, "rows", "values", "&at=3,3"))
+    expect(page.get_by_test_id("value-words")).to_contain_text("[3, 3]: both", timeout=30_000)
+    page.get_by_test_id("calls").get_by_text(node_of("whole"), exact=True).click()
+    expect(page.get_by_test_id("value-words")).to_contain_text("[7]: target", timeout=30_000)
+    assert "at" not in asked(page)
+
+
+def test_without_tensors_each_plot_of_one_says_which_setting_brings_it(page: Page, server: Server, dumps: Path) -> None:
+    address = finished(server, dumps / "stat_fault", dumps / "stat_golden")
+    page.goto(address)
+    drawn(page, "order")
+    for tab in OF_TENSOR:
+        page.get_by_test_id(f"plot-{tab}").click()
+        place = page.get_by_test_id("values" if tab == "values" else "figure")
+        expect(place).to_contain_text(f'"task": "tensor" and "list": ["{CAUSE}"]', timeout=30_000)
+        expect(page.get_by_test_id("plot-save")).to_be_disabled()
+    for tab in ("api", "apis", "runs"):
+        page.get_by_test_id(f"plot-{tab}").click()
+        drawn(page, tab)
