@@ -19,11 +19,12 @@ WORDS = st.one_of(
 )  # fmt: skip
 NAMES = st.sampled_from(
     ["step", "rank", "parent", "reveal", "cursor", "limit", "q", "api", "verdict", "class", "sort", "around", "from", "to",
-     "buckets", "node", "pair", "log", "pairs"]
+     "buckets", "node", "pair", "log", "pairs", "axes", "reduce", "at", "rows", "columns"]
 )  # fmt: skip
 CALLS = (
     "", "/summary", "/origins", "/tree", "/strip", "/nodes", "/pairs", "/figures/histogram", "/figures/error-order",
-    "/figures/api-distribution", "/figures/error-histogram", "/nodes/Functional.softmax.1.forward/flow",
+    "/figures/api-distribution", "/figures/error-histogram", "/figures/pair-density", "/figures/difference-map",
+    "/figures/api-errors", "/figures/call-runs", "/figures/difference-map.csv", "/nodes/Functional.softmax.1.forward/flow",
 )  # fmt: skip
 
 

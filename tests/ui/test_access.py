@@ -72,7 +72,7 @@ def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("screen", ["home", "triage", "dump", "values", "match", "matches", "trends"])
+@pytest.mark.parametrize("screen", ["home", "triage", "dump", "values", "match", "matches", "trends", "map", "peek"])
 def test_axe_finds_nothing_serious(
     browser: Browser,
     server: Server,
@@ -92,6 +92,11 @@ def test_axe_finds_nothing_serious(
         elif screen in ("match", "matches", "trends"):
             page.goto(f"{address}?do={screen}")
             expect(page.get_by_role("dialog")).to_be_visible(timeout=30_000)
+            page.wait_for_load_state("networkidle")
+        elif screen in ("map", "peek"):
+            page.goto(f"{address}?tab={'values' if screen == 'peek' else screen}")
+            shown = page.get_by_test_id("values-grid") if screen == "peek" else page.locator(".main-svg").first
+            expect(shown).to_be_visible(timeout=30_000)
             page.wait_for_load_state("networkidle")
         else:
             page.goto(address)
