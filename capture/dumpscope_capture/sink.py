@@ -203,6 +203,7 @@ class StepSink:
     def _open(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._journal = Writer(self.folder, self._head())
+        self._attempt("run", lambda: self._write_run(ended=None))  # a kill must not take along how the run was made
 
     def _head(self) -> dict[str, Any]:
         head = {key: self._header.get(key) for key in ("task", "level", "framework")}
@@ -243,7 +244,7 @@ class StepSink:
             _replace(self.folder / STACK_JSON, contents.write_stack)
             _replace(self.folder / CONSTRUCT_JSON, contents.write_construct)
 
-    def _write_run(self, *, ended: str) -> None:
+    def _write_run(self, *, ended: str | None) -> None:
         with self._counting:
             told = {**self._run, "ended": ended, "counts": dict(self.counts), "tensor_files": self._files.told()}
         _replace(

@@ -100,6 +100,14 @@ def test_a_killed_training_keeps_what_a_whole_one_has_up_to_the_kill(tmp_path: P
         ]
 
 
+def test_a_killed_step_says_how_it_was_run(tmp_path: Path) -> None:
+    assert _train(tmp_path / "kill", "L1", "kill") == -9
+    told = [json.loads((tmp_path / "kill" / f"step{step}" / "rank0" / "run.json").read_text()) for step in range(3)]
+    assert [one["ended"] for one in told] == ["closed", "closed", None]
+    assert told[2]["versions"] == told[0]["versions"]
+    assert told[2]["settings"] == told[0]["settings"]
+
+
 def test_stacks_of_a_killed_run_are_told_and_stand_in_its_tables(tmp_path: Path) -> None:
     assert _train(tmp_path / "kill", "L1", "kill") == -9
     assert _train(tmp_path / "live", "L1", "live") == 0

@@ -381,7 +381,8 @@ def test_a_disk_too_full_for_the_json_leaves_a_journal_that_is_read(
     monkeypatch.setattr(os, "replace", full)
     step.sink.close()
     monkeypatch.undo()
-    assert sorted(path.name for path in step.folder.iterdir()) == [JOURNAL, "dump_tensor_data"]
+    assert sorted(path.name for path in step.folder.iterdir()) == [JOURNAL, "dump_tensor_data", "run.json"]
+    assert step.json("run.json")["ended"] is None
     (ref,) = discover(tmp_path).ranks
     dump = read_rank(ref)
     assert dump.nodes.names == ["Torch.f.0.forward"]
