@@ -18,6 +18,7 @@ class Call:
     api: str
     seed: int
     weight: bool
+    factor: float | None = None
 
 
 def linear(seed: int) -> Call:
@@ -26,6 +27,11 @@ def linear(seed: int) -> Call:
 
 def relu(seed: int) -> Call:
     return Call("Functional.relu", seed, False)
+
+
+def product(seed: int, factor: float) -> Call:
+    """What is multiplied follows from the seed alone."""
+    return Call("Tensor.__mul__", seed, False, factor)
 
 
 def dump(folder: Path, calls: list[Call]) -> RankDump:
@@ -39,6 +45,8 @@ def dump(folder: Path, calls: list[Call]) -> RankDump:
         counters[call.api] = index + 1
         numbers = np.random.default_rng(call.seed).normal(size=12)
         inputs = [tensor(numbers[:4]), *([tensor(numbers[4:8])] if call.weight else [])]
+        if call.factor is not None:
+            inputs.append({"type": "float", "value": call.factor})
         data[f"{call.api}.{index}.forward"] = {
             "input_args": inputs, "input_kwargs": {}, "output": [tensor(numbers[8:])],
         }  # fmt: skip

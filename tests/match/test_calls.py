@@ -18,7 +18,7 @@ from dumpscope.errors import UsageError
 from dumpscope.match import Matched, match
 from dumpscope.match.align import align
 from dumpscope.readers import discover, read_rank
-from match.small import dump, linear, relu
+from match.small import Call, dump, linear, product, relu
 
 
 def pairs(matched: Matched, target: RankDump, golden: RankDump) -> list[tuple[str | None, str | None, str]]:
@@ -42,6 +42,21 @@ def test_ten_linears_against_eleven_give_ten_pairs_and_one_extra(tmp_path: Path,
     assert [name for name, partner, _ in found if partner is None] == [f"Functional.linear.{place}.forward"]
     assert sum(partner is not None for _, partner, _ in found) == 10
     assert all(partner is not None for name, partner, _ in found if name != f"Functional.linear.{place}.forward")
+
+
+@pytest.mark.parametrize("more", [[product(1, 1.0), product(1, 0.9)], [product(1, 0.9), product(1, 1.0)]])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_call_inserted_beside_one_of_its_operator_is_told_by_its_other_arguments(
+    tmp_path: Path, more: list[Call], swapped: bool
+) -> None:
+    """Both receive the same tensor; the factor 0.9 tells which of them the other side made, whatever their numbers."""
+    calls = [linear(0), *more, linear(2)], [linear(0), product(1, 0.9), linear(2)]
+    target, golden = (
+        dump(tmp_path / side, some) for side, some in zip("tg", calls[:: -1 if swapped else 1], strict=True)
+    )
+    found = pairs(match(target, golden, Options()), target, golden)
+    extra = f"Tensor.__mul__.{[call.factor for call in more].index(1.0)}.forward"
+    assert [one or other for one, other, _ in found if one is None or other is None] == [extra]
 
 
 def test_two_swapped_calls_keep_both_pairs(tmp_path: Path) -> None:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
 from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role, State
 from dumpscope_format import naming
 
-Signature = tuple[tuple[tuple[int, ...], ...], tuple[tuple[float, ...], ...], tuple[int, ...]]
+Numbers = tuple[float, ...] | str
+"""A tensor's statistics, or its hash where no statistic is stored."""
+Signature = tuple[tuple[tuple[int, ...], ...], tuple[Numbers, ...], tuple[int, ...], tuple[tuple[str, str], ...]]
+
+OTHERS: Final = 3.0
+"""What another argument takes from the weight of a pair."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,7 +80,8 @@ class Side:
                 yield entry
 
     def signature(self, entry: int) -> Signature:
-        """Shapes, statistics and dtypes (codes) of the inputs and parameters of a node; all empty for a virtual entry."""
+        """Shapes, numbers and dtypes (codes) of the inputs and parameters of a node, and the place and value of every other
+        argument; all empty for a virtual entry."""
         known = self._signatures.get(entry)
         if known is None:
             known = self._signatures[entry] = self._sign(entry)
@@ -82,20 +89,30 @@ class Side:
 
     def _sign(self, entry: int) -> Signature:
         if entry >= self.dumped:
-            return (), (), ()
+            return (), (), (), ()
         items = self.dump.items
         shapes: list[tuple[int, ...]] = []
-        stats: list[tuple[float, ...]] = []
+        stats: list[Numbers] = []
         dtypes: list[int] = []
+        others: list[tuple[str, str]] = []
         for item in range(self.first_item[entry], self.first_item[entry + 1]):
-            if items.kind[item] != Kind.TENSOR or items.role[item] in (Role.OUTPUT, Role.GRADIENT):
+            if items.role[item] in (Role.OUTPUT, Role.GRADIENT):
+                continue
+            if items.kind[item] != Kind.TENSOR:
+                value = int(items.value[item])
+                others.append((items.paths[items.path[item]], items.values[value] if value >= 0 else ""))
                 continue
             code = int(items.shape[item])
             shapes.append(items.shapes[code] if code >= 0 else ())
-            row, state = items.stats[item], items.stat_state[item]
-            stats.append(tuple(float(x) if s == State.FINITE else -float(s) for x, s in zip(row, state, strict=True)))
+            row, state, mark = items.stats[item], items.stat_state[item], int(items.hash[item])
+            if mark >= 0 and not state.any():
+                stats.append(items.hashes[mark])
+            else:
+                stats.append(
+                    tuple(float(x) if s == State.FINITE else -float(s) for x, s in zip(row, state, strict=True))
+                )
             dtypes.append(int(items.dtype[item]))
-        return tuple(shapes), tuple(stats), tuple(dtypes)
+        return tuple(shapes), tuple(stats), tuple(dtypes), tuple(others)
 
     def dtypes(self, entry: int) -> list[str]:
         """Dtypes of the tensors that `signature` covers."""
@@ -146,7 +163,8 @@ def is_call(side: Side, entry: int) -> bool:
 
 
 def similarity(target: Side, golden: Side, t: int, g: int) -> float:
-    """Weight of a pair with equal keys: agreeing inputs count most, since call counters shift and numbers do not.
+    """Weight of a pair with equal keys: agreeing inputs count most, since call counters shift and numbers do not. Other
+    arguments (the factor of a product) tell calls apart that receive the same, and weigh more than a number in a name.
 
     A call of which only the name was recorded weighs less than one whose inputs agree, whatever its number.
     """
@@ -155,8 +173,8 @@ def similarity(target: Side, golden: Side, t: int, g: int) -> float:
     weight = 1.0
     if target.name(t) == golden.name(g):
         weight += 2.5
-    t_shapes, t_stats, _ = target.signature(t)
-    g_shapes, g_stats, _ = golden.signature(g)
+    t_shapes, t_stats, _, t_others = target.signature(t)
+    g_shapes, g_stats, _, g_others = golden.signature(g)
     if t_shapes == g_shapes:
         weight += 2.0
     if target.dtypes(t) == golden.dtypes(g):
@@ -171,14 +189,20 @@ def similarity(target: Side, golden: Side, t: int, g: int) -> float:
     t_back, g_back = target.backward(t), golden.backward(g)
     if t_back is not None and g_back is not None:
         weight += 3.0 * (_alike(target.signature(t_back)[1], golden.signature(g_back)[1]) - 0.5)
-    return weight
+    return weight if t_others == g_others else max(weight - OTHERS, 0.1)
 
 
-def _alike(t_stats: tuple[tuple[float, ...], ...], g_stats: tuple[tuple[float, ...], ...]) -> float:
+def _alike(t_stats: tuple[Numbers, ...], g_stats: tuple[Numbers, ...]) -> float:
     """Share of tensors whose statistics are close."""
     if not t_stats or len(t_stats) != len(g_stats):
         return 0.5
-    return sum(close(x, y) for x, y in zip(t_stats, g_stats, strict=True)) / len(t_stats)
+    return sum(_agree(x, y) for x, y in zip(t_stats, g_stats, strict=True)) / len(t_stats)
+
+
+def _agree(x: Numbers, y: Numbers) -> bool:
+    if isinstance(x, str) or isinstance(y, str):
+        return x == y
+    return close(x, y)
 
 
 def close(x: Iterable[float], y: Iterable[float]) -> bool:
