@@ -1,8 +1,10 @@
 """Packs statistics pairs that are answered rightly into the test data: what was right must stay right.
 
     python bench/origin_accuracy/pack_pairs.py OUT [OUT ...] --to tests/data/origin_pairs.tar.xz [--most 80]
+    python bench/origin_accuracy/pack_pairs.py OUT --ids 43 57 --to tests/data/origin_pairs.tar.xz
 
-Every cause, model, dtype, level and noise that OUT holds is taken in turn until --most pairs are packed.
+Every cause, model, dtype, level and noise that OUT holds is taken in turn until --most pairs are packed. --ids adds these
+pairs to those that the archive holds: pairs of which a fault in the analysis was learnt.
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ def main() -> None:
     parser.add_argument("out", nargs="+", type=Path)
     parser.add_argument("--to", required=True, type=Path)
     parser.add_argument("--most", type=int, default=80)
+    parser.add_argument("--ids", type=int, nargs="*", default=[])
     options = parser.parse_args()
+    if options.ids:
+        (root,) = options.out
+        entries = [json.loads(line) for line in (root / "pairs.jsonl").read_text().splitlines()]
+        some = [(root, entry, scored(root, entry).truth) for entry in entries if entry["id"] in options.ids]
+        pack(some, options.to, kept(options.to))
+        return
     kinds: dict[tuple[Any, ...], list[tuple[Path, dict[str, Any], tuple[str, ...]]]] = defaultdict(list)
     for root in options.out:
         for line in (root / "pairs.jsonl").read_text().splitlines():
@@ -44,10 +53,22 @@ def main() -> None:
     print(f"{len(chosen)} pairs, {options.to.stat().st_size // 1024} kB")
 
 
-def pack(chosen: list[tuple[Path, dict[str, Any], tuple[str, ...]]], path: Path) -> None:
-    truth = []
+def kept(path: Path) -> dict[str, str]:
+    """What an archive holds, by name."""
+    with tarfile.open(path) as tar:
+        return {one.name: tar.extractfile(one).read().decode() for one in tar.getmembers()}  # type: ignore[union-attr]
+
+
+def pack(
+    chosen: list[tuple[Path, dict[str, Any], tuple[str, ...]]], path: Path, known: dict[str, str] | None = None
+) -> None:
+    """Write an archive. known: what it held before"""
+    known = known or {}
+    truth = json.loads(known.pop("truth.json", "[]"))
     with tarfile.open(path, "w:xz") as tar:
         packed: set[str] = set()
+        for name, text in known.items():
+            add(tar, name, text)
         for root, entry, names in chosen:
             sides = {}
             for side in ("target", "golden"):

@@ -107,20 +107,16 @@ def _share(entry: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--most", type=int, default=None, help="so many pairs only")
+    parser.add_argument("--most", type=int, default=None, help="so many pairs only, from all over")
     options = parser.parse_args()
     import msprobe.visualization.graph_service  # noqa: F401, PLC0415
 
     groups: dict[str, Counter[str]] = defaultdict(Counter)
-    done = 0
-    for line in (options.out / "pairs.jsonl").read_text().splitlines():
-        entry = json.loads(line)
-        if entry["task"] != "statistics" or entry["steps"] > 1 or done == options.most:
-            continue
-        truth, shows = accepted(entry)
-        if reach(entry, shows) not in ("clear", "hidden"):
-            continue
-        done += 1
+    entries = [json.loads(line) for line in (options.out / "pairs.jsonl").read_text().splitlines()]
+    fitting = [entry for entry in entries if entry["task"] == "statistics" and entry["steps"] == 1]
+    fitting = [entry for entry in fitting if reach(entry, accepted(entry)[1]) in ("clear", "hidden")]
+    for entry in fitting[:: max(1, len(fitting) // (options.most or len(fitting)))][: options.most]:
+        truth, _ = accepted(entry)
         said = answers(options.out, entry)
         for key in {"healthy"} if entry["cause"] == "healthy" else {entry["cause"], _share(entry)}:
             groups[key]["pairs"] += 1

@@ -1,6 +1,6 @@
 """Compares planted pairs (`python -m planted.pairs OUT`, in tests) and counts how often the first origin is the true one.
 
-PYTHONPATH=tests:capture python bench/origin_accuracy/score.py OUT [--jobs 1] [--swap] [--only ID]
+PYTHONPATH=tests:capture python bench/origin_accuracy/score.py OUT [OUT ...] [--jobs 1] [--swap] [--only ID]
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 from planted.scoring import Scored, scored
 
-WAYS = ("checkpointed", "micro", "steps")
-"""Ways of training that a part of the pairs has: a checkpoint, micro-batches, two steps."""
+WAYS = ("checkpointed", "micro", "steps", "beside")
+"""What a part of the pairs has: a checkpoint, micro-batches, two steps, an inserted call right beside one of its operator."""
 
 
 def entries(out: Path) -> list[dict[str, Any]]:
@@ -94,23 +94,24 @@ def _short(value: float | None) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("out", type=Path)
+    parser.add_argument("out", type=Path, nargs="+")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
         "--swap", action="store_true", help="the healthy run is the target (pairs without inserted call)"
     )
     parser.add_argument("--only", type=int, default=None, help="one pair by its id")
     options = parser.parse_args()
-    some = [entry for entry in entries(options.out) if options.only in (None, entry["id"])]
+    some = [(out, entry) for out in options.out for entry in entries(out) if options.only in (None, entry["id"])]
     if options.swap:
-        some = [one for one in some if one["insert"] is None or one["cause"] in ("healthy", "structure")]
+        some = [one for one in some if one[1]["insert"] is None or one[1]["cause"] in ("healthy", "structure")]
     with ProcessPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(scored, [options.out] * len(some), some, [options.swap] * len(some), chunksize=4))
+        rows = list(pool.map(scored, *zip(*some, strict=True), [options.swap] * len(some), chunksize=4))
     print(table(rows))
     several = [row for row in rows if len(row.found) > 1]
     if several:
         print(
-            f"of {sum(len(row.found) for row in several)} faults planted, {sum(sum(row.found) for row in several)} listed"
+            f"of {sum(len(row.found) for row in several)} faults that nothing but themselves explains, in pairs with several, "
+            f"{sum(sum(row.found) for row in several)} are listed"
         )
     for row in rows:
         if row.other_kind:

@@ -13,12 +13,14 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 WIDTH = 16
+BESIDE = 2
+"""Last places of a network, right beside a call of the operator that is inserted."""
 
 
 class Net(nn.Module):
     """Base: places for an inserted call. PLACES: how many a subclass has."""
 
-    PLACES = 4
+    PLACES = 6
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,6 +39,10 @@ class Net(nn.Module):
         if number != self.insert:
             return x
         return x + 0.01 if self.changes else x * 1.0
+
+    def gained(self, x: Tensor, number: int) -> Tensor:
+        """A product with the script's number, with a place right before it and one right behind."""
+        return self.place(self.place(x, number) * self.gain, number + 1)
 
 
 class Attention(nn.Module):
@@ -88,8 +94,9 @@ class Gpt(Net):
 
     def forward(self, tokens: Tensor, labels: Tensor) -> Tensor:
         x = self.tok(tokens) + self.pos(torch.arange(tokens.shape[1]))
-        for layer in self.layers:
-            x = self.part(layer, x) * self.gain
+        for number, layer in enumerate(self.layers):
+            x = self.part(layer, x)
+            x = self.gained(x, 4) if number == 0 else x * self.gain
         logits = self.head(self.ln(x))
         return functional.cross_entropy(logits.reshape(-1, 32).float(), labels.reshape(-1))
 
@@ -122,7 +129,7 @@ class Conv(Net):
         self.head = nn.Linear(WIDTH, 10)
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        x = self.place(self.pool(self.stem(x) * self.gain), 0)
+        x = self.place(self.pool(self.gained(self.stem(x), 4)), 0)
         x = x + self.place(self.part(self.two, self.part(self.one, x)), 1)
         x = self.place(functional.silu(self.norm(self.down(x))), 2)
         x = self.place(functional.adaptive_avg_pool2d(x, 1).flatten(1), 3)
@@ -168,7 +175,7 @@ class Mixer(Net):
         x = self.stem(x)
         for block in self.blocks:
             x = self.part(block, x)
-        x = x * self.gain
+        x = self.gained(x, 4)
         guess = torch.tanh(self.head(self.norm(x).mean(dim=1)))
         return functional.mse_loss(guess.float(), labels.float())
 
@@ -188,7 +195,7 @@ class Recurrent(Net):
         self.head = nn.Linear(WIDTH, 4)
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        x = self.place(functional.leaky_relu(self.stem(x) * self.gain), 0)
+        x = self.place(functional.leaky_relu(self.gained(self.stem(x), 4)), 0)
         x = self.place(self.lstm(x)[0], 1)
         state = torch.zeros_like(x[0])
         for moment in range(3):
@@ -216,7 +223,7 @@ class Tower(nn.Module):
 class Towers(Net):
     """Two towers that read the same input and meet only in the loss; input (6, 12) numbers."""
 
-    PLACES = 2
+    PLACES = 4
 
     def __init__(self) -> None:
         super().__init__()
@@ -224,7 +231,7 @@ class Towers(Net):
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
         left = self.place(self.left(x), 0)
-        right = self.place(self.right(x * self.gain), 1)
+        right = self.place(self.right(self.gained(x, 2)), 1)
         return functional.mse_loss(left.float(), labels.float()) + functional.l1_loss(right.float(), labels.float())
 
     def batch(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -23,7 +23,7 @@ class Scored:
     """outcome: right, later (a true origin stands behind a false one), wrong, silent
     reach: clear (must be found), hidden (does not show at the call that owns the kernel), faint (above the noise, below a
     floor), buried (within the noise, or nothing differs in this dump)
-    found: of each planted fault, whether it is among the origins
+    found: of each planted fault that nothing but itself explains, whether it is among the origins
     """
 
     entry: dict[str, Any]
@@ -48,7 +48,8 @@ def scored(out: Path, entry: dict[str, Any], swap: bool = False) -> Scored:
     sides = out / entry["target"] / "dump", out / entry["golden"] / "dump"
     answer, _ = compare(*(sides[::-1] if swap else sides))
     kind = KIND.get(entry["cause"], "computation") if entry["cause"] != "argument" or entry["seen"]["argument"] else ""
-    several = [accepted(entry | {"seen": seen, "owner": owner}) for seen, owner in _faults(entry)]
+    several = [accepted(one) for one in _faults(entry)]
+    apart = [reach(one, shows) == "clear" and shows for one, (_, shows) in zip(_faults(entry), several, strict=True)]
     truth = list(dict.fromkeys(name for names, _ in several for name in names))
     step = entry["seen"]["step"]
     right = [
@@ -62,14 +63,20 @@ def scored(out: Path, entry: dict[str, Any], swap: bool = False) -> Scored:
         origins=tuple(f"{o.step}/{o.node}" if entry["steps"] > 1 else o.node for o in answer.origins),
         kinds=tuple(o.kind for o in answer.origins),
         other_kind=bool(kind and right and right[0] and answer.origins[0].kind != kind),
-        found=tuple(any(origin.node in names for origin in answer.origins) for names, _ in several),
+        found=tuple(
+            any(origin.node in names for origin in answer.origins)
+            for (names, _), alone in zip(several, apart, strict=True) if alone
+        ),
         evidence=tuple(o.evidence for o in answer.origins),
     )  # fmt: skip
 
 
-def _faults(entry: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
-    """What each planted fault shows, and the node that owns its kernel."""
-    return list(zip(entry["all_seen"], entry["owners"] or [""], strict=True))
+def _faults(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """The entry as it were with each planted fault alone: what it shows, the node that owns its kernel, the noise there."""
+    some = zip(
+        entry["all_seen"], entry["owners"] or [""], entry["all_floors"] or [[]] * len(entry["all_seen"]), strict=True
+    )
+    return [entry | {"seen": seen, "owner": owner, "floors": floors} for seen, owner, floors in some]
 
 
 def _excused(origin: Origin, entry: dict[str, Any]) -> bool:

@@ -81,10 +81,17 @@ def test_healthy_pairs_are_silent(rows: tuple[int, list[Scored]]) -> None:
     assert count <= most, told(seed, loud)
 
 
-def test_the_same_seed_gives_the_same_pairs(tmp_path: Path) -> None:
-    listings = []
-    for name in ("one", "other"):
-        command = [sys.executable, "-m", "planted.pairs", str(tmp_path / name), "--pairs", "2", "--seed", "11"]
+def test_a_run_that_was_broken_off_ends_with_the_same_pairs_as_one_of_its_seed_that_was_not(tmp_path: Path) -> None:
+    def make(name: str, pairs: int) -> str:
+        options = ["--pairs", str(pairs), "--seed", "11", "--group", "1"]
+        command = [sys.executable, "-m", "planted.pairs", str(tmp_path / name), *options]
         subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, check=True)
-        listings.append((tmp_path / name / "pairs.jsonl").read_text())
-    assert listings[0] == listings[1]
+        return (tmp_path / name / "pairs.jsonl").read_text()
+
+    begun = make("broken", 1)
+    unfinished = tmp_path / "broken" / "group1" / "first"
+    unfinished.mkdir(parents=True)
+    whole = make("broken", 3)
+    assert whole.startswith(begun)
+    assert whole != begun
+    assert whole == make("other", 3)

@@ -15,11 +15,13 @@ from typing import Any
 import torch
 
 FLOORS = {"float32": (1e-4, 1e-3), "bfloat16": (1e-2, 2.0**-5), "autocast": (1e-2, 2.0**-5)}
+STORED = ("Max", "Min", "Mean", "Norm", "md5")
 GIVEN = ("input_args", "input_kwargs")
 ABOVE_NOISE = 5.0
 """A fault rises above the noise where its deviation is this many times what healthy noisy runs show at the same node."""
-ROUNDED = 0.2
-"""What one more rounding of every element makes of 16-bit numbers, in floors."""
+ROUNDED = {"tensor": 0.6, "statistics": 0.25, "md5": 0.25, "xor": 0.25}
+"""What rounding makes of 16-bit numbers, in floors, by task: one more of every element is 0.2, another rounding of the largest is
+0.25 of the peak floor; of tensors, where every element is seen, another rounding of all is 0.6."""
 ROUNDING = 0.005
 """Statistics that differ by less, in floors, differ by the order of summation only (a permutation of rows)."""
 
@@ -30,8 +32,9 @@ HASHED = 1e-9
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
     """first: first node, in the order of the file, whose inputs all agree and an output does not, and its deviation
-    first_any: first node of which anything differs, first_call: the same without parameter gradients (they fire before the
-    backward of their module is recorded); argument: first call that got another argument
+    first_bit: first node of which any stored digit differs; first_any: the same but for what the order of a sum makes;
+        first_call: the same without parameter gradients (they fire before the backward of their module is recorded)
+    argument: first call that got another argument
     owner_in, owner_out: deviations at the call that owns the kernel (None where it is not dumped or has none)
     modules: dumped modules around the owner, innermost first, that differ
     twins: nodes that received the very tensor by which `first_call` is seen to differ: it was made before all of them
@@ -39,6 +42,7 @@ class Seen:
 
     step: int
     first: str
+    first_bit: str
     first_out: float
     first_any: str
     first_call: str
@@ -66,11 +70,23 @@ def seen(golden: Path, target: Path, dtype: str, owner: str, step: int, chain: l
     call = next((name for name, (came, went) in rows.items() if (came or went) and "parameters_grad" not in name), "")
     came, went = rows.get(owner, (None, None))
     return Seen(
-        step=step, first=first, first_out=rows[first][1] or 0.0 if first in rows else 0.0,
+        step=step, first=first, first_bit=_first_bit(left, right), first_out=rows[first][1] or 0.0 if first in rows else 0.0,
         first_any=any_, first_call=call, argument=_argument(left, right),
         owner_in=came, owner_out=went, modules=tuple(name for name in chain if rows.get(name, (0, 0))[1]),
         twins=_twins(right, call), differing=sum(1 for came, went in rows.values() if came or went),
     )  # fmt: skip
+
+
+def _first_bit(golden: Path, target: Path) -> str:
+    """First node of which any digit of any statistic, or a hash, differs."""
+    left = json.loads((golden / "dump.json").read_text())["data"]
+    right = json.loads((target / "dump.json").read_text())["data"]
+    for name, node in right.items():
+        for place, leaf in _leaves(node) if name in left else ():
+            other = _at(left[name], place)
+            if isinstance(other, dict) and any(str(leaf.get(key)) != str(other.get(key)) for key in STORED):
+                return name
+    return ""
 
 
 def around(golden: Path, owner: str, step: int) -> list[str]:
@@ -234,12 +250,22 @@ def accepted(entry: dict[str, Any]) -> tuple[list[str], bool]:
         return [name for name in dict.fromkeys([seen["first"], seen["first_call"], *seen["twins"]]) if name], False
     if entry["cause"] in ("weight", "input"):
         return [seen["first_any"]], True
-    if entry["cause"] == "argument":
-        return [seen.get("argument") or seen["first"]], True
+    if entry["cause"] == "argument" and seen["argument"]:
+        return [seen["argument"]], True
     owner = entry["owner"]
+    if owner and owner.rpartition(".")[0] == entry["inserted"].rpartition(".")[0]:  # the other side has no such call
+        return [owner, entry["inserted"]], True
     if seen["owner_out"] and not seen["owner_in"]:
         return list(dict.fromkeys([owner, seen["first"]])), True
-    names = [owner, seen["first"], seen["first_any"], seen["first_call"], *seen["modules"], *seen["twins"]]
+    names = [
+        owner,
+        seen["first_bit"],
+        seen["first"],
+        seen["first_any"],
+        seen["first_call"],
+        *seen["modules"],
+        *seen["twins"],
+    ]
     return [name for name in dict.fromkeys(names) if name], False
 
 
@@ -260,6 +286,6 @@ def reach(entry: dict[str, Any], shows: bool) -> str:
             return "faint"
     elif not floors and entry["dtype"] != "float32" and entry["cause"] not in ("weight", "input"):
         strength = seen["owner_out" if shows and entry["owner"] else "first_out"] or 0.0
-        if HASHED < strength < ROUNDED:
+        if HASHED < strength <= ROUNDED[entry["task"]]:
             return "faint"
     return "clear" if shows else "hidden"
