@@ -54,6 +54,7 @@ def one(
         dtypes=codes, t_dtype=np.array([codes.index(dtypes[0])]), g_dtype=np.array([codes.index(dtypes[1])]),
         shape_differs=np.zeros(1, bool), requires_grad_differs=np.zeros(1, bool), elements=np.array([elements]),
         t_stats=t, t_state=t_state, g_stats=g, g_state=g_state, apis=["softmax"], api=np.zeros(1, np.int64), nodes=1,
+        end=1,
         unread=np.zeros(1, bool),
     )  # fmt: skip
     facts = Facts(

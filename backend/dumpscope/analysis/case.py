@@ -10,7 +10,7 @@ import numpy as np
 from dumpscope.analysis.story import Story
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs
-from dumpscope.domain.records import Bool, Int64, Kind, RankDump, Role
+from dumpscope.domain.records import Bool, Float64, Int64, Kind, RankDump, Role
 from dumpscope.domain.result import ResultTree
 
 RECEIVED: Final = (Role.INPUT, Role.KWARG, Role.PARAMETER)
@@ -32,10 +32,12 @@ class Case:
     floor: float  # bulk floor that most float tensors of this unit have
     first_item: Int64 = field(repr=False)
     received: Bool = field(init=False, repr=False)  # by item: whether the call received it
+    bar: Float64 = field(init=False, repr=False)  # by item: the threshold of its node
 
     def __post_init__(self) -> None:
         received = np.isin(self.context.role, RECEIVED)
         object.__setattr__(self, "received", received)
+        object.__setattr__(self, "bar", self.story.threshold[self.context.pair])
 
     def items_of(self, pair: int) -> Int64:
         return np.arange(self.first_item[pair], self.first_item[pair + 1])
@@ -52,5 +54,5 @@ class Case:
 
     def dirty_items(self, items: Int64) -> Int64:
         tensor = self.context.kind[items] == Kind.TENSOR
-        dirty: Int64 = items[tensor & (self.opinions.score[items] > self.story.threshold)]
+        dirty: Int64 = items[tensor & (self.opinions.score[items] > self.bar[items])]
         return dirty

@@ -11,6 +11,7 @@ from dumpscope.analysis.case import Case
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.flow import untainted
 from dumpscope.analysis.noise import JUMP
+from dumpscope.analysis.story import Story
 from dumpscope.domain.facts import Outcome
 from dumpscope.domain.limits import at_limit, limits
 from dumpscope.domain.records import Bool, Direction, Float64, Int64, Kind, NodeKind, Role
@@ -47,15 +48,17 @@ def find_computations(case: Case, *, after_wrong: bool, causes: Sequence[int] = 
     broken = nonfinite_differs(case.context, case.facts)
     new_nonfinite = _at(case, broken, outputs=True) & ~_at(case, broken, outputs=False)
     with np.errstate(invalid="ignore"):
-        wrong = story.wrong
+        # A weight that differs is a cause of its own, or left so by the step before.
+        wrong = story.argument | (story.out_score > story.threshold) | (story.own_data > story.threshold)
         first = min([int(np.flatnonzero(wrong)[0]) if wrong.any() else len(story), *causes])
-        noise = min(_noise(np.fmax(story.out_score, story.own_in), first), story.threshold / JUMP)
+        noise = np.minimum(_noise(np.fmax(story.out_score, story.own_in), first), story.threshold / JUMP)
         clean = ~(story.in_score > np.maximum(0.5 * story.threshold, noise))
         clean |= (story.in_score <= story.threshold) & (story.out_score > STEEP * story.in_score)
         clean |= new_nonfinite & ~np.isinf(story.in_score)
         jump = np.isnan(story.in_score) | (story.out_score > JUMP * np.maximum(story.in_score, noise)) | new_nonfinite
         suspects = story.leaf & clean & jump & (story.out_score > story.threshold) & ~story.argument
     suspects &= ~(story.excused > 0)
+    suspects &= ~_runs_again(story)
     backward = np.flatnonzero(story.direction == Direction.BACKWARD)
     if not story.quiet and len(backward):  # an optimizer lifts gradients that are pure rounding to any size
         suspects[int(backward[-1]) + 1 :] &= (new_nonfinite | ~(story.inexact > 0))[int(backward[-1]) + 1 :]
@@ -76,6 +79,20 @@ def find_computations(case: Case, *, after_wrong: bool, causes: Sequence[int] = 
             Finding(pair=pair, kind=kind, rule="O-1", items=shown, random=random, saturated=clipped, ties=ties)
         )
     return findings
+
+
+def _runs_again(story: Story) -> Bool:
+    """Backward calls inside which a checkpoint ran forward calls again, one of which went wrong: these are recorded behind it,
+    and it computed with what they made. What follows the last backward call is an optimizer."""
+    found = np.zeros(len(story), bool)
+    leaf = np.flatnonzero(story.leaf & (story.kind != NodeKind.GRADIENT) & ~story.alone)
+    bad = within = False
+    for pair in leaf[::-1].tolist():
+        if story.direction[pair] == Direction.BACKWARD:
+            found[pair], bad, within = bad, False, True
+        else:
+            bad = bad or (within and story.dirty(pair))
+    return found
 
 
 def saturated(case: Case, rows: Int64) -> Bool:
@@ -101,7 +118,7 @@ def only_order(case: Case) -> Bool:
     """Nodes at which nothing differs but integers, from the first on that put equal values in another order."""
     story = case.story
     with np.errstate(invalid="ignore"):
-        dirty = (case.opinions.score > story.threshold) & (case.context.kind == Kind.TENSOR)
+        dirty = (case.opinions.score > case.bar) & (case.context.kind == Kind.TENSOR)
     values = np.zeros(len(story), bool)
     values[case.context.pair[dirty & ~is_exact_kind(case.context)]] = True
     for pair in np.flatnonzero(story.wrong & story.leaf).tolist():
@@ -115,7 +132,7 @@ def _reaches_values(case: Case, pair: int) -> bool:
     """Something that is no integer differs later on."""
     rows = (case.context.pair > pair) & (case.context.kind == Kind.TENSOR) & ~is_exact_kind(case.context)
     with np.errstate(invalid="ignore"):
-        return bool((case.opinions.score[rows] > case.story.threshold).any())
+        return bool((case.opinions.score[rows] > case.bar[rows]).any())
 
 
 def _at(case: Case, rows: Bool, *, outputs: bool) -> Bool:
@@ -132,7 +149,7 @@ def _noise(worst: Float64, first: int) -> float:
     return float(np.nanmax(before)) if len(before) and not np.isnan(before).all() else 0.0
 
 
-def _independent(case: Case, suspects: Int64, first: int, noise: float, causes: Sequence[int]) -> list[int]:
+def _independent(case: Case, suspects: Int64, first: int, noise: Float64, causes: Sequence[int]) -> list[int]:
     """The first suspect, and those after it that owe nothing to it.
 
     Statistics can hide an error in one call and show it again in the next, and a difference too small for a score can grow. So

@@ -34,7 +34,7 @@ def untainted(case: Case, first: int, suspects: list[int], causes: Iterable[int]
     story, context, facts = case.story, case.context, case.facts
     last = max(suspects)
     with np.errstate(invalid="ignore"):
-        wrong = story.argument | (story.out_score > story.threshold) | (story.in_score > story.threshold)
+        wrong = story.argument | (story.out_score > story.threshold) | (story.data_score > story.threshold)
     wrong[:first] = False
     wrong[list(causes)] = True
     sources: dict[int, list[int]] = {}

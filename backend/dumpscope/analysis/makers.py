@@ -85,7 +85,7 @@ class Flow:
         case, story = self.case, self.case.story
         context = case.context
         with np.errstate(invalid="ignore"):
-            bad = case.received & (case.opinions.score > story.threshold) & (context.kind == Kind.TENSOR)
+            bad = case.received & (case.opinions.score > case.bar) & (context.kind == Kind.TENSOR)
         traced = np.zeros(len(story), bool)
         known = np.flatnonzero(bad & (self.maker >= 0))
         traced[context.pair[known[self._differs[self.maker[known]]]]] = True

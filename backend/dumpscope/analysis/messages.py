@@ -146,7 +146,9 @@ class _Reader:
         known = scores[~np.isnan(scores)]
         worst = float(known.max()) if len(known) else float("nan")
         return Half(
-            verdict=max(judged, default=int(Verdict.NA)), score=worst, bad=bool(worst > self.case.story.threshold)
+            verdict=max(judged, default=int(Verdict.NA)),
+            score=worst,
+            bad=bool(worst > self.case.story.threshold[self.pair]),
         )
 
     # -- arguments -----------------------------------------------------------------------------------------------------

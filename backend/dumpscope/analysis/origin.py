@@ -20,7 +20,7 @@ from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.sources import find_first_bit, find_first_visible, find_sources, find_structure, in_forward
 from dumpscope.analysis.steps import StepEnd, blame, carried_over
 from dumpscope.analysis.weights import find_weights
-from dumpscope.domain.records import NodeKind
+from dumpscope.domain.records import Kind, NodeKind
 from dumpscope.verdict.score import nonfinite_differs
 
 MANY: Final = 4
@@ -33,7 +33,9 @@ def find_origins(
     """Findings of one unit, causal first. first_step: no bit of an earlier step differs, so weights and data must agree;
     after_wrong: an earlier step differs by more than noise; before: the end of the step before on this rank."""
     weights = find_weights(case.target, case.context, case.facts, case.opinions, case.story) if first_step else []
-    findings = find_computations(case, after_wrong=after_wrong, causes=[weight.pair for weight in weights])
+    carried = carried_over(case, before) if before is not None and not first_step and not after_wrong else []
+    causes = [weight.pair for weight in weights] + [one.pair for one in carried if one.kind == "weight"]
+    findings = find_computations(case, after_wrong=after_wrong, causes=causes)
     findings += find_arguments(case, alone=not findings)
     findings += _containers(case, {finding.pair for finding in findings})
     if first_step:
@@ -54,10 +56,10 @@ def find_origins(
             for source in find_sources(case, used)
             if not (source.hidden and any(module < source.pair for module in modules))
         ]
-    elif before is not None and not after_wrong:
-        findings += carried_over(case, before)
+    findings += carried
     if first_step and findings and all(finding.hidden and finding.rule == "O-4" for finding in findings):
         findings = find_first_bit(case, min(finding.pair for finding in findings)) or findings
+    findings = [_traced_back(case, finding) for finding in findings]
     findings = _merge_many(_unique(findings))
     if before is not None:
         findings = [replace(one, **blame(case, before, step)) if one.kind == "weight" else one for one in findings]
@@ -75,6 +77,19 @@ def _unique(findings: list[Finding]) -> list[Finding]:
     for finding in findings:
         kept.setdefault((finding.pair, finding.kind if finding.kind == "weight" else ""), finding)
     return list(kept.values())
+
+
+def _traced_back(case: Case, finding: Finding) -> Finding:
+    """In a quiet pair statistics may hide that what a call received was already wrong (its rows in another order): where they do
+    not agree to the last bit, the call that made it so is the cause."""
+    story = case.story
+    items = case.inputs_of(finding.pair)
+    doubtful = (
+        (case.facts.equal[items] == 0) & (case.facts.unequal[items] < 0) & (case.context.kind[items] == Kind.TENSOR)
+    )
+    if finding.rule != "O-1" or not story.quiet or not doubtful.any():
+        return finding
+    return next((one for one in find_first_bit(case, finding.pair) if not one.hidden), finding)
 
 
 def _as_overflow(case: Case, finding: Finding) -> Finding:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.finding import Finding
-from dumpscope.analysis.noise import JUMP
+from dumpscope.analysis.noise import JUMP, least
 from dumpscope.analysis.sources import find_sources
 from dumpscope.analysis.weights import WeightFinding, find_weights
 from dumpscope.domain.facts import Origin
@@ -96,10 +96,11 @@ def carried_over(case: Case, before: StepEnd) -> list[Finding]:
 def _made_by_optimizer(case: Case, weights: Sequence[WeightFinding], before: StepEnd) -> list[Finding]:
     """One finding for all weights, where most of those that differ are off by more than noise, and the forward shows it."""
     story = case.story
-    limit = JUMP * max(before.noise, story.threshold)
+    bar = least(case.context)  # not the story's: what weights explain counts as noise there
+    limit = JUMP * max(before.noise, bar)
     forward = story.leaf & (story.direction == Direction.FORWARD)
     with np.errstate(invalid="ignore"):
-        shows = bool((forward & (story.out_score > story.threshold)).any())
+        shows = bool((forward & (story.out_score > bar)).any())
         off = [one for one in weights if np.nanmax(case.opinions.score[list(one.items)]) > limit]
     if not shows or len(off) < MANY or len(off) <= len(weights) / 2:
         return []

@@ -8,10 +8,12 @@ import numpy as np
 
 from dumpscope.analysis import noise
 from dumpscope.analysis.cancellation import against_terms
+from dumpscope.analysis.weight_arguments import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome, Verdict
-from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, RankDump, Role
+from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, RankDump, Role, State
 from dumpscope.domain.result import ResultTree
+from dumpscope.verdict.score import is_exact_kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,19 +22,22 @@ class Story:
 
     in_score: worst score of tensor inputs and parameters; for a backward node also of its forward call (saved values);
         inf for a parameter gradient of which nothing is known that went into it. seen_in: the same, nan there
+    own_data, data_score: as own_in and in_score, without weights where an optimizer may have made them differ
     out_score: worst score of outputs (or parameter gradients); nan where nothing was compared
     inexact: 1 where a bit of what in_score covers differs, whatever its score; excused: 1 where such a difference is so
         small that its score is 0. Neither proves that an input is clean
     argument: a non-tensor argument differs
     leaf: no other node with a partner stands below it; alone: without a partner
     extra: made by one side only, as far as the dumps can tell (alone, not merely left out of the other dump)
-    threshold: score above which a value counts as different in this pair of runs
+    threshold: by node, the score above which a value counts as different in this pair of runs
     """
 
     kind: Int8
     direction: Int8
     in_score: Float64
     seen_in: Float64
+    own_data: Float64
+    data_score: Float64
     out_score: Float64
     own_in: Float64
     inexact: Float64
@@ -44,7 +49,7 @@ class Story:
     entry: Int64
     names: list[str]
     labels: list[str]
-    threshold: float
+    threshold: Float64
     quiet: bool
 
     def __len__(self) -> int:
@@ -58,10 +63,10 @@ class Story:
         return found
 
     def clean(self, pair: int) -> bool:
-        return not self.in_score[pair] > 0.5 * self.threshold
+        return not self.in_score[pair] > 0.5 * self.threshold[pair]
 
     def dirty(self, pair: int) -> bool:
-        return bool(self.out_score[pair] > self.threshold)
+        return bool(self.out_score[pair] > self.threshold[pair])
 
 
 def tell(
@@ -73,35 +78,50 @@ def tell(
     facts: Facts,
     opinions: ItemOpinions,
     bulk: float,
+    *,
+    carried: bool,
 ) -> Story:
-    """Gather the story of one unit. bulk: the floor that rules it (verdict.score.common_floor)."""
+    """Gather the story of one unit.
+
+    bulk: the floor that rules it (verdict.score.common_floor)
+    carried: an earlier step differs, so an optimizer may have made weights differ by any size
+    """
     names, labels, kind, direction = _names(target, golden, pairs)
+    score = _known(context, facts, opinions.score)
     tensor = facts.outcome != Outcome.SCALAR
     output = (context.role == Role.OUTPUT) | (context.role == Role.GRADIENT) | (context.role == Role.DEBUG)
-    own_in = _worst(context, opinions.score, ~output & tensor)
-    out_score = _worst(context, opinions.score, output)
+    own_in = _worst(context, score, ~output & tensor)
+    weight = holds_weight(target, context, kind) if carried else np.zeros(len(context), bool)
+    own_data = _worst(context, score, ~output & tensor & ~weight)
+    out_score = _worst(context, score, output)
     argument = np.zeros(len(pairs), bool)
     argument[context.pair[differing_arguments(context, facts)]] = True
     alone = (pairs.target < 0) | (pairs.golden < 0)
     entry = _entries(tree, len(pairs))
     saved = _SavedValues(pairs, kind, direction, labels, target, golden, tree, entry)
     differs = ((facts.equal == 0) & ~context.unread).astype(np.float64)
-    excuse = ((facts.equal == 0) & (opinions.score == 0)).astype(np.float64)
+    excuse = ((facts.equal == 0) & (score == 0)).astype(np.float64)
     backward = direction == Direction.BACKWARD
     inexact = saved.added(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0)
-    quiet = noise.is_quiet(context, facts, np.fmax(own_in, out_score), labels, kind, bulk)
+    quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, bulk)
     flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
     flat = flat[np.where(context.target >= 0, _taken(target.items.shape, context.target), -1)]
-    guarded = against_terms(context, opinions.score, kind, direction, saved.label, flat)
+    guarded = against_terms(context, score, kind, direction, saved.label, flat)
     # Where the runs are bit-equal, a sum of equal terms has no rounding to show, however small it is.
     out_score = np.where(quiet & ~(inexact > 0), out_score, _worst(context, guarded, output))
-    worst = np.fmax(own_in, out_score)
-    threshold = noise.QUIET if quiet else noise.threshold(facts, worst, own_in, labels, backward, bulk)
+    threshold = np.full(len(pairs), noise.QUIET)
+    if not quiet:
+        weights = _worst(context, score, weight)
+        weights = saved.added(weights, weights, unknown=np.nan)
+        worst = np.fmax(own_data, out_score)
+        threshold = noise.threshold(context, worst, weights, own_in, labels, backward, bulk)
     return Story(
         kind=kind,
         direction=direction,
         in_score=saved.added(own_in, out_score, unknown=np.inf),
         seen_in=saved.added(own_in, out_score, unknown=np.nan),
+        own_data=own_data,
+        data_score=saved.added(own_data, out_score, unknown=np.inf),
         out_score=out_score,
         own_in=own_in,
         inexact=inexact,
@@ -116,6 +136,14 @@ def tell(
         threshold=threshold,
         quiet=quiet,
     )
+
+
+def _known(context: Context, facts: Facts, score: Float64) -> Float64:
+    """Scores without those that a hash alone tells, where the runs computed in different dtypes: no bits can agree there."""
+    if not noise.other_dtypes(context):
+        return score
+    absent = (context.t_state == State.ABSENT).all(axis=1) & (facts.outcome == Outcome.COMPARED)
+    return np.where(absent & (facts.unequal < 0) & ~is_exact_kind(context), np.nan, score)
 
 
 def differing_arguments(context: Context, facts: Facts) -> Bool:

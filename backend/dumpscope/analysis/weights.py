@@ -8,31 +8,10 @@ from typing import Final
 import numpy as np
 
 from dumpscope.analysis.story import Story
+from dumpscope.analysis.weight_arguments import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions
-from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role
-
-WEIGHT_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
-    "linear": ("1", "2", "weight", "bias"),
-    "bilinear": ("2", "3", "weight", "bias"),
-    "embedding": ("1", "weight"),
-    "embedding_bag": ("1", "weight"),
-    "conv1d": ("1", "2", "weight", "bias"),
-    "conv2d": ("1", "2", "weight", "bias"),
-    "conv3d": ("1", "2", "weight", "bias"),
-    "conv_transpose1d": ("1", "2", "weight", "bias"),
-    "conv_transpose2d": ("1", "2", "weight", "bias"),
-    "conv_transpose3d": ("1", "2", "weight", "bias"),
-    "layer_norm": ("2", "3", "weight", "bias"),
-    "rms_norm": ("2", "weight"),
-    "npu_rms_norm": ("1",),
-    "group_norm": ("2", "3", "weight", "bias"),
-    "batch_norm": ("1", "2", "3", "4", "running_mean", "running_var", "weight", "bias"),
-    "instance_norm": ("1", "2", "3", "4", "running_mean", "running_var", "weight", "bias"),
-    "prelu": ("1", "weight"),
-    "npu_linear": ("1", "2"),
-}
-"""Arguments of an API that hold parameters or buffers, by position or keyword."""
+from dumpscope.domain.records import Direction, Kind, RankDump, Role
 
 RUNNING_NORMS: Final = ("batch_norm", "instance_norm")
 RUNNING: Final = ("1", "2", "running_mean", "running_var")
@@ -54,13 +33,11 @@ def find_weights(
     target: RankDump, context: Context, facts: Facts, opinions: ItemOpinions, story: Story
 ) -> list[WeightFinding]:
     """Differing weights in the order in which the forward meets them; each weight once."""
-    takes_weights = np.array([api in WEIGHT_ARGUMENTS for api in context.apis] + [False])
     parameter = context.role == Role.PARAMETER
-    argument = takes_weights[context.api[context.pair]] & (story.kind[context.pair] == NodeKind.API)
-    argument &= (context.role == Role.INPUT) | (context.role == Role.KWARG)
+    bar = story.threshold[context.pair]
     # What a call gets as an argument may be computed (running statistics), and is then as noisy as all else.
-    loaded = (parameter & (context.t_dtype == context.g_dtype)) | (story.threshold <= 1)
-    limit = np.where(loaded, min(SHARE, story.threshold), story.threshold)
+    loaded = (parameter & (context.t_dtype == context.g_dtype)) | (bar <= 1)
+    limit = np.where(loaded, np.minimum(SHARE, bar), bar)
     with np.errstate(invalid="ignore"):
         suspects = np.flatnonzero(
             (context.kind == Kind.TENSOR)
@@ -68,7 +45,7 @@ def find_weights(
             & (opinions.score > limit)
             & (facts.equal == 0)
             & (story.direction[context.pair] == Direction.FORWARD)
-            & (parameter | argument)
+            & holds_weight(target, context, story.kind)
         )
     named: dict[tuple[float, ...], str] = {}
     felt: dict[tuple[float, ...], list[int]] = {}
@@ -77,8 +54,6 @@ def find_weights(
         path = _path(target, context, row)
         pair = context.pair[row]
         if path in RUNNING and int(pair) in repeated:
-            continue
-        if not parameter[row] and path not in WEIGHT_ARGUMENTS[context.apis[context.api[pair]]]:
             continue
         key = _fingerprint(context, row)
         felt.setdefault(key, []).append(row)

@@ -233,7 +233,10 @@ def _difference(case: Case, row: int) -> Phrase:
         t_state, g_state = case.context.t_state[row, column], case.context.g_state[row, column]
         if State.ABSENT in (t_state, g_state):
             continue
-        t, g = _stat(case.context.t_stats[row, column], t_state), _stat(case.context.g_stats[row, column], g_state)
+        left, right = case.context.t_stats[row, column], case.context.g_stats[row, column]
+        t, g = _stat(left, t_state), _stat(right, g_state)
+        if t == g and t_state == g_state == State.FINITE and left != right:  # in the last digits
+            t, g = f"{left:.9g}", f"{right:.9g}"
         if t != g:
             parts.append(phrase("part.changed", name=word, target=t, golden=g))
     return phrase("shown.statistics", place=place, parts=parts) if parts else phrase("shown.hashes", place=place)

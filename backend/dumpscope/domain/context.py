@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.domain.communication import unread
 from dumpscope.domain.facts import ItemPairs, NodePairs
-from dumpscope.domain.records import Bool, Float64, Int8, Int32, Int64, Items, Kind, RankDump, State, UInt8
+from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Items, Kind, RankDump, State, UInt8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,7 @@ class Context:
     elements: product of the target's shape (golden's where the target has none), -1 without a shape
     unread: a buffer of a communication whose content nobody reads, on either side
     api: per node pair, code into `apis`: last part of an API's label ("softmax") or a module's class
+    end: number of the node pair behind the last backward one; what follows it is an optimizer's
     """
 
     pair: Int32
@@ -42,6 +43,7 @@ class Context:
     apis: list[str]
     api: Int64
     nodes: int
+    end: int
     unread: Bool
 
     def __len__(self) -> int:
@@ -85,8 +87,15 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         apis=apis,
         api=api,
         nodes=len(pairs),
+        end=_end(target, pairs),
         unread=_flags(unread(target), t) | _flags(unread(golden), g),
     )
+
+
+def _end(target: RankDump, pairs: NodePairs) -> int:
+    has = np.flatnonzero(pairs.target >= 0)
+    backward = has[target.nodes.direction[pairs.target[has]] == Direction.BACKWARD]
+    return int(backward[-1]) + 1 if len(backward) else len(pairs)
 
 
 def _elements(shape: tuple[int, ...]) -> int:

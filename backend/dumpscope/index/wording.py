@@ -98,6 +98,7 @@ def _context(rows: Sequence[Any], targets: Sequence[Leaf | None], goldens: Seque
         apis=[],
         api=none,
         nodes=0,
+        end=0,
         unread=no,
     )
 

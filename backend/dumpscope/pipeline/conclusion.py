@@ -64,7 +64,7 @@ class Conclusion:
         floor = common_floor(context, self._policy)
 
         def make_case(unit: Unit, facts: Facts, opinions: ItemOpinions) -> Case:
-            return _case(unit, context, facts, opinions, floor)
+            return _case(unit, context, facts, opinions, floor, carried=self._carried(unit.step))
 
         case = make_case(unit, *of_target(unit.facts, unit.item_opinions))
         self._golden.add(unit, make_case)
@@ -130,9 +130,13 @@ class Conclusion:
         mark(cls, self._kept[unit.step, unit.rank])
         return replace(unit, node_opinions=replace(unit.node_opinions, cls=cls))
 
+    def _carried(self, step: int) -> bool:
+        """Whether an earlier step differs in any bit."""
+        return any(earlier < step for earlier in self._touched)
+
     def _findings(self, unit: Unit, case: Case) -> list[Finding]:
         after_wrong = any(step < unit.step for step in self._wrong)
-        first_step = not any(step < unit.step for step in self._touched)
+        first_step = not self._carried(unit.step)
         at_fault = target_at_fault(unit.facts, unit.item_opinions)
         found = find_origins(
             case,
@@ -173,8 +177,9 @@ def conclude(
     return answer, conclusion.collectives
 
 
-def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, floor: float) -> Case:
-    story = tell(unit.target, unit.golden, unit.pairs, unit.tree, context, facts, opinions, floor)
+def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, floor: float, *, carried: bool) -> Case:
+    sides = unit.target, unit.golden
+    story = tell(*sides, unit.pairs, unit.tree, context, facts, opinions, floor, carried=carried)
     return Case(
         target=unit.target,
         golden=unit.golden,

@@ -129,7 +129,8 @@ def _patterns(unit: Unit) -> tuple[list[str], list[bool]]:
         elif nodes.kind[node] == NodeKind.API:
             pattern = f"^{re.escape(nodes.labels[code])}\\.\\d+\\.{direction.name.lower()}"
         else:
-            pattern = f"^{re.escape(nodes.labels[code])}\\.{direction.name.lower()}"
+            family = re.escape(name.partition(".")[0])
+            pattern = f"^{family}\\.{re.escape(nodes.labels[code])}\\.{direction.name.lower()}"
         patterns.append(pattern)
         ahead.append(direction == Direction.FORWARD)
     return patterns, ahead

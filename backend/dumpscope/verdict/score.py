@@ -21,8 +21,8 @@ REL_L2: Final = TENSOR_METRICS.index("rel_l2")
 def floors(context: Context, policy: Policy, factors: Float64) -> tuple[Float64, Float64]:
     """(bulk, peak) floor of each item pair: the coarser of the two dtypes, 0 where the dtype must be equal.
 
-    Where a tenth of the float tensors are of a coarse dtype, its rounding reaches the finer ones too (a loss in float32
-    after a bfloat16 net), so no floor is finer than that one.
+    Where a tenth of the float tensors of the forward and backward pass are of a coarse dtype, its rounding reaches the finer
+    ones too (a loss in float32 after a bfloat16 net), so no floor is finer than that one.
     """
     table = np.zeros((len(context.dtypes) + 1, 2))
     for code, name in enumerate(context.dtypes):
@@ -30,7 +30,7 @@ def floors(context: Context, policy: Policy, factors: Float64) -> tuple[Float64,
         if floor:
             table[code] = floor.bulk, floor.peak
     both = np.maximum(table[context.t_dtype], table[context.g_dtype])
-    both = np.where(both > 0, np.maximum(both, _common(both)), both)
+    both = np.where(both > 0, np.maximum(both, _common(both[context.pair < context.end])), both)
     both = both * factors[context.pair][:, None] if len(factors) else both
     return both[:, 0], both[:, 1]
 
