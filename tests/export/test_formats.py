@@ -345,7 +345,7 @@ def test_json_document_is_strict_and_follows_the_contract(fault: Result) -> None
         "nodes", "items", "yes", "no", "warning", "not_comparable", "unmatched_target", "unmatched_golden", "unreadable",
     }  # fmt: skip
     assert set(found["origins"][0]) == {
-        "step", "rank", "node", "kind", "confidence", "evidence", "advice", "explains", "path", "spread", "stack",
+        "step", "rank", "node", "kind", "confidence", "evidence", "advice", "explains", "path", "ranks", "spread", "stack",
     }  # fmt: skip
     assert set(found["first_no"]) == {"step", "rank", "node", "item", "metrics", "reason", "stack"}
     assert len(found["pairs"]) == found["counts"]["items"]

@@ -13,6 +13,7 @@ import pytest
 
 from dumpscope.cli.compare import status
 from dumpscope.domain.facts import Class, Verdict
+from dumpscope.domain.numbering import as_ranges, on_ranks
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer
@@ -169,3 +170,30 @@ def test_the_answer_does_not_depend_on_the_number_of_workers(runs: Path, monkeyp
     one, two = (local.compare_layouts(*sides, Options(), paths=("sent", "golden"), jobs=jobs) for jobs in (1, 2))
     assert one.answer == two.answer
     assert one.collectives == two.collectives
+
+
+def test_what_replicas_share_is_one_origin_that_names_their_ranks(runs: Path, tmp_path: Path) -> None:
+    """The relu that breaks on rank 1 breaks on every rank, as a wrong kernel under data parallelism does."""
+    for side in ("relu", "golden"):
+        shutil.copytree(runs / side, tmp_path / side)
+    node = "Functional.relu.0.forward"
+    for rank in range(4):
+        file = tmp_path / "relu" / "step0" / f"rank{rank}" / "dump.json"
+        dump = json.loads(file.read_text())
+        for output in dump["data"][node]["output"]:
+            output.update(Max="nan", Min="nan", Mean="nan", Norm="nan")
+        file.write_text(json.dumps(dump))
+    answer, units = compare(tmp_path / "relu", tmp_path / "golden")
+    assert named(answer) == [(0, node, "overflow")]
+    (origin,) = answer.origins
+    assert origin.ranks == [0, 1, 2, 3]
+    assert origin.spread == []
+    assert "The same is seen on ranks 0-3." in origin.evidence
+    for unit in units:
+        assert unit.node_opinions.cls[unit.target.nodes.names.index(node)] == Class.NONFINITE
+
+
+def test_ranks_are_listed_as_runs_of_neighbours() -> None:
+    assert as_ranges([3, 1, 2, 6]) == "1-3, 6"
+    assert on_ranks(4, []) == "rank 4"
+    assert on_ranks(0, range(4)) == "ranks 0-3"

@@ -11,6 +11,7 @@ from dumpscope.analysis.collectives import Collective, Part, Traffic, connect
 from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.messages import Message
 from dumpscope.domain.facts import Origin, Reached
+from dumpscope.domain.numbering import as_ranges
 from dumpscope.domain.phrases import Phrase, english, phrase
 from dumpscope.domain.records import Direction
 
@@ -23,7 +24,7 @@ class Told:
     """A finding and what is said of it, so that its unit need not be kept.
 
     name: of its node; share: of the rank's run that had passed; reached: node pairs that its data flow reaches, its own too
-    listed: it is an origin of the answer; a communication that fails is one on one rank only
+    listed: it is an origin of the answer; a communication that fails is one on one rank only, and so is what replicas share
     """
 
     finding: Finding
@@ -87,7 +88,6 @@ def settle(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> lis
                 kept.append(replace(told, listed=not known, origin=_as_fault(told.origin, culprits)))
             else:
                 kept.append(told)
-        kept = [replace(told, origin=_with_spread(told.origin, _spread(told, unit.rank, road))) for told in kept]
         settled.append(replace(unit, findings=kept))
     return settled
 
@@ -105,6 +105,42 @@ def drop_echoes(units: Sequence[RankFindings]) -> list[RankFindings]:
             seen.add(key)
         out.append(replace(unit, findings=kept))
     return out
+
+
+def join_replicas(units: Sequence[RankFindings]) -> list[RankFindings]:
+    """The same call of the same code that goes wrong in the same way on several ranks is one cause: it stays an origin on the
+    first of them, which names the others."""
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for unit in units:
+        for told in unit.findings:
+            if told.listed:
+                alike.setdefault(_likeness(unit, told), []).append(unit.rank)
+    joined = []
+    for unit in units:
+        kept = []
+        for told in unit.findings:
+            ranks = sorted(alike.get(_likeness(unit, told), ()))
+            if told.listed and len(ranks) > 1:
+                first = unit.rank == ranks[0]
+                kept.append(replace(told, listed=first, origin=_on_ranks(told.origin, ranks) if first else told.origin))
+            else:
+                kept.append(told)
+        joined.append(replace(unit, findings=kept))
+    return joined
+
+
+def tell_spread(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[RankFindings]:
+    """The findings, each with the other ranks that it reached."""
+    return [
+        replace(
+            unit,
+            findings=[
+                replace(told, origin=_with_spread(told.origin, _spread(told, unit.rank, traffic[unit.step])))
+                for told in unit.findings
+            ],
+        )
+        for unit in units
+    ]
 
 
 def causal_order(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[Told]:
@@ -179,6 +215,16 @@ def _as_fault(origin: Origin, culprits: Sequence[Collective]) -> Origin:
     return replace(origin, confidence=round(confidence, 2), evidence=english(said), evidence_said=said)
 
 
+def _likeness(unit: RankFindings, told: Told) -> tuple[object, ...]:
+    finding = told.finding
+    return unit.step, told.name, finding.kind, finding.rule, finding.weight, *told.origin.stack
+
+
+def _on_ranks(origin: Origin, ranks: list[int]) -> Origin:
+    said = [*origin.evidence_said, phrase("origin.on_ranks", ranks=as_ranges(ranks))]
+    return replace(origin, ranks=ranks, evidence=english(said), evidence_said=said)
+
+
 def _with_spread(origin: Origin, spread: list[Reached]) -> Origin:
     if not spread:
         return origin
@@ -195,7 +241,7 @@ def _with_spread(origin: Origin, spread: list[Reached]) -> Origin:
 def _spread(told: Told, rank: int, road: Traffic) -> list[Reached]:
     """The calls through which other ranks received what this finding spoiled, one for each rank, in order."""
     found: dict[int, Part] = {}
-    visited = {rank}
+    visited = {rank, *told.origin.ranks}
     queue = [
         (rank, one)
         for pair in sorted(told.reached)

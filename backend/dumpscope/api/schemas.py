@@ -222,6 +222,7 @@ class Origin(Wire):
     advice_said: list[Phrase]
     explains: int
     path: list[str]
+    ranks: list[int]
     spread: list[Reached]
     stack: list[str]
     pair: int

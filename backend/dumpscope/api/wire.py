@@ -169,6 +169,7 @@ def origin(found: DomainOrigin) -> schemas.Origin:
         advice_said=phrases(found.advice_said),
         explains=found.explains,
         path=found.path,
+        ranks=found.ranks,
         spread=[schemas.Reached(rank=one.rank, node=one.node) for one in found.spread],
         stack=found.stack[:SENT_FRAMES],
         pair=found.pair,

@@ -7,6 +7,7 @@ from typing import Final
 
 from dumpscope.cli.printing import line, listed, number, plural, styled
 from dumpscope.domain.joined import Joined
+from dumpscope.domain.numbering import on_ranks
 from dumpscope.domain.result import Answer, Side
 from dumpscope.export.frames import user_frame
 from dumpscope.export.report import headline
@@ -26,7 +27,7 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
         line()
         line(
             f"{place}. {styled(origin.node, 'bold')}  {origin.kind}, confidence {origin.confidence:.0%},"
-            f" step {origin.step} rank {origin.rank}"
+            f" step {origin.step} {on_ranks(origin.rank, origin.ranks)}"
         )
         line(f"   {origin.evidence}")
         if origin.explains:

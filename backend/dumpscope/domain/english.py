@@ -103,6 +103,7 @@ _ORIGIN: Final[dict[str, str]] = {
         "Nothing recorded since step {before} made the difference: it was changed outside of the recorded part."
     ),
     "origin.first_step": "Step {step} is the first that differs; those before it ({count}) agree.",
+    "origin.on_ranks": "The same is seen on ranks {ranks}.",
     "origin.spread": "It reached other ranks: {ranks}.",
     "origin.spread_more": "It reached {count} other ranks, first these: {ranks}.",
     "origin.spread_rank": "rank {rank} through {node}",

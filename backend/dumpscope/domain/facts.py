@@ -243,6 +243,7 @@ class Origin:
 
     explains: further node pairs of its unit that differ because of it, as far as data flow tells; path: names of the nodes from
     it to the first No that it reaches, both included, [] if it reaches none; spread: other ranks that it reaches, in order
+    ranks: all ranks on which the same call goes wrong alike, its own the first; [] where only its own does
     """
 
     step: int
@@ -256,6 +257,7 @@ class Origin:
     explains: int = 0
     path: list[str] = field(default_factory=list)
     spread: list[Reached] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
     pair: int = -1  # node pair number inside its step and rank
     evidence_said: list[Phrase] = field(default_factory=list)  # the same as phrases
     advice_said: list[Phrase] = field(default_factory=list)

@@ -113,6 +113,7 @@ def origin_document(origin: Origin) -> dict[str, Any]:
         "advice": origin.advice,
         "explains": origin.explains,
         "path": list(origin.path),
+        "ranks": list(origin.ranks),
         "spread": [{"rank": one.rank, "node": one.node} for one in origin.spread],
         "stack": list(origin.stack),
     }

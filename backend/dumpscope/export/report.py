@@ -8,6 +8,7 @@ from html import escape
 from typing import Final
 
 from dumpscope.domain.facts import VERDICT_WORDS, Origin, Verdict
+from dumpscope.domain.numbering import on_ranks
 from dumpscope.domain.result import Answer
 from dumpscope.export.frames import user_frame
 from dumpscope.export.rows import Number
@@ -85,7 +86,7 @@ def headline(answer: Answer) -> str:
     if answer.origins:
         best = answer.origins[0]
         more = f" and {len(answer.origins) - 1} more" if len(answer.origins) > 1 else ""
-        return f"{best.kind.capitalize()} at {best.node} (step {best.step}, rank {best.rank}){more}"
+        return f"{best.kind.capitalize()} at {best.node} (step {best.step}, {on_ranks(best.rank, best.ranks)}){more}"
     if answer.first_no is not None:
         return f"No origin found; the first difference is {answer.first_no.item}"
     if answer.counts.warning:
@@ -122,7 +123,7 @@ def _origin(origin: Origin) -> Iterator[str]:
     yield (
         f'<article class="origin"><h3><code>{escape(origin.node)}</code> <span class="tag">{escape(origin.kind)}</span>'
         f' <span class="tag">confidence {origin.confidence:.0%}</span>'
-        f' <span class="tag">step {origin.step} rank {origin.rank}</span></h3>'
+        f' <span class="tag">step {origin.step} {on_ranks(origin.rank, origin.ranks)}</span></h3>'
     )
     yield f"<p>{escape(origin.evidence)}</p>"
     if origin.explains:

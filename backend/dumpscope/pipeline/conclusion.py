@@ -14,7 +14,17 @@ from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.makers import Flow, find_makers
 from dumpscope.analysis.messages import messages
 from dumpscope.analysis.origin import find_origins
-from dumpscope.analysis.ranks import RankFindings, Told, causal_order, drop_echoes, place, settle, traffic_of
+from dumpscope.analysis.ranks import (
+    RankFindings,
+    Told,
+    causal_order,
+    drop_echoes,
+    join_replicas,
+    place,
+    settle,
+    tell_spread,
+    traffic_of,
+)
 from dumpscope.analysis.ranks import tell as tell_finding
 from dumpscope.analysis.reference import of_target, target_at_fault
 from dumpscope.analysis.settings import describe
@@ -97,7 +107,7 @@ class Conclusion:
         """The answer over all units taken in. problems: found before and beside them"""
         traffic = traffic_of(self._found)
         self.collectives = [one for _, road in sorted(traffic.items()) for one in road.collectives]
-        found = drop_echoes(settle(self._found, traffic))
+        found = tell_spread(join_replicas(drop_echoes(settle(self._found, traffic))), traffic)
         self._kept = {(entry.step, entry.rank): [told.finding for told in entry.findings] for entry in found}
         first = min(self._first_no, key=lambda no: place(traffic[no[0].step], no[0], no[1], no[2]), default=None)
         return Answer(

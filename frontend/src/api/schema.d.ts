@@ -1962,6 +1962,8 @@ export interface components {
             explains: number;
             /** Path */
             path: string[];
+            /** Ranks */
+            ranks: number[];
             /** Spread */
             spread: components["schemas"]["Reached"][];
             /** Stack */
