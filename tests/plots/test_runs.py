@@ -57,6 +57,7 @@ def test_apis_stand_side_by_side_worst_first_with_the_current_one_marked() -> No
     figure = all_apis_figure(data)
     assert figure["layout"]["yaxis"]["ticktext"] == ["softmax", "relu"]
     assert figure["data"][-1]["y"] == [1]
+    assert figure["layout"]["meta"]["inView"] == 1
     strict(figure)
     text = english(all_apis_said(data))
     assert "Worst: softmax with inf at n3." in text

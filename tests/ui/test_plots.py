@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -240,3 +241,16 @@ def test_without_tensors_each_plot_of_one_says_which_setting_brings_it(page: Pag
     for tab in ("api", "apis", "runs"):
         page.get_by_test_id(f"plot-{tab}").click()
         drawn(page, tab)
+
+
+@pytest.mark.parametrize("height", [800, 1400])
+def test_of_a_long_list_of_apis_the_current_one_is_in_view(page: Page, address: str, height: int) -> None:
+    page.set_viewport_size({"width": 1280, "height": height})
+    page.goto(f"{address}?tab=apis")
+    drawn(page, "apis")
+    labels = page.locator("[data-plot] .yaxislayer-above text, [data-plot] .ytick text")
+    expect(labels.filter(has_text="Functional.softmax forward").first).to_be_visible()
+    boxes = [box for label in labels.all() if label.is_visible() and (box := label.bounding_box())]
+    tops = sorted(round(box["y"]) for box in boxes)
+    assert len(tops) > 4
+    assert min(after - before for before, after in pairwise(tops)) >= 10

@@ -16,8 +16,6 @@ from dumpscope.plots.table import Table, table
 from dumpscope.plots.template import MARK, OUTPUT, TARGET, Figure, axis, layout, number, plain, short
 
 SHOWN = 40
-FIRST = 12
-"""APIs in view of a low figure; the others come by dragging, or when it is enlarged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,10 +129,12 @@ def all_apis_figure(data: AllApis) -> Figure:
             "hovertemplate": "%{text}<extra></extra>",
         },
     ]  # fmt: skip
+    marked = None
     if data.current is not None and data.rank is not None and not np.isnan(data.current[1]):
         api, error, node = data.current
+        marked = [one.api for one in data.shown].index(api)
         traces.append({
-            "type": "scatter", "mode": "markers", "name": "this call", "y": [[one.api for one in data.shown].index(api)],
+            "type": "scatter", "mode": "markers", "name": "this call", "y": [marked],
             "x": data.lanes.place(np.asarray([error])).tolist(), "text": [f"{plain(short(node))}: {number(error)}"],
             "marker": {"color": MARK, "size": 12, "symbol": "diamond", "line": {"width": 2, "color": "white"}},
             "hovertemplate": "%{text}<extra></extra>",
@@ -151,14 +151,15 @@ def all_apis_figure(data: AllApis) -> Figure:
             xaxis=axis(MEASURE, **data.lanes.axis()),
             yaxis=axis(
                 "",
-                range=[min(len(places), FIRST) - 0.4, -0.6],
+                range=[len(places) - 0.4, -0.6],
                 tickmode="array",
                 tickvals=places,
                 ticktext=[plain(short(one.api, 30)) for one in data.shown],
                 zeroline=False,
             ),
             shapes=shapes,
-            meta={"tall": {"yaxis": {"range": [len(places) - 0.4, -0.6]}}},
+            dragmode="pan",
+            meta={"inView": marked},
         ),
     }
 

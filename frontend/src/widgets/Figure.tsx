@@ -145,21 +145,30 @@ function listen(element: PlotlyElement, choose: (order: number) => void): void {
 const AROUND = 70;
 const LABEL = 13;
 
+/** What the server says about a figure: how its axes lie where there is room, and the line of a list that must be seen. */
+interface Meta {
+  tall?: Record<string, object>;
+  inView?: number | null;
+}
+
 interface Axis {
   title?: object;
-  type?: string;
   range?: [number, number];
   tickvals?: number[];
   ticktext?: string[];
 }
 
-/** Written ticks of an upright axis, as many as its height has room for. Of a list in which only a part is in view, none is left out. */
-function roomy(key: string, axis: Axis, height: number): object {
+/** Written ticks of an upright axis, as many as its height has room for. A list read from the top keeps all its labels and shows
+ * its first lines, or those up to the one that must be seen; the others come by dragging, or when the plot is enlarged. */
+function roomy(key: string, axis: Axis, height: number, seen: number): object {
   if (!key.startsWith("y") || !axis.tickvals || !axis.ticktext) return {};
-  const [one, other] = axis.range ?? [0, 0];
-  const inView = axis.tickvals.filter((value) => value >= Math.min(one, other) && value <= Math.max(one, other));
-  if (axis.type !== "log" && inView.length < axis.tickvals.length) return {};
   const most = Math.floor((height - AROUND) / LABEL);
+  const [bottom, top] = axis.range ?? [0, 0];
+  if (bottom > top) {
+    const lines = Math.max(2, most);
+    const start = top + Math.max(0, seen + 1 - lines);
+    return { range: [Math.min(bottom, start + lines), start] };
+  }
   const { values, texts } = thinTicks({ values: axis.tickvals, texts: axis.ticktext }, most);
   return { tickvals: values, ticktext: texts };
 }
@@ -201,14 +210,14 @@ function themed(layout: Record<string, unknown>, height: number, tall: boolean):
     hoverlabel: { font: { size: 11 } },
     modebar: { bgcolor: "rgba(0,0,0,0)", color: faint, activecolor: ink },
   };
+  const meta = layout.meta as Meta | undefined;
   for (const [key, value] of Object.entries(layout)) {
     if (!/^[xy]axis\d*$/.test(key)) continue;
-    const placed = tall ? (layout.meta as { tall?: Record<string, object> } | undefined)?.tall?.[key] : undefined;
-    const axis: Axis = { ...(value as Axis), ...placed };
+    const axis: Axis = { ...(value as Axis), ...(tall ? meta?.tall?.[key] : undefined) };
     const title = { ...axis.title, font: { size: 11 }, standoff: 4 };
     result[key] = {
       ...axis,
-      ...roomy(key, axis, height),
+      ...roomy(key, axis, height, meta?.inView ?? 0),
       title,
       gridcolor: line,
       zerolinecolor: line,
