@@ -29,6 +29,11 @@ export function VerdictMark({ verdict }: { verdict: string | null | undefined })
   );
 }
 
+/** To two places, as far as a confidence means anything. */
+function hundredths(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
 interface MatchChipProps {
   match: string;
   confidence: number | null;
@@ -42,7 +47,8 @@ export function MatchChip({ match, confidence, brief = false }: MatchChipProps) 
   const known = i18n.exists(`match.${match}`);
   const word = (known ? match : "none") as "exact";
   const name = known ? t(`match.${word}`) : match;
-  const sure = confidence === null || match === "none" ? null : t("match.confidence", { confidence });
+  const sure =
+    confidence === null || match === "none" ? null : t("match.confidence", { confidence: hundredths(confidence) });
   const hint = known ? t(`matchHelp.${word}`) : match;
   return (
     <span
@@ -52,7 +58,7 @@ export function MatchChip({ match, confidence, brief = false }: MatchChipProps) 
       data-testid="match"
     >
       {brief ? <span className="sr">{name} </span> : name}
-      {sure !== null && <span className="num"> {confidence}</span>}
+      {sure !== null && confidence !== null && <span className="num"> {hundredths(confidence)}</span>}
     </span>
   );
 }

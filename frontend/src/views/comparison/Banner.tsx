@@ -48,6 +48,11 @@ export function Banner({ triage, comparison }: BannerProps) {
       ) : (
         <NoOrigin summary={summary} policy={comparison.policy} triage={triage} />
       )}
+      {origin && strangers(summary) && (
+        <p className={classes.reason} data-testid="strangers">
+          <strong>{t("comparison.noPartners")}</strong>
+        </p>
+      )}
       <GoldenOff summary={summary} triage={triage} />
       <Numbers id={comparison.id} summary={summary} triage={triage} />
     </section>
@@ -172,6 +177,11 @@ function outcome({ counts, classes: found, mode }: Summary): "exact" | "propagat
   return mode === "structure" && counts.nodes > 0 && !found.structural ? "exact" : "unknown";
 }
 
+/** Whether most calls have no partner: what an origin says of so few is worth little. */
+function strangers({ classes: found, counts }: Summary): boolean {
+  return (found.structural ?? 0) * 2 > counts.nodes;
+}
+
 function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: string; triage: Triage }) {
   const { t, i18n } = useTranslation();
   const { counts } = summary;
@@ -179,7 +189,7 @@ function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: strin
   const word = policy.split("\n")[0] ?? "";
   const met = counts.items - counts.unmatched_target - counts.unmatched_golden;
   const noneMet = met === 0 && counts.unmatched_target > 0 && counts.unmatched_golden > 0;
-  const strangers = (summary.classes.structural ?? 0) * 2 > counts.nodes;
+  const apart = strangers(summary);
   return (
     <>
       <div className={classes.first}>
@@ -199,8 +209,8 @@ function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: strin
             (counts.no > 0
               ? t("comparison.noOriginSome", { no: formatCount(counts.no) })
               : t("comparison.noOriginWarning", { warning: formatCount(counts.warning) }))}{" "}
-          {strangers && <strong>{t("comparison.noPartners")}</strong>}
-          {cls === "unknown" && !strangers && counts.items > 0 && (
+          {apart && <strong>{t("comparison.noPartners")}</strong>}
+          {cls === "unknown" && !apart && counts.items > 0 && (
             <strong>{t(noneMet ? "comparison.noneMetHint" : "comparison.noNumbers")}</strong>
           )}
         </span>
