@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -16,11 +18,16 @@ ARCHIVE = Path(__file__).parents[1] / "data" / "ranks.tar.xz"
 
 
 @pytest.fixture(scope="module")
-def address(server: Server, generated: Path) -> str:
-    """Rank 1's relu makes a NaN, which the first all_reduce spreads."""
+def runs(generated: Path) -> Path:
     with tarfile.open(ARCHIVE) as tar:
         tar.extractall(generated / "ranks")
-    return finished(server, generated / "ranks" / "relu", generated / "ranks" / "golden")
+    return generated / "ranks"
+
+
+@pytest.fixture(scope="module")
+def address(server: Server, runs: Path) -> str:
+    """Rank 1's relu makes a NaN, which the first all_reduce spreads."""
+    return finished(server, runs / "relu", runs / "golden")
 
 
 def test_a_communication_shows_what_every_rank_gave_and_took(page: Page, address: str) -> None:
@@ -57,3 +64,20 @@ def test_the_banner_names_the_ranks_that_the_origin_reached_in_both_languages(pa
     page.goto(f"{address}?s=0&r=0")
     expect(page.get_by_test_id("origin")).to_contain_text("relu.0.forward")
     expect(page.get_by_test_id("reason")).to_contain_text("rank 0 through Distributed.all_reduce.0.forward")
+
+
+def test_an_origin_of_every_replica_stands_there_once_with_all_ranks(
+    page: Page, server: Server, runs: Path, generated: Path
+) -> None:
+    folder = generated / "everywhere"
+    shutil.copytree(runs / "relu", folder)
+    for rank in range(4):
+        file = folder / "step0" / f"rank{rank}" / "dump.json"
+        dump = json.loads(file.read_text())
+        for output in dump["data"]["Functional.relu.0.forward"]["output"]:
+            output.update(Max="nan", Min="nan", Mean="nan", Norm="nan")
+        file.write_text(json.dumps(dump))
+    page.goto(finished(server, folder, runs / "golden"))
+    expect(page.get_by_test_id("origin")).to_contain_text("Functional.relu.0.forward", timeout=30_000)
+    expect(page.get_by_test_id("origin-unit")).to_have_text("step 0 · rank 0–3")
+    expect(page.get_by_test_id("reason")).to_contain_text("The same is seen on ranks 0-3.")

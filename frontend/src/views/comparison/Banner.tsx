@@ -4,7 +4,7 @@ import type { Comparison, Origin, Summary } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
 import { foldStack, framePlace } from "../../base/frames";
 import { LEFT } from "../../base/leftovers";
-import { formatCount } from "../../base/numbers";
+import { formatCount, formatRuns } from "../../base/numbers";
 import { CLASSES, type ClassWord, GLYPHS } from "../../base/verdicts";
 import { say } from "../../texts/said";
 import { Icon } from "../../widgets/Icon";
@@ -102,8 +102,9 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
         </span>
         {origin.explains > 0 && <Explains origin={origin} triage={triage} />}
         {summary.units.length > 1 && (
-          <span className="dim num">
-            {t("unit.step")} {origin.step} · {t("unit.rank")} {origin.rank}
+          <span className="dim num" data-testid="origin-unit">
+            {t("unit.step")} {origin.step} · {t("unit.rank")}{" "}
+            {formatRuns(origin.ranks.length > 1 ? origin.ranks : [origin.rank])}
           </span>
         )}
         <Remarks summary={summary} triage={triage} />
