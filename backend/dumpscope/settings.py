@@ -36,6 +36,8 @@ class Settings(BaseSettings):
     upload_mib: int = Field(default=65536, ge=1)
     """Limit of one upload, and of what an uploaded archive may unpack to."""
     upload_files: int = Field(default=200_000, ge=1)
+    upload_hours: float = Field(default=24, gt=0)
+    """How long an upload that broke off can be gone on with."""
 
     @field_validator("data_dir")
     @classmethod
@@ -74,6 +76,11 @@ class Settings(BaseSettings):
     def uploads(self) -> Path:
         """Where uploaded files lie, one folder per dump."""
         return self.data_dir / "uploads"
+
+    @property
+    def receiving(self) -> Path:
+        """Where uploads lie that are not complete yet, one folder each."""
+        return self.data_dir / "receiving"
 
     @property
     def unpacked(self) -> Path:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import base64
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from ui.conftest import Server
 from ui.driving import ask
@@ -86,3 +92,144 @@ def test_dumps_of_one_name_are_told_apart_by_their_path(page: Page, server: Serv
     page.get_by_test_id("golden").click()
     page.get_by_test_id("golden").fill("golden")
     expect(page.get_by_role("option").filter(has_text=str(dumps / "stat_golden")).first).to_be_visible(timeout=15_000)
+
+
+LARGE = 40_000_000
+
+
+@pytest.fixture
+def own_server(tmp_path: Path, dumps: Path) -> Iterator[Server]:
+    """A server that a test may stop and start."""
+    running = Server(tmp_path / "data", dumps)
+    yield running
+    running.stop()
+
+
+def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def drop_folder(page: Page, folder: Path) -> None:
+    page.get_by_test_id("folder-input").set_input_files(folder)
+
+
+def large_dump(dumps: Path, folder: Path) -> Path:
+    """A real dump beside a file that takes several requests."""
+    shutil.copytree(dumps / "stat_fault", folder)
+    (folder / "step0" / "large.bin").write_bytes(random.Random(5).randbytes(LARGE))
+    return folder
+
+
+def arrived(server: Server, name: str) -> dict[str, bytes]:
+    """The files of the newest uploaded dump of this name, by their path."""
+    (row, *_older) = ask(server, "GET", f"/dumps?q={name}&sort=-created")["items"]
+    folder = server.data / "uploads" / row["id"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder.parent)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def slow(page: Page, bytes_a_second: int) -> None:
+    """The browser sends no faster than this; -1: as fast as it can."""
+    session = page.context.new_cdp_session(page)
+    session.send(
+        "Network.emulateNetworkConditions",
+        {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": bytes_a_second},
+    )
+
+
+def test_an_upload_goes_on_by_itself_after_the_server_restarted(
+    context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
+) -> None:
+    folder = large_dump(dumps, tmp_path / "cut_by_restart")
+    page = context.new_page()
+    page.goto(own_server.url)
+    expect(page.get_by_test_id("upload-room")).to_contain_text("Up to")
+    slow(page, 8_000_000)
+    drop_folder(page, folder)
+    upload = page.get_by_test_id("upload")
+    expect(upload).to_contain_text("MB/s", timeout=30_000)
+    own_server.stop()
+    expect(upload).to_have_attribute("data-state", "lost", timeout=30_000)
+    expect(upload).to_contain_text("It goes on by itself")
+    (begun,) = (own_server.data / "receiving").iterdir()
+    assert sum(path.stat().st_size for path in begun.rglob("*") if path.is_file()) > 1_000_000
+    slow(page, -1)
+    own_server.start()
+    expect(upload).to_have_attribute("data-state", "sent", timeout=60_000)
+    assert arrived(own_server, folder.name) == contents(folder)
+
+
+def test_an_upload_goes_on_after_the_page_was_reloaded_and_the_folder_chosen_again(
+    context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
+) -> None:
+    folder = large_dump(dumps, tmp_path / "cut_by_reload")
+    page = context.new_page()
+    page.goto(own_server.url)
+    broken: list[str] = []
+
+    def cut(route: Route) -> None:
+        """The third piece and what comes after it never reaches the server."""
+        broken.append(route.request.url)
+        if len(broken) < 3:
+            route.continue_()
+        else:
+            route.abort("connectionreset")
+
+    page.route("**/api/uploads/*/files?*", cut)
+    drop_folder(page, folder)
+    expect(page.get_by_test_id("upload")).to_have_attribute("data-state", "lost", timeout=60_000)
+    page.unroute("**/api/uploads/*/files?*")
+    page.reload()
+    expect(page.get_by_test_id("unfinished")).to_contain_text("cut_by_reload is not complete", timeout=15_000)
+    sent: list[int] = []
+    page.on("request", lambda request: sent.append(offset_of(request.url)) if "offset=" in request.url else None)
+    drop_folder(page, folder)
+    expect(page.get_by_test_id("upload")).to_have_attribute("data-state", "sent", timeout=60_000)
+    expect(page.get_by_test_id("unfinished")).to_have_count(0)
+    assert min(sent) == 16_000_000
+    assert arrived(own_server, folder.name) == contents(folder)
+
+
+def offset_of(url: str) -> int:
+    return int(parse_qs(urlsplit(url).query)["offset"][0])
+
+
+def test_a_cancelled_upload_leaves_nothing_on_the_server(
+    context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
+) -> None:
+    page = context.new_page()
+    page.goto(own_server.url)
+    slow(page, 4_000_000)
+    drop_folder(page, large_dump(dumps, tmp_path / "cancelled"))
+    expect(page.get_by_test_id("upload")).to_contain_text("MB/s", timeout=30_000)
+    receiving = own_server.data / "receiving"
+    assert list(receiving.iterdir()) != []
+    page.get_by_test_id("upload").get_by_role("button", name="Cancel").click()
+    expect(page.get_by_test_id("upload")).to_have_count(0)
+    page.wait_for_function("!Object.keys(localStorage).some((key) => key.startsWith('dumpscope.upload'))")
+    until(lambda: list(receiving.iterdir()) == [])
+    page.reload()
+    expect(page.get_by_test_id("drop")).to_be_visible()
+    expect(page.get_by_test_id("unfinished")).to_have_count(0)
+
+
+def test_an_upload_that_cannot_fit_is_refused_before_it_is_sent(page: Page, server: Server, tmp_path: Path) -> None:
+    room = {"limit": 1000, "free": 10**9, "files": 10, "request": 1 << 24, "hours": 24}
+    page.route("**/api/uploads", lambda route: route.fulfill(json=room))
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method in ("PUT", "POST") else None)
+    large = tmp_path / "large.zip"
+    large.write_bytes(b"0" * 2000)
+    page.goto(server.url)
+    expect(page.get_by_test_id("upload-room")).to_contain_text("1 kB")
+    page.get_by_test_id("file-input").set_input_files([large])
+    expect(page.get_by_test_id("upload")).to_contain_text(
+        "It has 2 kB, and the server has room for 1 kB", timeout=15_000
+    )
+    assert sent == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -28,6 +29,7 @@ from dumpscope.api.routes import (
     plans,
     results,
     runs,
+    transfers,
     trends,
     uploads,
 )
@@ -37,10 +39,13 @@ from dumpscope.index.jobs import JobTable
 from dumpscope.jobs.executors import make_executor
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.leftovers import remove_leftovers
+from dumpscope.pipeline.unfinished import UnfinishedUploads
 from dumpscope.pipeline.work import job_kinds, settle
 from dumpscope.settings import Settings
 
 GZIP_BYTES = 1000
+EXPIRY_SECONDS = 600.0
+"""Between two looks for uploads that nobody went on with."""
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -67,6 +72,7 @@ def create_app(settings: Settings) -> FastAPI:
         health,
         dumps,
         uploads,
+        transfers,
         comparisons,
         results,
         runs,
@@ -90,13 +96,21 @@ def _lifespan(settings: Settings) -> Callable[[FastAPI], AbstractAsyncContextMan
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         state = await run_in_threadpool(_start, settings)
         app.state.shared = state
+        expiring = asyncio.create_task(_expire(state))
         try:
             yield
         finally:
+            expiring.cancel()
             state.closing.set()
             await run_in_threadpool(_stop, state)
 
     return lifespan
+
+
+async def _expire(state: State) -> None:
+    while True:
+        await run_in_threadpool(state.unfinished.expire)
+        await asyncio.sleep(EXPIRY_SECONDS)
 
 
 def _start(settings: Settings) -> State:
@@ -112,7 +126,10 @@ def _start(settings: Settings) -> State:
         ended=lambda job: settle(database, job),
     )
     runner.start()
-    return State(settings=settings, database=database, executor=executor, jobs=table, runner=runner)
+    unfinished = UnfinishedUploads(settings.receiving, settings.upload_hours * 3600)
+    return State(
+        settings=settings, database=database, executor=executor, jobs=table, runner=runner, unfinished=unfinished
+    )
 
 
 def _stop(state: State) -> None:

@@ -3,42 +3,77 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Protocol
 
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from dumpscope.errors import LimitError, Problem, UsageError
+from dumpscope.pipeline.upload_names import Names
 
 NAME_LIMIT: Final = 64
 """Bytes of a form field other than a file that are read (the dump's name)."""
 
-_DRIVE: Final = re.compile(r"[A-Za-z]:")
-_DEPTH: Final = 16
-_PART_BYTES: Final = 255
+
+class Store(Protocol):
+    """Where the files of an upload go, one after the other."""
+
+    def refusal(self, name: str) -> str | None:
+        """Why the file is left out, None where it may be written."""
+
+    def refuse(self, name: str, reason: str) -> None:
+        """It was left out."""
+
+    def create(self, name: str) -> BinaryIO:
+        """What takes its bytes."""
+
+    def complete(self, name: str) -> None:
+        """All of them came, and the stream is closed."""
+
+
+class FolderStore:
+    """Files straight below a new and empty folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.problems: list[Problem] = []
+        self._folder = folder
+        self._names = Names()
+
+    def refusal(self, name: str) -> str | None:
+        return self._names.claim(name)
+
+    def refuse(self, name: str, reason: str) -> None:
+        self.problems.append(Problem(loc=name[:500], kind="refused", message=f"{reason} The file was left out."))
+
+    def create(self, name: str) -> BinaryIO:
+        target = self._folder.joinpath(*name.split("/"))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return open(target, "xb")
+
+    def complete(self, name: str) -> None:
+        """It lies where it belongs."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Received:
-    """files: relative paths as written; problems: parts that were refused, one by one; name: the form's `name`, if any"""
+    """files: relative paths as written; refused: parts that were left out; name: the form's `name`, if any"""
 
     files: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    refused: int = 0
     bytes: int = 0
     name: str = ""
 
 
 class Receiver:
-    """Feed it the body's pieces with `write`, then `finish`. `folder` must be new and empty.
+    """Feed it the body's pieces with `write`, then `finish`.
 
     Raises UsageError for a body that is not multipart, LimitError past `limit` bytes or `files` files; what was written then is
     for the caller to remove.
     """
 
-    def __init__(self, content_type: str, folder: Path, *, limit: int, files: int) -> None:
+    def __init__(self, content_type: str, store: Store, *, limit: int, files: int) -> None:
         kind, options = parse_options_header(content_type)
         boundary = options.get(b"boundary")
         if kind != b"multipart/form-data" or not boundary:
@@ -47,10 +82,8 @@ class Receiver:
                 hint='send every file as a part named "files" with its relative path',
             )
         self.result = Received()
-        self._folder = folder
+        self._store = store
         self._limit, self._files = limit, files
-        self._taken: dict[str, str] = {}
-        self._folders: set[str] = set()
         self._header: list[bytes] = [b"", b""]
         self._headers: dict[bytes, bytes] = {}
         self._stream: BinaryIO | None = None
@@ -115,41 +148,17 @@ class Receiver:
             self._text = bytearray() if options.get(b"name") == b"name" else None
             return
         shown = given.decode("utf-8", "replace")
-        if len(self.result.files) + len(self.result.problems) >= self._files:
+        if len(self.result.files) + self.result.refused >= self._files:
             raise LimitError(
                 f"more than {self._files} files", hint="upload one archive, or register the folder by its path"
             )
-        reason = self._refusal(shown)
+        reason = self._store.refusal(shown)
         if reason is not None:
-            self.result.problems.append(
-                Problem(loc=shown[:500], kind="refused", message=f"{reason} The file was left out.")
-            )
+            self.result.refused += 1
+            self._store.refuse(shown, reason)
             return
-        target = self._folder.joinpath(*shown.split("/"))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self._stream = open(target, "xb")  # noqa: SIM115  (closed at the part's end)
+        self._stream = self._store.create(shown)
         self.result.files.append(shown)
-
-    def _refusal(self, name: str) -> str | None:
-        """Why a file of this name is not written, None where it may be."""
-        parts = name.split("/")
-        if not name or any(part in ("", ".") for part in parts):
-            return "Its name is empty, absolute or not in its shortest form."
-        if ".." in parts:
-            return "Its name climbs out of the upload with `..`."
-        if "\\" in name or _DRIVE.match(name):
-            return "Its name is an absolute or Windows path."
-        if any(ord(letter) < 32 or letter == "\ufffd" for letter in name):
-            return "Its name holds control characters or is not UTF-8."
-        if len(parts) > _DEPTH or any(len(part.encode()) > _PART_BYTES for part in parts):
-            return "Its name is too long or too deep."
-        folded = name.casefold()
-        above = [("/".join(parts[:depth])).casefold() for depth in range(1, len(parts))]
-        if folded in self._taken or folded in self._folders or any(folder in self._taken for folder in above):
-            return "Another file of the upload has its name (upper and lower case count as equal)."
-        self._taken[folded] = name
-        self._folders.update(above)
-        return None
 
     def _data(self, data: bytes, start: int, end: int) -> None:
         if self._stream is not None:
@@ -161,6 +170,7 @@ class Receiver:
         if self._stream is not None:
             self._stream.close()
             self._stream = None
+            self._store.complete(self.result.files[-1])
         elif self._text is not None:
             self.result.name = bytes(self._text).decode("utf-8", "replace")[:NAME_LIMIT].strip()
             self._text = None

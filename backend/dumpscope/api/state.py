@@ -12,6 +12,7 @@ from fastapi import Depends, Request
 from dumpscope.index.database import Database
 from dumpscope.index.jobs import JobTable
 from dumpscope.jobs.runner import Runner
+from dumpscope.pipeline.unfinished import UnfinishedUploads
 from dumpscope.settings import Settings
 
 
@@ -22,6 +23,7 @@ class State:
     executor: Executor
     jobs: JobTable
     runner: Runner
+    unfinished: UnfinishedUploads
     closing: Event = field(default_factory=Event)
 
 

@@ -32,6 +32,14 @@ export function retryQuery(failures: number, problem: Error): boolean {
   return failures < 2;
 }
 
+/** What an upload may have; asked again whenever files may be on their way. */
+export function useUploadRoom() {
+  return useQuery({
+    queryKey: ["uploads", "room"],
+    queryFn: ({ signal }) => take(api().GET("/api/uploads", { signal })),
+  });
+}
+
 export function useHealth() {
   return useQuery({
     queryKey: ["health"],

@@ -143,13 +143,93 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Limits
+         * @description What an upload may have, before anything is sent.
+         */
+        get: operations["limits_api_uploads_get"];
         put?: never;
         /**
          * Upload
          * @description Take files from a browser or script. Names that could leave the upload's folder are refused one by one, as problems.
          */
         post: operations["upload_api_uploads_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/uploads/{upload_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One
+         * @description How far an upload is.
+         */
+        get: operations["one_api_uploads__upload_id__get"];
+        /**
+         * Begin
+         * @description Begin an upload under an id of the caller's choice, or go on with it: the answer says what is there.
+         */
+        put: operations["begin_api_uploads__upload_id__put"];
+        post?: never;
+        /**
+         * Cancel
+         * @description Break an upload off; what had arrived is removed.
+         */
+        delete: operations["cancel_api_uploads__upload_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/uploads/{upload_id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Files
+         * @description Files that are there, whole or in part, by path.
+         */
+        get: operations["files_api_uploads__upload_id__files_get"];
+        /**
+         * Write
+         * @description A piece of one file. Bytes that came before the connection broke stay; 409 where the ones before `offset` are missing.
+         */
+        put: operations["write_api_uploads__upload_id__files_put"];
+        /**
+         * Batch
+         * @description Many small files at once, each whole. Those that came before the connection broke stay.
+         */
+        post: operations["batch_api_uploads__upload_id__files_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/uploads/{upload_id}/finish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Finish
+         * @description Everything was sent: read it as a dump. Asked again, the answer is the same. 409 where something is missing.
+         */
+        post: operations["finish_api_uploads__upload_id__finish_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1773,6 +1853,21 @@ export interface components {
             plan?: string | null;
         };
         /**
+         * NewUpload
+         * @description What will come. `name`: of the dump; its top folder's or archive's when left out.
+         */
+        NewUpload: {
+            /** Files */
+            files: number;
+            /** Bytes */
+            bytes: number;
+            /**
+             * Name
+             * @default
+             */
+            name: string;
+        };
+        /**
          * NodeDetail
          * @description `items` holds at most 100 of `item_count` pairs; `GET .../pairs?node=` pages through all. `collectives` are the
          *     communications that this call takes part in, at most 8.
@@ -2090,6 +2185,17 @@ export interface components {
         Page_TreeRow_: {
             /** Items */
             items: components["schemas"]["TreeRow"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+        };
+        /** Page[UploadedFile] */
+        Page_UploadedFile_: {
+            /** Items */
+            items: components["schemas"]["UploadedFile"][];
             /** Next */
             next: string | null;
             /** Total */
@@ -2804,6 +2910,57 @@ export interface components {
             inferred: boolean;
         };
         /**
+         * Upload
+         * @description `files`, `bytes`: announced; `whole`: files that are there; `there`: bytes; `dump`: what it became, once finished.
+         */
+        Upload: {
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Files */
+            files: number;
+            /** Bytes */
+            bytes: number;
+            /** Whole */
+            whole: number;
+            /** There */
+            there: number;
+            /** Problems */
+            problems: components["schemas"]["Problem"][];
+            /** Dump */
+            dump: string | null;
+        };
+        /**
+         * UploadRoom
+         * @description `limit`: bytes one upload may have; `free`: bytes left on the disk; `request`: bytes one request may carry;
+         *     `hours`: how long an upload that broke off is kept.
+         */
+        UploadRoom: {
+            /** Limit */
+            limit: number;
+            /** Free */
+            free: number;
+            /** Files */
+            files: number;
+            /** Request */
+            request: number;
+            /** Hours */
+            hours: number;
+        };
+        /**
+         * UploadedFile
+         * @description `bytes`: there; `size`: of the whole file
+         */
+        UploadedFile: {
+            /** Path */
+            path: string;
+            /** Bytes */
+            bytes: number;
+            /** Size */
+            size: number;
+        };
+        /**
          * ValueCell
          * @description `value` of a bucket of steps; `step`: the first that is not finite (`bad`), else the first that has the call.
          */
@@ -3217,6 +3374,35 @@ export interface operations {
             };
         };
     };
+    limits_api_uploads_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UploadRoom"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     upload_api_uploads_post: {
         parameters: {
             query?: never;
@@ -3234,6 +3420,250 @@ export interface operations {
                 };
             };
         };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    one_api_uploads__upload_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    begin_api_uploads__upload_id__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewUpload"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    cancel_api_uploads__upload_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    files_api_uploads__upload_id__files_get: {
+        parameters: {
+            query?: {
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_UploadedFile_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    write_api_uploads__upload_id__files_put: {
+        parameters: {
+            query: {
+                /** @description Path of the file relative to the dump. */
+                path: string;
+                /** @description Bytes of the whole file. */
+                size: number;
+                /** @description Where in the file the body begins; at most what is there. */
+                offset?: number;
+            };
+            header?: never;
+            path: {
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    batch_api_uploads__upload_id__files_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** @description Each part's filename is its path relative to the dump; or one .zip or .tar. */
+                    files: string[];
+                    /** @description Name of the dump. */
+                    name?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    finish_api_uploads__upload_id__finish_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                upload_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description Successful Response */
             202: {

@@ -48,6 +48,8 @@ export type TrendRow = Schemas["TrendRow"];
 export type ValueCell = Schemas["ValueCell"];
 export type ValueRow = Schemas["ValueRow"];
 export type TreeRow = Schemas["TreeRow"];
+export type Upload = Schemas["Upload"];
+export type UploadRoom = Schemas["UploadRoom"];
 
 export type ListOrder = "-created" | "created" | "name";
 

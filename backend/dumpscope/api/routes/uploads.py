@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
+from functools import partial
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
@@ -12,10 +12,10 @@ from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from dumpscope.api import schemas
-from dumpscope.api.receiving import Received, Receiver, free_bytes
+from dumpscope.api.receiving import FolderStore, Received, Receiver, Store, free_bytes
 from dumpscope.api.routes.dumps import accept
 from dumpscope.api.state import Shared, State
-from dumpscope.errors import LimitError, UsageError
+from dumpscope.errors import LimitError, Problem, UsageError
 from dumpscope.index.dumps import change_dump, create_dump, delete_dump
 from dumpscope.pipeline.leftovers import held, remove_folder
 from dumpscope.readers.archive import kind_of
@@ -53,7 +53,7 @@ BODY: Final[dict[str, Any]] = {
 async def upload(request: Request, state: Shared) -> Response:
     """Take files from a browser or script. Names that could leave the upload's folder are refused one by one, as problems."""
     announced = request.headers.get("content-length", "")
-    await run_in_threadpool(_check_space, state, int(announced) if announced.isdecimal() else 0)
+    await run_in_threadpool(check_space, state, int(announced) if announced.isdecimal() else 0)
     dump_id = await run_in_threadpool(
         create_dump, state.database, name="upload", path=str(state.settings.uploads), owned=True
     )
@@ -61,49 +61,59 @@ async def upload(request: Request, state: Shared) -> Response:
     try:
         folder.mkdir()
         with held(folder):
-            received = await _receive(request, state, folder)
-            return await run_in_threadpool(_accept, state, dump_id, folder, received)
+            store = FolderStore(folder)
+            received = await _receive(request, state, store)
+            take = partial(become, state, dump_id, received.files, store.problems, received.name)
+            return await run_in_threadpool(take)
     except BaseException:
-        await run_in_threadpool(_discard, state, dump_id, folder)
+        await run_in_threadpool(discard, state, dump_id)
         raise
 
 
-async def _receive(request: Request, state: State, folder: Path) -> Received:
+async def _receive(request: Request, state: State, store: Store) -> Received:
     receiver = Receiver(
         request.headers.get("content-type", ""),
-        folder,
+        store,
         limit=state.settings.upload_bytes,
         files=state.settings.upload_files,
     )
-    held = bytearray()
     try:
-        async for piece in request.stream():
-            held += piece
-            if len(held) >= PIECE:
-                await run_in_threadpool(receiver.write, bytes(held))
-                held.clear()
-        await run_in_threadpool(receiver.write, bytes(held))
+        await pour(request, receiver.write)
         return receiver.finish()
-    except ClientDisconnect as error:
-        raise UsageError("the upload was broken off") from error
     finally:
         receiver.close()
 
 
-def _accept(state: State, dump_id: str, folder: Path, received: Received) -> Response:
-    if not received.files:
-        why = received.problems[0].message if received.problems else 'no part named "files" came with a filename'
+async def pour(request: Request, write: Callable[[bytes], None]) -> None:
+    """Hand the body on in pieces of a MiB, each from a thread; raises UsageError where the connection ends before the body."""
+    waiting = bytearray()
+    try:
+        async for piece in request.stream():
+            waiting += piece
+            if len(waiting) >= PIECE:
+                full, waiting = bytes(waiting), bytearray()
+                await run_in_threadpool(write, full)
+    except ClientDisconnect as error:
+        await run_in_threadpool(write, bytes(waiting))
+        raise UsageError("the upload was broken off") from error
+    await run_in_threadpool(write, bytes(waiting))
+
+
+def become(state: State, dump_id: str, files: Sequence[str], problems: Sequence[Problem], name: str) -> Response:
+    """Read the files in the dump's folder as a dump: the 202 that says so. Raises UsageError where they are none."""
+    if not files:
+        why = problems[0].message if problems else 'no part named "files" came with a filename'
         raise UsageError(f"nothing was uploaded: {why}")
-    first = received.files[0]
+    folder = state.settings.uploads / dump_id
     path = folder
-    if len(received.files) == 1 and kind_of(str(folder / first)) is not None:
-        path = folder / first
-    _refuse_archives(received.files)
-    tops = {name.split("/")[0] for name in received.files}
-    name = received.name or (tops.pop() if len(tops) == 1 else f"upload of {len(received.files)} files")
-    change_dump(state.database, dump_id, name=name, path=str(path))
-    problems = [asdict(problem) for problem in received.problems]
-    return accept(state, dump_id, str(path), {"limit": state.settings.upload_bytes, "problems": problems})
+    if len(files) == 1 and kind_of(str(folder / files[0])) is not None:
+        path = folder / files[0]
+    _refuse_archives(files)
+    tops = {one.split("/")[0] for one in files}
+    shown = name or (tops.pop() if len(tops) == 1 else f"upload of {len(files)} files")
+    change_dump(state.database, dump_id, name=shown, path=str(path))
+    told = [asdict(problem) for problem in problems]
+    return accept(state, dump_id, str(path), {"limit": state.settings.upload_bytes, "problems": told})
 
 
 def _refuse_archives(files: Sequence[str]) -> None:
@@ -123,16 +133,23 @@ def _refuse_archives(files: Sequence[str]) -> None:
     )
 
 
-def _check_space(state: State, announced: int) -> None:
+def room(state: State) -> tuple[int, int]:
+    """(bytes that one upload may have, bytes that are free)"""
     state.settings.uploads.mkdir(parents=True, exist_ok=True)
-    free = free_bytes(state.settings.uploads)
-    if announced > min(free, state.settings.upload_bytes):
+    return state.settings.upload_bytes, free_bytes(state.settings.uploads)
+
+
+def check_space(state: State, announced: int, there: int = 0) -> None:
+    """Raises LimitError for an upload that cannot fit. announced: its bytes; there: those of them that arrived already"""
+    limit, free = room(state)
+    if announced > limit or announced - there > free:
         raise LimitError(
-            f"the upload has {announced >> 20} MiB, but {min(free, state.settings.upload_bytes) >> 20} MiB are allowed or free",
+            f"the upload has {announced >> 20} MiB, but {min(free + there, limit) >> 20} MiB are allowed or free",
             hint="register the folder by its path, or raise DUMPSCOPE_UPLOAD_MIB",
         )
 
 
-def _discard(state: State, dump_id: str, folder: Path) -> None:
-    remove_folder(folder)
+def discard(state: State, dump_id: str) -> None:
+    """Forget a dump whose files did not come to be one."""
+    remove_folder(state.settings.uploads / dump_id)
     delete_dump(state.database, dump_id)

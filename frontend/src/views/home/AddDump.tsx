@@ -1,19 +1,18 @@
-import { Button, CloseButton, Progress, TextInput } from "@mantine/core";
+import { Button, CloseButton, TextInput } from "@mantine/core";
 import { type FormEvent, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useRegisterDump } from "../../api/changes";
-import { useDump } from "../../api/queries";
 import { fromInput } from "../../base/drop";
 import { formatBytes } from "../../base/numbers";
 import { Icon } from "../../widgets/Icon";
-import { Link } from "../../widgets/place";
-import { describeProblem, Failure, Original } from "../../widgets/States";
+import { Failure } from "../../widgets/States";
 import type { Picked } from "./CompareForm";
 import classes from "./HomeView.module.css";
-import { UseAs } from "./UseAs";
-import type { UploadLine, Uploads } from "./useUploads";
+import { Received } from "./Received";
+import { UnfinishedLines, UploadLineRow } from "./UploadLines";
+import type { Uploads } from "./useUploads";
 
-interface Picking {
+export interface Picking {
   picked: Picked;
   onPick: (picked: Picked) => void;
 }
@@ -104,6 +103,11 @@ export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
           data-testid="file-input"
         />
       </div>
+      {uploads.room !== null && (
+        <p className={`${classes.room} dim`} data-testid="upload-room">
+          {t("home.room", { room: formatBytes(uploads.room) })}
+        </p>
+      )}
       {uploads.empty && <p className="dim">{t("home.emptyDrop")}</p>}
       <ul className={classes.uploads} aria-live="polite">
         {registered.map(({ id, name }) => (
@@ -117,58 +121,10 @@ export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
           </li>
         ))}
         {uploads.lines.map((line) => (
-          <Line key={line.key} line={line} uploads={uploads} picked={picked} onPick={onPick} />
+          <UploadLineRow key={line.key} line={line} uploads={uploads} picked={picked} onPick={onPick} />
         ))}
+        <UnfinishedLines uploads={uploads} />
       </ul>
     </section>
-  );
-}
-
-/** What became of files that arrived: they are read next, and may turn out to be no dump. */
-function Received({ id, name, waits, picked, onPick }: { id: string; name: string; waits: string } & Picking) {
-  const { t } = useTranslation();
-  const dump = useDump(id).data;
-  if (dump?.status === "ready")
-    return (
-      <span className={classes.received}>
-        <Link to={`dumps/${encodeURIComponent(id)}`}>{t("home.uploadRead", { name })}</Link>
-        <UseAs dump={dump} picked={picked} onPick={onPick} />
-      </span>
-    );
-  if (dump?.status !== "failed") return <span>{waits}</span>;
-  const { detail, hint, original } = describeProblem(dump.error);
-  return (
-    <span className={classes.failed}>
-      {t("home.uploadUnreadable", { name })}: {detail} {hint ?? ""}
-      {original && <Original text={original} />}
-    </span>
-  );
-}
-
-function Line({ line, uploads, picked, onPick }: { line: UploadLine; uploads: Uploads } & Picking) {
-  const { t } = useTranslation();
-  const { name, bytes } = line.bundle;
-  const problem = line.state === "failed" ? describeProblem(line.problem) : null;
-  return (
-    <li className={classes.upload} data-state={line.state} data-testid="upload">
-      <span title={name}>
-        {line.state === "sending" && t("home.uploading", { name, size: formatBytes(bytes) })}
-        {line.dump !== null && (
-          <Received id={line.dump} name={name} waits={t("home.uploaded", { name })} picked={picked} onPick={onPick} />
-        )}
-        {problem && `${t("home.uploadFailed", { name })}: ${problem.detail} ${problem.hint ?? ""}`}
-        {problem?.original && <Original text={problem.original} />}
-      </span>
-      {line.state === "sending" ? (
-        <>
-          <Progress value={line.share * 100} w={120} size="sm" aria-label={name} />
-          <Button variant="subtle" size="compact-xs" onClick={() => uploads.cancel(line.key)}>
-            {t("app.cancel")}
-          </Button>
-        </>
-      ) : (
-        <CloseButton size="xs" aria-label={t("app.close")} onClick={() => uploads.dismiss(line.key)} />
-      )}
-    </li>
   );
 }

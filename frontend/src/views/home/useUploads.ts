@@ -1,13 +1,18 @@
 import { useQueryClient } from "@tanstack/react-query";
+import i18next from "i18next";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
-import { type Upload, upload } from "../../api/upload";
+import { useUploadRoom } from "../../api/queries";
+import { type Progress, type Upload, upload } from "../../api/upload";
 import { type Bundle, bundle, type PickedFile } from "../../base/drop";
+import { formatBytes } from "../../base/numbers";
+
+const NOTHING: Progress = { sent: 0, speed: null, lost: false };
 
 export interface UploadLine {
   key: number;
   bundle: Bundle;
-  share: number;
+  progress: Progress;
   state: "sending" | "sent" | "failed";
   problem: unknown;
   /** Id of the dump, once it is sent. */
@@ -17,6 +22,8 @@ export interface UploadLine {
 export interface Uploads {
   lines: UploadLine[];
   empty: boolean;
+  /** Bytes that one upload may have; null until the server has told. */
+  room: number | null;
   start: (files: readonly PickedFile[]) => void;
   cancel: (key: number) => void;
   dismiss: (key: number) => void;
@@ -27,6 +34,8 @@ export function useUploads(): Uploads {
   const client = useQueryClient();
   const [lines, setLines] = useState<UploadLine[]>([]);
   const [empty, setEmpty] = useState(false);
+  const told = useUploadRoom().data;
+  const room = told ? Math.min(told.limit, told.free) : null;
   const running = useRef(new Map<number, Upload>());
   const next = useRef(1);
 
@@ -40,12 +49,19 @@ export function useUploads(): Uploads {
       setEmpty(bundles.length === 0);
       for (const one of bundles) {
         const key = next.current++;
-        setLines((all) => [{ key, bundle: one, share: 0, state: "sending", problem: null, dump: null }, ...all]);
-        const sending = upload(one.files, (share) => change(key, { share }));
+        const line = { key, bundle: one, progress: NOTHING, state: "sending" as const, problem: null, dump: null };
+        if (room !== null && one.bytes > room) {
+          const [size, most] = [formatBytes(one.bytes), formatBytes(room)];
+          const problem = new Error(i18next.t("home.tooLarge", { size, room: most }));
+          setLines((all) => [{ ...line, state: "failed", problem }, ...all]);
+          continue;
+        }
+        setLines((all) => [line, ...all]);
+        const sending = upload(one, (progress) => change(key, { progress }));
         running.current.set(key, sending);
         sending.done
           .then(({ id }) => {
-            change(key, { state: "sent", share: 1, dump: id });
+            change(key, { state: "sent", dump: id });
             void client.invalidateQueries({ queryKey: ["dumps"] });
           })
           .catch((problem: unknown) => {
@@ -53,13 +69,16 @@ export function useUploads(): Uploads {
               setLines((all) => all.filter((line) => line.key !== key));
             } else change(key, { state: "failed", problem });
           })
-          .finally(() => running.current.delete(key));
+          .finally(() => {
+            running.current.delete(key);
+            void client.invalidateQueries({ queryKey: ["uploads"] });
+          });
       }
     },
-    [change, client],
+    [change, client, room],
   );
 
   const cancel = useCallback((key: number) => running.current.get(key)?.abort(), []);
   const dismiss = useCallback((key: number) => setLines((all) => all.filter((line) => line.key !== key)), []);
-  return useMemo(() => ({ lines, empty, start, cancel, dismiss }), [lines, empty, start, cancel, dismiss]);
+  return useMemo(() => ({ lines, empty, room, start, cancel, dismiss }), [lines, empty, room, start, cancel, dismiss]);
 }

@@ -1,0 +1,54 @@
+"""Which names a file of an upload may have: they come from outside and become paths."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_DRIVE: Final = re.compile(r"[A-Za-z]:")
+_DEPTH: Final = 16
+_PART_BYTES: Final = 255
+_BYTES: Final = 2000
+
+
+class Names:
+    """Names of one upload that are taken, upper and lower case counting as equal."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, str] = {}
+        self._folders: set[str] = set()
+
+    def taken(self, name: str) -> bool:
+        """This very name was claimed before."""
+        return self._taken.get(name.casefold()) == name
+
+    def claim(self, name: str) -> str | None:
+        """Take the name; or the sentence that says why no file of this name is written."""
+        reason = refusal(name)
+        if reason is not None:
+            return reason
+        parts = name.split("/")
+        folded = name.casefold()
+        above = [("/".join(parts[:depth])).casefold() for depth in range(1, len(parts))]
+        if folded in self._taken or folded in self._folders or any(folder in self._taken for folder in above):
+            return "Another file of the upload has its name (upper and lower case count as equal)."
+        self._taken[folded] = name
+        self._folders.update(above)
+        return None
+
+
+def refusal(name: str) -> str | None:
+    """Why a name is dangerous or too long, None for a plain relative path with "/" between its parts."""
+    parts = name.split("/")
+    if not name or any(part in ("", ".") for part in parts):
+        return "Its name is empty, absolute or not in its shortest form."
+    if ".." in parts:
+        return "Its name climbs out of the upload with `..`."
+    if "\\" in name or _DRIVE.match(name):
+        return "Its name is an absolute or Windows path."
+    if any(ord(letter) < 32 or letter == "\ufffd" for letter in name):
+        return "Its name holds control characters or is not UTF-8."
+    long = len(name.encode("utf-8", "replace")) > _BYTES
+    if long or len(parts) > _DEPTH or any(len(part.encode("utf-8", "replace")) > _PART_BYTES for part in parts):
+        return "Its name is too long or too deep."
+    return None

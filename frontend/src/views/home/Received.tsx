@@ -1,0 +1,28 @@
+import { useTranslation } from "react-i18next";
+import { useDump } from "../../api/queries";
+import { Link } from "../../widgets/place";
+import { describeProblem, Original } from "../../widgets/States";
+import type { Picking } from "./AddDump";
+import classes from "./HomeView.module.css";
+import { UseAs } from "./UseAs";
+
+/** What became of files that arrived: they are read next, and may turn out to be no dump. */
+export function Received({ id, name, waits, picked, onPick }: { id: string; name: string; waits: string } & Picking) {
+  const { t } = useTranslation();
+  const dump = useDump(id).data;
+  if (dump?.status === "ready")
+    return (
+      <span className={classes.received}>
+        <Link to={`dumps/${encodeURIComponent(id)}`}>{t("home.uploadRead", { name })}</Link>
+        <UseAs dump={dump} picked={picked} onPick={onPick} />
+      </span>
+    );
+  if (dump?.status !== "failed") return <span>{waits}</span>;
+  const { detail, hint, original } = describeProblem(dump.error);
+  return (
+    <span className={classes.failed}>
+      {t("home.uploadUnreadable", { name })}: {detail} {hint ?? ""}
+      {original && <Original text={original} />}
+    </span>
+  );
+}
