@@ -13,13 +13,15 @@ import pytest
 from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS, Class, Verdict
 from dumpscope.domain.result import Unit
 from dumpscope.errors import NotFoundError, UsageError
+from dumpscope.index import tables
 from dumpscope.index.columns import node_columns
 from dumpscope.index.comparisons import StoredUnit, find_unit
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import StoredRank, find_rank, list_dumps
-from dumpscope.index.item_pairs import get_item_pair, list_item_pairs
+from dumpscope.index.flow import node_flow
+from dumpscope.index.item_pairs import get_item_pair, items_of_node, list_item_pairs
 from dumpscope.index.node_details import node_context
-from dumpscope.index.node_pairs import NodeFilter, Sort, around, list_node_pairs
+from dumpscope.index.node_pairs import NodeFilter, Sort, around, list_node_pairs, one_node_pair
 from dumpscope.index.nodes import get_node, list_nodes
 from dumpscope.index.page import END, Page, Seek
 from dumpscope.index.strip import strip
@@ -316,3 +318,29 @@ def test_labels_are_short_and_relative_to_the_module_above() -> None:
     assert label("Functional.softmax.3.forward", "layers.1") == "Functional.softmax.3"
     assert label("Module.layers.1.attn.Attention.parameters_grad.0", "layers.1") == "attn parameters_grad"
     assert label("anything else", "layers.1") == "anything else"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_found_when_keys_have_left_thirty_two_bits(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    """A unit's keys begin at its id times 2**28."""
+    database = open_empty(kind, tmp_path)
+    request.addfinalizer(database.close)
+    for _ in range(16):
+        comparison, unit_id, stored = store_pair(database, nodes=12)
+    assert tables.key(unit_id) >= 2**32
+    unit = find_unit(database, comparison, None, None)
+    name = stored.target.nodes.names[5]
+    top = comparison_tree(database, unit).rows
+    assert top
+    assert comparison_tree(database, unit, parent=top[0].entry).total == top[0].children
+    with database.read() as connection:
+        row = one_node_pair(connection, unit, name)
+        assert items_of_node(connection, unit, row.pair, limit=9)
+        assert node_context(connection, unit, row.pair).path is not None
+    for q in ("order:3..7", "err>=0", "kind:api", "note:any"):
+        list_node_pairs(database, unit, filters=NodeFilter(q=q, api="linear"))
+    assert list_item_pairs(database, unit, filters=NodeFilter(q=name)).rows
+    assert node_flow(database, unit, name, [unit]).node.name == name
+    assert comparison_reveal(database, unit, name)

@@ -19,6 +19,7 @@ from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.distances import Standing, item_distances, item_standing
 from dumpscope.index.flow import producers
+from dumpscope.index.keys import key_at
 from dumpscope.index.leaves import Leaf, leaves
 from dumpscope.index.node_pairs import NodeFilter, conditions, item_range, word_codes
 from dumpscope.index.page import Page, Seek
@@ -97,7 +98,7 @@ def list_item_pairs(
             where.append(_ITEM.id.between(*item_range(connection, unit, node)))
         statement: Select[Any] = select(_ITEM.id, _ITEM.severity)
         if by_node:
-            start = first + _NODE.first_item
+            start = key_at(unit.id, _NODE.first_item)
             where += [*conditions(connection, unit, by_node), _ITEM.id.between(start, start + _NODE.item_count - 1)]
             statement = statement.select_from(_ItemsOfNodes())
         statement = statement.where(*where)
@@ -136,7 +137,6 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
     keys = list(keys)
     if not keys:
         return []
-    base = tables.key(unit.id)
     joined = (
         select(
             tables.item_pair,
@@ -145,7 +145,7 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
             tables.item_error.c.message.label("failure"),
             *[column.label(f"fact_{column.name}") for column in _FACT],
         )
-        .join(tables.node_pair, _NODE.id == _ITEM.node + base)
+        .join(tables.node_pair, _NODE.id == key_at(unit.id, _ITEM.node))
         .outerjoin(tables.tensor_fact, _FACT.id == _ITEM.id)
         .outerjoin(tables.item_error, tables.item_error.c.id == _ITEM.id)
     )

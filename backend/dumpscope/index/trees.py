@@ -16,6 +16,7 @@ from dumpscope.index.codec import storable
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import StoredRank
+from dumpscope.index.keys import key_at
 from dumpscope.index.page import Page
 from dumpscope.index.texts import CHUNK
 from dumpscope_format import naming
@@ -105,7 +106,7 @@ def comparison_tree(
             pair.target,
             *(pair.kind, pair.direction, pair.verdict, pair.cls, pair.method, pair.confidence, pair.leftover),
         )
-        .outerjoin(tables.node_pair, pair.id == place.pair + tables.key(unit.id))
+        .outerjoin(tables.node_pair, pair.id == key_at(unit.id, place.pair))
         .where(place.parent == above)
         .order_by(place.seq)
         .limit(limit + 1)
@@ -274,7 +275,7 @@ def _place_name(connection: Connection, unit: int, entry: int) -> str:
     place, pair = tables.place.c, tables.node_pair.c
     found = connection.execute(
         select(place.name, pair.name.label("own"))
-        .outerjoin(tables.node_pair, pair.id == place.pair + tables.key(unit))
+        .outerjoin(tables.node_pair, pair.id == key_at(unit, place.pair))
         .where(place.id == tables.key(unit, entry))
     ).one_or_none()
     if found is None:
