@@ -222,6 +222,13 @@ def test_a_policy_file_widens_ignores_and_renames_floors() -> None:
     assert say(*pair, load_policy("warn: 1000"))[0] == "warning"
 
 
+@pytest.mark.parametrize("written", ["1e-3", "1E-3", "1.e-3", "1.0e-3", "0.001"])
+def test_a_number_may_be_written_as_yaml_would_take_for_text(written: str) -> None:
+    policy = load_policy(f"floors: {{float32: {{bulk: {written}}}}}\nscale: {{linear: {written}}}\n")
+    assert policy.floors["torch.float32"].bulk == 1e-3
+    assert policy.scale == (("linear", 1e-3),)
+
+
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(a|a?)+b$", "(.*a){25}$", "((a*)*)*b$", "a{1000}a{1000}$"])
 def test_no_pattern_of_a_policy_runs_for_long(pattern: str) -> None:
     """Backtracking needs more steps for these than there are atoms; the suite's timeout would end it."""

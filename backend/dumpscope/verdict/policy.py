@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -63,6 +64,9 @@ class Policy:
     scale: tuple[tuple[str, float], ...] = ()
 
 
+_WRITTEN: Final = re.compile(r"[0-9]+([.][0-9]*)?[eE][+-]?[0-9]+")
+"""What everybody means as a number and yaml 1.1 takes for text: 1e-4."""
+
 FORMS: Final = (
     ("name", str, "a text"),
     ("base", str, "the name of a rule book"),
@@ -123,6 +127,8 @@ def _floors(data: dict[str, Any]) -> dict[str, Floor]:
 
 
 def _positive(key: str, value: Any) -> float:
+    if isinstance(value, str) and _WRITTEN.fullmatch(value):
+        value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise UsageError(f"policy: {key} is {_short(value)}", hint="it must be a number above 0")
     return float(value)
