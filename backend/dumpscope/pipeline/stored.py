@@ -248,13 +248,14 @@ def judge_stored(
         raise ConflictError("the comparison has no result to judge", hint="wait for its job, or compare again")
     change_comparison(database, comparison_id, verdict=None)
     answer = _concluded(
-        database, row, policy, units, lambda unit: _judged(unit, policy), row.answer.problems, progress, cancelled
+        database, row, policy, units, lambda unit: judged(unit, policy), row.answer.problems, progress, cancelled
     )
     answer = replace(answer, joined=row.answer.joined)
     store_answer(database, comparison_id, answer, options=replace(row.options, policy=policy))
 
 
-def _judged(unit: Unit, policy: str) -> Unit:
+def judged(unit: Unit, policy: str) -> Unit:
+    """The unit with opinions by another policy; nothing is measured again."""
     return judge_unit(
         Columns(
             step=unit.step,

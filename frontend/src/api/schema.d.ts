@@ -892,6 +892,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/policies/try": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Attempt
+         * @description What a policy would make of one step and rank; nothing is stored.
+         */
+        post: operations["attempt_api_comparisons__comparison_id__policies_try_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/figures/{name}.csv": {
         parameters: {
             query?: never;
@@ -1045,6 +1065,26 @@ export interface components {
             id: string;
             /** Job */
             job: string;
+        };
+        /** ChangedCall */
+        ChangedCall: {
+            /** Name */
+            name: string;
+            /**
+             * Before
+             * @enum {string}
+             */
+            before: "yes" | "n/a" | "warning" | "no";
+            /**
+             * After
+             * @enum {string}
+             */
+            after: "yes" | "n/a" | "warning" | "no";
+            /**
+             * Score
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            score: number | string | null;
         };
         /**
          * Collective
@@ -2423,6 +2463,28 @@ export interface components {
             target: components["schemas"]["PlanSide"];
             golden: components["schemas"]["PlanSide"];
         };
+        /**
+         * PolicyTrial
+         * @description Calls of one step and rank by verdict, now and under the policy; `rows`: the worst of those that change.
+         */
+        PolicyTrial: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            /** Before */
+            before: {
+                [key: string]: number;
+            };
+            /** After */
+            after: {
+                [key: string]: number;
+            };
+            /** Changed */
+            changed: number;
+            /** Rows */
+            rows: components["schemas"]["ChangedCall"][];
+        };
         /** Problem */
         Problem: {
             /** Loc */
@@ -2887,6 +2949,14 @@ export interface components {
              * @default false
              */
             copies: boolean;
+        };
+        /**
+         * TriedPolicy
+         * @description A policy's name, or the text of a policy file (docs/verdicts.md).
+         */
+        TriedPolicy: {
+            /** Policy */
+            policy: string;
         };
         /**
          * UnitBrief
@@ -5007,6 +5077,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ComparisonPlan"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    attempt_api_comparisons__comparison_id__policies_try_post: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TriedPolicy"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyTrial"];
                 };
             };
             /** @description What went wrong. */

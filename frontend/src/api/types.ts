@@ -21,6 +21,7 @@ export type FlowInput = Schemas["FlowInput"];
 export type HandEdit = Schemas["HandEdit"];
 export type HandEdits = Schemas["HandEdits"];
 export type NodeNote = Schemas["NodeNote"];
+export type PolicyTrial = Schemas["PolicyTrial"];
 export type Health = Schemas["Health"];
 export type Job = Schemas["Job"];
 export type JoinedSide = Schemas["JoinedSide"];

@@ -11,7 +11,7 @@ export type Sort = (typeof SORTS)[number];
 
 /** What lies over the screen: the search for a partner of the selected call, the matches made by hand, the trends, the plan of
  * how ranks are joined. */
-export const DIALOGS = ["match", "matches", "trends", "plan", "note"] as const;
+export const DIALOGS = ["match", "matches", "trends", "plan", "note", "policy"] as const;
 export type DialogName = (typeof DIALOGS)[number];
 
 export interface Filter {

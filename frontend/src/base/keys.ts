@@ -28,6 +28,7 @@ export type Action =
   | "match"
   | "matches"
   | "note"
+  | "policy"
   | "copyLink"
   | "help"
   | "escape";
@@ -62,6 +63,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   m: "match",
   M: "matches",
   v: "note",
+  t: "policy",
   c: "copyLink",
   "?": "help",
   Escape: "escape",
@@ -94,6 +96,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["d", "keys.flowSection"],
   ["m M", "keys.match"],
   ["v", "keys.note"],
+  ["t", "keys.policy"],
   ["c", "keys.copy"],
   ["Ctrl-K", "keys.palette"],
   ["?", "keys.help"],

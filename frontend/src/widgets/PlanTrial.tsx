@@ -81,7 +81,7 @@ function Tried({ found, onWay }: { found: Found; onWay: PlanTrialProps["onWay"] 
         {SIDES.map((side) => (
           <span key={side}>
             {t(`comparison.${side}`)} <strong className="num">{ranksText(unit[side].ranks)}</strong>{" "}
-            <span className="dim">{ways(unit[side], t)}</span>
+            <span className="dim">{ways(unit[side], (way, values) => t(`plan.ways.${way}`, values))}</span>
           </span>
         ))}
       </p>
@@ -149,11 +149,11 @@ function TensorRow({ tensor, onWay }: TensorRowProps) {
   );
 }
 
-function ways(side: JoinedSide, t: ReturnType<typeof useTranslation>["t"]): string {
+type SayWay = (way: "copy", values: { total: string; dimension: number | string }) => string;
+
+function ways(side: JoinedSide, say: SayWay): string {
   return [side.shards, side.context, side.replicas]
     .flatMap((counts) => waysOf(counts))
-    .map(({ way, dimension, count }) =>
-      t(`plan.ways.${way as "copy"}`, { total: formatCount(count), dimension: dimension ?? "" }),
-    )
+    .map(({ way, dimension, count }) => say(way as "copy", { total: formatCount(count), dimension: dimension ?? "" }))
     .join(" · ");
 }

@@ -89,6 +89,15 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
           error={policy.error ? describeProblem(policy.error).detail : undefined}
           onChange={(name) => name !== null && name !== comparison.policy && policy.mutate(name)}
         />
+        <Tooltip label={`${t("policy.title")} (t)`}>
+          <ActionIcon
+            aria-label={t("policy.title")}
+            onClick={() => triage.update({ dialog: "policy" })}
+            data-testid="open-policy"
+          >
+            <Icon name="scale" />
+          </ActionIcon>
+        </Tooltip>
       </span>
       <Tooltip label={`${t("matching.list")} (M)`}>
         <ActionIcon

@@ -21,6 +21,7 @@ import { WaitingMatches } from "./MatchActions";
 import { MatchDialog } from "./MatchDialog";
 import { MatchesDialog } from "./MatchesDialog";
 import { PlanDialog } from "./PlanNotes";
+import { PolicyDialog } from "./PolicyDialog";
 import { TreePanel } from "./TreePanel";
 import { TrendsDialog } from "./TrendsDialog";
 import classes from "./Triage.module.css";
@@ -115,6 +116,7 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
       <MatchDialog comparison={comparison.id} triage={triage} />
       <TrendsDialog comparison={comparison.id} triage={triage} />
       <MatchesDialog comparison={comparison.id} triage={triage} />
+      <PolicyDialog comparison={comparison} triage={triage} />
       <PlanDialog comparison={comparison} triage={triage} />
       <Palette
         scope={["comparisons", "data", comparison.id, triage.unit]}

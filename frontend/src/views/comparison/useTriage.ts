@@ -229,6 +229,7 @@ export function useTriage(id: string): Triage {
     flow: () => showSection("section-flow"),
     match: () => selected !== null && update({ dialog: "match" }),
     matches: () => update({ dialog: "matches" }),
+    policy: () => update({ dialog: "policy" }),
     note: () => selected !== null && update({ dialog: "note" }),
     copyLink: () => void copyLink(),
     escape: () => isFiltered(address) && clearFilter(),
