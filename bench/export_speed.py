@@ -24,7 +24,7 @@ from dumpscope.export.files import FORMATS, write_files
 from dumpscope.export.table import Table
 from dumpscope.index.database import Database, sqlite_url
 from dumpscope.pipeline.exports import csv_text, export_units, json_document
-from dumpscope.pipeline.keep import keep
+from dumpscope.pipeline.keep import keep, keep_copy
 from dumpscope.pipeline.local import Outcome, compare_layouts
 from dumpscope.pipeline.report import report
 from dumpscope.readers import discover
@@ -84,8 +84,16 @@ def main() -> None:
         print()
         database = Database.open(sqlite_url(Path(scratch) / "bench.db"))
         try:
-            answer, units = export_units(database, keep(database, outcome, Options(), name="bench"), None, None)
+            comparison = keep(database, outcome, Options(), name="bench")
+            answer, units = export_units(database, comparison, None, None)
             del outcome
+            file = folder / "written" / "result.db"
+            tries = [timed(lambda: keep_copy(file, database, comparison).stat().st_size) for _ in range(arguments.runs)]
+            cpu, wall, size = min(tries)
+            source = sum(one.stat().st_size for side in (target, golden) for one in side.rglob("*.json"))
+            print(
+                f"{'result file':14} {cpu:7.2f} {wall:7.2f} {size / MB:8.1f}, {size / source:.2f} of both dumps' JSON"
+            )
             stream("csv streamed", csv_text(database, units), rows)
             stream("json streamed", json_document(database, answer, units, pairs=True), rows)
         finally:

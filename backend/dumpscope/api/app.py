@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -49,13 +49,16 @@ EXPIRY_SECONDS = 600.0
 """Between two looks for uploads that nobody went on with."""
 
 
-def create_app(settings: Settings) -> FastAPI:
-    """The application for these settings. The database opens, and jobs start, with the server (its lifespan)."""
+def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
+    """The application for these settings. The database opens, and jobs start, with the server (its lifespan).
+
+    copies: result files of which the database is a copy
+    """
     app = FastAPI(
         title="dumpscope",
         version=__version__,
         description="Find the operator that made two PyTorch runs diverge, from their dumps.",
-        lifespan=_lifespan(settings),
+        lifespan=_lifespan(settings, tuple(copies)),
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
@@ -93,10 +96,10 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-def _lifespan(settings: Settings) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _lifespan(settings: Settings, copies: tuple[str, ...]) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        state = await run_in_threadpool(_start, settings)
+        state = await run_in_threadpool(_start, settings, copies)
         app.state.shared = state
         expiring = asyncio.create_task(_expire(state))
         try:
@@ -115,7 +118,7 @@ async def _expire(state: State) -> None:
         await asyncio.sleep(EXPIRY_SECONDS)
 
 
-def _start(settings: Settings) -> State:
+def _start(settings: Settings, copies: tuple[str, ...]) -> State:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     executor: Executor = make_executor(settings.workers)
     database = Database.open(settings.database)
@@ -130,7 +133,13 @@ def _start(settings: Settings) -> State:
     runner.start()
     unfinished = UnfinishedUploads(settings.receiving, settings.upload_hours * 3600)
     return State(
-        settings=settings, database=database, executor=executor, jobs=table, runner=runner, unfinished=unfinished
+        settings=settings,
+        database=database,
+        executor=executor,
+        jobs=table,
+        runner=runner,
+        unfinished=unfinished,
+        results=copies,
     )
 
 

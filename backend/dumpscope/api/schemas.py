@@ -38,9 +38,12 @@ class Page(Wire, Generic[Row]):
 
 
 class Health(Wire):
+    """results: files of which the server shows copies: what is changed ends with it"""
+
     version: str
     database: Literal["sqlite", "postgresql"]
     executor: str
+    results: list[str]
     status: Literal["ok"]
 
 

@@ -18,12 +18,15 @@ from dumpscope.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
+    """results: result files of which the database is a copy"""
+
     settings: Settings
     database: Database
     executor: Executor
     jobs: JobTable
     runner: Runner
     unfinished: UnfinishedUploads
+    results: tuple[str, ...] = ()
     closing: Event = field(default_factory=Event)
 
 

@@ -233,6 +233,10 @@ def parse(
 
 @app.command()
 def serve(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RESULT]...", help="result.db of a comparison, or its folder: shows a copy of it."),
+    ] = None,
     host: Host = None,
     port: Port = None,
     data_dir: DataDir = None,
@@ -240,10 +244,10 @@ def serve(
         list[Path] | None, typer.Option("--root", help="Folders whose dumps may be opened. Default: the current one.")
     ] = None,
 ) -> int:
-    """Serve the web UI and the REST interface."""
+    """Serve the web UI and the REST interface, of the data folder or of result files."""
     from dumpscope.cli.serve import run  # noqa: PLC0415
 
-    return run(host=host, port=port, data_dir=data_dir, roots=root or [])
+    return run(results=results or [], host=host, port=port, data_dir=data_dir, roots=root or [])
 
 
 @app.command()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import signal
 import socket
 import sys
-from collections.abc import Sequence
-from contextlib import closing
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +18,90 @@ from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.settings import Settings
 
 
-def run(*, host: str | None, port: int | None, data_dir: Path | None, roots: Sequence[Path]) -> int:
-    """Serve until interrupted."""
-    serve(settings(host=host, port=port, data_dir=data_dir, roots=roots))
+def run(
+    *, results: Sequence[Path], host: str | None, port: int | None, data_dir: Path | None, roots: Sequence[Path]
+) -> int:
+    """Serve until interrupted. results: files to show copies of, in place of a data folder"""
+    if not results:
+        serve(settings(host=host, port=port, data_dir=data_dir, roots=roots))
+        return FINE
+    if data_dir is not None:
+        raise UsageError(
+            "RESULT is opened as a copy that ends with the server, --data-dir holds a server's own data",
+            hint="give one of them",
+        )
+    with _ending(), _temporary() as folder:
+        chosen = settings(host=host, port=port, data_dir=folder, roots=roots, database_url="")
+        serve(chosen, _copied(results, folder / "dumpscope.db"), results=[str(result.absolute()) for result in results])
     return FINE
 
 
+def _copied(results: Sequence[Path], file: Path) -> str:
+    """Copy the result files and say so; the page to open."""
+    from dumpscope.pipeline.result_files import open_copies  # noqa: PLC0415
+
+    opened = open_copies(results, file)
+    for one in opened:
+        count = len(one.comparisons)
+        told = "a comparison" if count == 1 else f"{count} comparisons"
+        line(
+            f"{one.file}: {told}{', made by an older dumpscope and brought up to date' if one.older else ''}, in a copy"
+        )
+    line(
+        "notes, other policies and whatever else you change are lost when the server ends; Export > result file keeps them"
+    )
+    known = [comparison for one in opened for comparison in one.comparisons]
+    return f"/comparisons/{known[0]}" if len(known) == 1 else "/"
+
+
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="dumpscope-result-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise DumpscopeError(
+            f"no folder for a copy can be made: {error.strerror}", where=tempfile.gettempdir(), hint="set TMPDIR"
+        ) from error
+    with folder as name:
+        yield Path(name)
+
+
+@contextmanager
+def _ending() -> Iterator[None]:
+    """A copy is removed also where the server is told to end, or its terminal is closed."""
+
+    def pass_on(_number: int, _frame: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, signal.default_int_handler)}
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup stays nohup
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, pass_on)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def settings(
-    *, host: str | None = None, port: int | None = None, data_dir: Path | None = None, roots: Sequence[Path] = ()
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    data_dir: Path | None = None,
+    roots: Sequence[Path] = (),
+    database_url: str | None = None,
 ) -> Settings:
     """Settings from the command line, then the environment; UsageError says in one line what is wrong."""
     from pydantic import ValidationError  # noqa: PLC0415
     from pydantic_settings import SettingsError  # noqa: PLC0415
 
-    given: dict[str, Any] = {"host": host, "port": port, "data_dir": data_dir, "roots": list(roots) or None}
+    given: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "data_dir": data_dir,
+        "roots": list(roots) or None,
+        "database_url": database_url,
+    }
     for root in roots:
         if not root.is_dir():
             raise UsageError("is not a folder", where=str(root), hint="--root names folders whose dumps may be opened")
@@ -43,8 +115,8 @@ def settings(
         raise UsageError(str(error)) from error
 
 
-def serve(chosen: Settings, page: str = "/") -> None:
-    """Listen, say where, and serve. page: path the printed address opens."""
+def serve(chosen: Settings, page: str = "/", results: Sequence[str] = ()) -> None:
+    """Listen, say where, and serve. page: path the printed address opens; results: files of which a copy is served"""
     import uvicorn  # noqa: PLC0415
 
     from dumpscope.api.app import create_app  # noqa: PLC0415
@@ -52,7 +124,7 @@ def serve(chosen: Settings, page: str = "/") -> None:
 
     Database.open(chosen.database).close()  # what is wrong with it is told in one line here, in a log later
     with closing(_listen(chosen.host, chosen.port)) as listener:
-        app = create_app(chosen)
+        app = create_app(chosen, results)
         line(f"dumpscope serves at {address(chosen, listener)}{page}")
         line("Ctrl-C ends it")
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3))

@@ -21,6 +21,17 @@ def configuration() -> Config:
     return config
 
 
+def version(database: Database) -> str | None:
+    """Version of the tables, None where they are not dumpscope's."""
+    with database.read() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def newest() -> str | None:
+    """Version that this program brings tables to."""
+    return ScriptDirectory.from_config(configuration()).get_current_head()
+
+
 def upgrade(database: Database) -> None:
     """Run the missing migrations in one write transaction; raises UsageError for a database of a newer program."""
     config = configuration()

@@ -34,6 +34,7 @@ EXPORTS: Final = {
     "json": "application/json",
     "html": "text/html; charset=utf-8",
     "junit.xml": "application/xml",
+    "db": "application/vnd.sqlite3",
 }
 """Formats and their media types."""
 

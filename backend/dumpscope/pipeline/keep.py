@@ -1,8 +1,10 @@
-"""Keep a comparison that was made in memory: in a server's index, or in a file of its own."""
+"""Keep a comparison in a server's index or in a file of its own: one made in memory, or a copy of one that a server holds."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dumpscope.domain.options import Options
@@ -15,6 +17,7 @@ from dumpscope.index.database import Database, sqlite_url
 from dumpscope.index.dumps import change_dump, create_dump
 from dumpscope.index.ingest import store_dump_rank
 from dumpscope.index.results import UnitSides, store_unit
+from dumpscope.index.transfer import copy_comparison
 from dumpscope.pipeline.local import Outcome
 
 
@@ -101,16 +104,30 @@ def _size(path: str) -> int:
 
 def keep_file(file: Path, outcome: Outcome, options: Options) -> Path:
     """Store the comparison as a SQLite file, which appears only when it is whole and replaces one of the same name."""
+    with _whole(file) as database:
+        keep(database, outcome, options, name=f"{outcome.answer.target.path} against {outcome.answer.golden.path}")
+    return file
+
+
+def keep_copy(file: Path, source: Database, comparison_id: str) -> Path:
+    """The same file of a comparison that a server holds, with the notes on its pair of dumps. Raises as `copy_comparison`."""
+    with _whole(file) as database:
+        copy_comparison(source, comparison_id, database)
+    return file
+
+
+@contextmanager
+def _whole(file: Path) -> Iterator[Database]:
+    """An empty database that becomes `file` when the block ends well."""
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     rests = [part, *(part.with_name(part.name + suffix) for suffix in ("-wal", "-shm", ".lock", ".queue"))]
     try:
         database = Database.open(sqlite_url(part))
         try:
-            keep(database, outcome, options, name=f"{outcome.answer.target.path} against {outcome.answer.golden.path}")
+            yield database
         finally:
             database.close()
         os.replace(part, file)
     finally:
         for rest in rests:
             rest.unlink(missing_ok=True)
-    return file

@@ -250,8 +250,16 @@ def judge_stored(
     answer = _concluded(
         database, row, policy, units, lambda unit: judged(unit, policy), row.answer.problems, progress, cancelled
     )
-    answer = replace(answer, joined=row.answer.joined)
+    answer = _same_sides(answer, row.answer)
     store_answer(database, comparison_id, answer, options=replace(row.options, policy=policy))
+
+
+def _same_sides(answer: Answer, before: Answer) -> Answer:
+    """The answer about the sides that were compared: a result file has only their ranks that it needs, of a reference none."""
+    reference = answer.reference
+    if reference is not None and before.reference is not None:
+        reference = replace(reference, side=before.reference.side)
+    return replace(answer, joined=before.joined, target=before.target, golden=before.golden, reference=reference)
 
 
 def judged(unit: Unit, policy: str) -> Unit:

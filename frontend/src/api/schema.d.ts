@@ -982,9 +982,10 @@ export interface paths {
         };
         /**
          * Export
-         * @description The result as a file: csv and xlsx tables, the summary document, a JUnit report, or a self-contained page.
+         * @description The result as a file: csv and xlsx tables, the summary document, a JUnit report, a self-contained page, or a database.
          *
-         *     The filters say which calls the tables, the pairs of the document and the JUnit report hold.
+         *     The filters say which calls the tables, the pairs of the document and the JUnit report hold. The database (`db`) is what
+         *     `dumpscope serve FILE` opens: the whole comparison with the notes on its pair, nothing else of the server.
          */
         get: operations["export_api_comparisons__comparison_id__export__kind__get"];
         put?: never;
@@ -1634,7 +1635,10 @@ export interface components {
             /** Node */
             node: string;
         };
-        /** Health */
+        /**
+         * Health
+         * @description results: files of which the server shows copies: what is changed ends with it
+         */
         Health: {
             /** Version */
             version: string;
@@ -1645,6 +1649,8 @@ export interface components {
             database: "sqlite" | "postgresql";
             /** Executor */
             executor: string;
+            /** Results */
+            results: string[];
             /**
              * Status
              * @constant
@@ -5290,7 +5296,7 @@ export interface operations {
             header?: never;
             path: {
                 comparison_id: string;
-                kind: "csv" | "xlsx" | "json" | "html" | "junit.xml";
+                kind: "csv" | "xlsx" | "json" | "html" | "junit.xml" | "db";
             };
             cookie?: never;
         };
@@ -5307,6 +5313,7 @@ export interface operations {
                     "application/json": unknown;
                     "text/html": unknown;
                     "application/xml": unknown;
+                    "application/vnd.sqlite3": unknown;
                 };
             };
             /** @description What went wrong. */

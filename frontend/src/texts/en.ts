@@ -1,5 +1,7 @@
 export const en = {
   app: {
+    copyMark: "copy",
+    copyMarkHint: "A copy of {{files}}. What you change ends with this server; Export > result file keeps it.",
     tagline: "Find the operator that made two runs diverge",
     skip: "Skip to content",
     home: "Home",
@@ -179,6 +181,8 @@ export const en = {
     export: "Export",
     exportAll: "Everything",
     exportList: "What the list shows",
+    resultFile: "result file (.db)",
+    resultFileHint: "Holds the whole comparison with its notes; a colleague opens it with: dumpscope serve FILE",
     copyLink: "Copy link",
     help: "Keys",
     mode: { tensor: "tensors", statistics: "statistics", md5: "hashes", structure: "structure" },

@@ -2,6 +2,8 @@ import type { Texts } from "./en";
 
 export const zh: Texts = {
   app: {
+    copyMark: "副本",
+    copyMarkHint: "{{files}} 的副本。所做更改在服务器结束后丢失；可用“导出 > 结果文件”保留。",
     tagline: "定位导致两次训练精度不一致的算子",
     skip: "跳到正文",
     home: "首页",
@@ -180,6 +182,8 @@ export const zh: Texts = {
     export: "导出",
     exportAll: "全部",
     exportList: "列表所示",
+    resultFile: "结果文件 (.db)",
+    resultFileHint: "包含整个比对及其备注；同事可用 dumpscope serve FILE 打开",
     copyLink: "复制链接",
     help: "快捷键",
     mode: { tensor: "张量", statistics: "统计量", md5: "哈希", structure: "结构" },

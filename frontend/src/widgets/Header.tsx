@@ -1,6 +1,7 @@
 import { ActionIcon, Menu, Tooltip, useMantineColorScheme } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
+import { useHealth } from "../api/queries";
 import { setLanguage } from "../texts";
 import classes from "./Header.module.css";
 import { Icon } from "./Icon";
@@ -23,6 +24,7 @@ export function Header({ children }: { children?: ReactNode }) {
         </svg>
         <span>dumpscope</span>
       </Link>
+      <CopyMark />
       <div className={classes.middle}>{children}</div>
       <Tooltip label={t("app.language")}>
         <button
@@ -54,5 +56,20 @@ export function Header({ children }: { children?: ReactNode }) {
         </Menu.Dropdown>
       </Menu>
     </header>
+  );
+}
+
+/** Says that a result file is shown, and that changes to it do not last. */
+function CopyMark() {
+  const { t } = useTranslation();
+  const files = useHealth().data?.results ?? [];
+  if (files.length === 0) return null;
+  return (
+    <Tooltip label={t("app.copyMarkHint", { files: files.join(", ") })} multiline maw={420}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the words come with the focus */}
+      <span className={classes.copy} tabIndex={0} data-testid="copy-mark">
+        {t("app.copyMark")}
+      </span>
+    </Tooltip>
   );
 }

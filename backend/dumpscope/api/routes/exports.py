@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, BinaryIO, Final, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response
@@ -13,7 +15,8 @@ from fastapi.responses import FileResponse, StreamingResponse
 from starlette.background import BackgroundTask
 
 from dumpscope.api.parameters import Filters, Id, Rank, Step
-from dumpscope.api.state import Shared
+from dumpscope.api.state import Shared, State
+from dumpscope.errors import UsageError
 from dumpscope.index.comparisons import get_comparison
 from dumpscope.pipeline.exports import (
     EXPORTS,
@@ -24,8 +27,12 @@ from dumpscope.pipeline.exports import (
     junit_document,
     xlsx_file,
 )
+from dumpscope.pipeline.keep import keep_copy
 
 router = APIRouter(tags=["exports"])
+
+PIECE: Final = 1 << 18
+"""Bytes of a result file that are sent at a time."""
 
 FILES: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": {media.split(";")[0]: {} for media in EXPORTS.values()}}
@@ -35,17 +42,20 @@ FILES: dict[int | str, dict[str, Any]] = {
 @router.get("/comparisons/{comparison_id}/export.{kind}", response_class=Response, responses=FILES)
 def export(
     comparison_id: Id,
-    kind: Literal["csv", "xlsx", "json", "html", "junit.xml"],
+    kind: Literal["csv", "xlsx", "json", "html", "junit.xml", "db"],
     state: Shared,
     filters: Filters,
     step: Annotated[Step, Query(description="Only this step.")] = None,
     rank: Annotated[Rank, Query(description="Only this rank.")] = None,
     pairs: Annotated[bool, Query(description="json: every item pair too.")] = False,
 ) -> Response:
-    """The result as a file: csv and xlsx tables, the summary document, a JUnit report, or a self-contained page.
+    """The result as a file: csv and xlsx tables, the summary document, a JUnit report, a self-contained page, or a database.
 
-    The filters say which calls the tables, the pairs of the document and the JUnit report hold.
+    The filters say which calls the tables, the pairs of the document and the JUnit report hold. The database (`db`) is what
+    `dumpscope serve FILE` opens: the whole comparison with the notes on its pair, nothing else of the server.
     """
+    if kind == "db":
+        return _result_file(state, comparison_id, whole=step is None and rank is None and not filters)
     answer, units = export_units(state.database, comparison_id, step, rank, filters)
     name = get_comparison(state.database, comparison_id).name
     headers = {"Content-Disposition": attachment(name, kind)}
@@ -70,6 +80,27 @@ def export(
         text = junit_document(state.database, units, filters, name)
     pieces = (piece.encode("utf-8", "replace") for piece in text)
     return StreamingResponse(pieces, headers=headers, media_type=EXPORTS[kind])
+
+
+def _result_file(state: State, comparison_id: str, *, whole: bool) -> Response:
+    if not whole:
+        raise UsageError("a result file holds the whole comparison", hint="leave out step, rank and the filters")
+    name = get_comparison(state.database, comparison_id).name
+    state.settings.data_dir.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="export-", dir=state.settings.data_dir))
+    try:
+        file = keep_copy(folder / "result.db", state.database, comparison_id)
+        size, stream = file.stat().st_size, file.open("rb")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    headers = {"Content-Disposition": attachment(name, "db"), "Content-Length": str(size)}
+    return StreamingResponse(_pieces(stream), headers=headers, media_type=EXPORTS["db"])
+
+
+def _pieces(stream: BinaryIO) -> Iterator[bytes]:
+    with stream:
+        while piece := stream.read(PIECE):
+            yield piece
 
 
 def attachment(name: str, kind: str) -> str:

@@ -18,5 +18,11 @@ def health(state: Shared) -> Response:
     with state.database.read() as connection:
         connection.exec_driver_sql("SELECT 1")
     return reply(
-        schemas.Health(version=__version__, database=state.database.kind, executor=state.settings.workers, status="ok")
+        schemas.Health(
+            version=__version__,
+            database=state.database.kind,
+            executor=state.settings.workers,
+            results=list(state.results),
+            status="ok",
+        )
     )

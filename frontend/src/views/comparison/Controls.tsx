@@ -12,8 +12,8 @@ import classes from "./Controls.module.css";
 import type { Triage } from "./useTriage";
 
 const POLICIES = ["default", "ptdbg", "msprobe"] as const;
-const FORMATS = ["html", "xlsx", "csv", "json", "junit.xml"] as const;
-const LIST_FORMATS = FORMATS.slice(1);
+const LIST_FORMATS = ["xlsx", "csv", "json", "junit.xml"] as const;
+const FORMATS = ["html", ...LIST_FORMATS, "db"] as const;
 
 export function Sides({ comparison }: { comparison: Comparison }) {
   const { t } = useTranslation();
@@ -122,9 +122,10 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
               component="a"
               href={exportUrl(comparison.id, format)}
               download
+              title={format === "db" ? t("comparison.resultFileHint") : undefined}
               data-testid={`export-${format}`}
             >
-              {format}
+              {format === "db" ? t("comparison.resultFile") : format}
             </Menu.Item>
           ))}
           {isFiltered(triage.address) && (

@@ -1,0 +1,148 @@
+"""Result files of others: opened as copies, never touched themselves."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy.exc import DBAPIError
+
+from dumpscope.errors import DumpscopeError, UsageError
+from dumpscope.index.comparisons import list_comparisons
+from dumpscope.index.database import Database, sqlite_url
+from dumpscope.index.transfer import copy_comparison, tidy
+from dumpscope.index.upgrade import newest, version
+
+NAME: Final = "result.db"
+"""Of the file that `dumpscope compare -o DIR` writes."""
+
+_MAGIC: Final = b"SQLite format 3\0"
+_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A result file that was copied. comparisons: their ids in the copy, newest first; older: made by an older dumpscope"""
+
+    file: Path
+    comparisons: list[str]
+    older: bool
+
+
+def open_copies(results: Sequence[Path], file: Path) -> list[Opened]:
+    """Copy result files (or the one in each folder) into one database, made at `file`, its tables brought up to date there.
+
+    Raises UsageError for what is no result file, is empty, or was made by a newer dumpscope; DumpscopeError without room.
+    """
+    found = [find_result(result) for result in results]
+    first = _opened(found[0], file)
+    opened = [first]
+    if len(found) > 1:
+        part = file.with_name("part.db")
+        database = Database.open(sqlite_url(file))
+        try:
+            for result in found[1:]:
+                opened.append(_added(result, part, database))
+        finally:
+            database.close()
+    return opened
+
+
+def find_result(path: Path) -> Path:
+    """The file that is meant; raises UsageError where there is none."""
+    file = path / NAME if path.is_dir() else path
+    hint = "`dumpscope compare -o DIR` writes one, and a comparison's Export menu gives one"
+    if not file.exists():
+        why = f"the folder holds no {NAME}" if path.is_dir() else "nothing is there"
+        raise UsageError(why, where=str(path), hint=hint)
+    if not file.is_file():
+        raise UsageError("is no file", where=str(file), hint=hint)
+    with _reading(file), file.open("rb") as stream:
+        magic = stream.read(len(_MAGIC))
+    if magic != _MAGIC:
+        raise UsageError("is no result file", where=str(file), hint=hint)
+    return file
+
+
+def _added(result: Path, part: Path, database: Database) -> Opened:
+    """A further file, its comparisons copied one by one beside those that are there."""
+    opened = _opened(result, part)
+    source = Database(sqlite_url(part))
+    try:
+        ids = [copy_comparison(source, comparison, database) for comparison in opened.comparisons]
+    finally:
+        source.close()
+        for rest in part.parent.glob(f"{part.name}*"):
+            rest.unlink()
+    return Opened(file=result, comparisons=ids, older=opened.older)
+
+
+def _opened(result: Path, file: Path) -> Opened:
+    _copy(result, file)
+    database = Database(sqlite_url(file))
+    try:
+        try:
+            was = version(database)
+        except DBAPIError as error:
+            raise UsageError(f"cannot be read: {error.orig}", where=str(result), hint="copy it again") from error
+        if was is None:
+            raise UsageError("is a SQLite file, but no result of dumpscope", where=str(result))
+        try:
+            Database.open(database.url).close()
+        except UsageError as error:
+            raise UsageError(
+                error.detail, where=str(result), hint="open it with the dumpscope that made it, or a newer one"
+            ) from error
+        tidy(database)
+        try:
+            ids = [row.id for _, row in list_comparisons(database, limit=1_000_000)]
+        except (KeyError, TypeError, ValueError) as error:  # its answer has what we do not know
+            raise UsageError(
+                "was made by a newer dumpscope", where=str(result), hint="open it with that one"
+            ) from error
+    finally:
+        database.close()
+    if not ids:
+        raise UsageError("holds no finished comparison", where=str(result))
+    return Opened(file=result, comparisons=ids, older=was != newest())
+
+
+def _copy(result: Path, file: Path) -> None:
+    """Copy the file and, where somebody has it open or did not close it, what SQLite keeps beside it."""
+    beside = result.with_name(f"{result.name}-wal"), file.with_name(f"{file.name}-wal")
+    for _ in range(_ATTEMPTS):
+        before = _state(result), _state(beside[0])
+        with _reading(result):
+            shutil.copyfile(result, file)
+            beside[1].unlink(missing_ok=True)
+            if before[1] is not None and before[1][0]:
+                shutil.copyfile(*beside)
+        if before == (_state(result), _state(beside[0])):
+            return
+    raise UsageError("is being written", where=str(result), hint="wait until whoever writes it has ended")
+
+
+def _state(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_size, found.st_mtime_ns
+
+
+@contextmanager
+def _reading(result: Path) -> Iterator[None]:
+    """Turns what the system says into one line about the result file, or about the room for its copy."""
+    try:
+        yield
+    except OSError as error:
+        words = error.strerror or str(error)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            hint = "let TMPDIR name a folder with room"
+            raise DumpscopeError(f"no room for a copy: {words}", where=str(result), hint=hint) from error
+        raise UsageError(f"cannot be copied: {words}", where=str(result)) from error
