@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 from index.databases import KINDS, empty_url
 
 from api.conftest import BASE, Client, register, settled
+from api.test_result_files import exported, opened
 from dumpscope.api.app import create_app
 from dumpscope.settings import Settings
 
@@ -108,3 +109,16 @@ def test_a_reference_in_use_cannot_be_removed(server: Client, address: str) -> N
 def test_an_unknown_reference_is_refused(server: Client, address: str) -> None:
     sides = {name: server.get(address).json()[name] for name in ("target", "golden")}
     assert server.post("/api/comparisons", json={**sides, "reference": "nowhere"}).status_code == 404
+
+
+def test_a_result_file_keeps_what_the_reference_said(server: Client, address: str, tmp_path: Path) -> None:
+    comparison = address.rsplit("/", 1)[-1]
+    before = server.get(f"{address}/summary").json()
+    with opened(exported(server, comparison, tmp_path / "three.db"), folder=tmp_path / "there") as (copy, _):
+        assert copy.get(f"{address}/summary").json()["reference"] == before["reference"]
+        copy.patch(address, json={"policy": "default"})
+        assert settled(copy, address)["status"] == "done"
+        assert copy.get(f"{address}/summary").json()["reference"] == before["reference"]
+        refused = copy.post(f"{address}/matching/apply")
+        assert refused.status_code == 409
+        assert "of the dump reference only what came of its comparison is here" in refused.json()["detail"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from api.conftest import BASE, compare, register, settled
+from api.test_result_files import exported, opened
 from fastapi.testclient import TestClient
 
 from dumpscope.api.app import create_app
@@ -182,3 +183,22 @@ def test_a_joined_comparison_is_judged_again_and_made_again(client: TestClient, 
     assert client.post(f"{base}/matching/apply").status_code == 202
     settled(client, base)
     assert get(client, f"{base}/summary")["counts"] == before
+
+
+def test_a_result_file_holds_the_joined_ranks_and_says_what_it_lacks(
+    client: TestClient, fault: str, tmp_path: Path
+) -> None:
+    file = exported(client, fault, tmp_path / "joined.db")
+    root = f"/api/comparisons/{fault}"
+    with opened(file, folder=tmp_path / "there") as (copy, _):
+        (origin,) = get(client, f"{root}/origins")["items"]
+        assert get(copy, f"{root}/origins")["items"] == [origin]
+        assert get(copy, f"{root}/plan") == get(client, f"{root}/plan")
+        assert get(copy, f"{root}/tree")["items"][0]["name"] == get(client, f"{root}/tree")["items"][0]["name"]
+        copy.patch(root, json={"policy": "msprobe"})
+        assert settled(copy, root)["status"] == "done"
+        before, after = (get(one, f"{root}/summary") for one in (client, copy))
+        assert (after["target"], after["golden"]) == (before["target"], before["golden"])
+        reply = copy.post(f"{root}/matching/apply")
+        assert reply.status_code == 409
+        assert "only what came of its comparison is here" in reply.json()["detail"]

@@ -294,6 +294,10 @@ _FIGURE: Final[dict[str, str]] = {
     "figure.no_api": "This node is no call of an API or a module.",
     "figure.no_nodes": "This step and rank has no nodes.",
     "figure.no_items": "This node holds no items.",
+    "figure.not_here": (
+        "The dump's tensor files are not here: there is no folder {path}. What was measured is stored; values and their"
+        " distribution need the dump at that place."
+    ),
     "figure.unreadable": "The tensor cannot be shown: {error}",
     "figure.shapes": "The shapes {target} and {golden} differ, so the two cannot be compared element by element.",
     "figure.one_side": "Only the {side} has this item.",

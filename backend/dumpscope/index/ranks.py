@@ -58,6 +58,19 @@ def rank_places(database: Database, dump_id: str) -> dict[int, RankRef]:
         return {row.id: RankRef.from_json(json.loads(row.place)) for row in connection.execute(statement)}
 
 
+def rank_headers(database: Database, dump_id: str) -> list[Header]:
+    """Headers of all ranks of a dump by step and rank."""
+    rank = tables.rank_dump.c
+    statement = (
+        select(rank.header)
+        .join(tables.dump, tables.dump.c.serial == rank.dump)
+        .where(tables.dump.c.id == dump_id)
+        .order_by(rank.step, rank.rank)
+    )
+    with database.read() as connection:
+        return [Header.from_json(json.loads(header)) for header in connection.execute(statement).scalars()]
+
+
 def stored_run(database: Database, rank_id: int) -> Run | None:
     """How the rank_dump `rank_id` was run, None where it does not tell."""
     with database.read() as connection:

@@ -13,7 +13,7 @@ from dumpscope.errors import TensorError
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.pipeline.drawn import Drawn, Wanted, nothing
-from dumpscope.pipeline.pair_tensors import has_file, item_of, load_sides, why_missing
+from dumpscope.pipeline.pair_tensors import has_file, item_of, load_sides, why_missing, why_unreadable
 from dumpscope.plots.density import pair_density_data, pair_density_figure, pair_density_said, pair_density_table
 from dumpscope.plots.errors import (
     error_histogram_data,
@@ -81,7 +81,7 @@ def _of_tensors(database: Database, unit: StoredUnit, wanted: Wanted, draw: Call
     try:
         sides = (None, None) if row is None else load_sides(database, unit, row)
     except TensorError as error:
-        return nothing(phrase("figure.unreadable", error=str(error)))
+        return nothing(why_unreadable(error))
     target, golden = sides
     if row is None or row.target is None or target is None or golden is None:
         return nothing(why_missing(row, wanted.node))
@@ -91,7 +91,7 @@ def _of_tensors(database: Database, unit: StoredUnit, wanted: Wanted, draw: Call
     try:
         drawn = draw(target.array, golden.array)
     except TensorError as error:  # cut off while it is read
-        return nothing(phrase("figure.unreadable", error=str(error)))
+        return nothing(why_unreadable(error))
     said = [phrase("figure.item", item=row.target.name), *drawn.said]
     return Drawn(figure=drawn.figure, said=said, table=drawn.table, log=drawn.log)
 

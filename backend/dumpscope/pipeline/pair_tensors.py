@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import select
 
 from dumpscope.domain.phrases import Phrase, phrase
-from dumpscope.errors import NotFoundError, UsageError
+from dumpscope.errors import NotFoundError, TensorError, UsageError
 from dumpscope.index import tables
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
@@ -25,6 +25,10 @@ CANDIDATES: Final = 100
 
 BUDGET: Final = 4 << 30
 """Bytes of a tensor that is still drawn. Files are mapped and read in pieces: memory stays small whatever the size."""
+
+
+NOT_HERE: Final = "not_here"
+"""Kind of the TensorError that tells of a dump elsewhere: removed, or another machine's."""
 
 
 def item_of(
@@ -64,6 +68,8 @@ def _load(database: Database, rank: int, leaf: Leaf | None) -> LoadedTensor | No
     folder = _folder(database, rank)
     if folder is None:
         return None
+    if not os.path.isdir(folder):
+        raise TensorError("the folder is not on this machine", kind=NOT_HERE, where=folder)
     return tensorfile.load(os.path.join(folder, leaf.data_name), root=folder, budget=BUDGET)
 
 
@@ -74,6 +80,13 @@ def _folder(database: Database, rank: int) -> str | None:
         raise NotFoundError("this rank of the dump is gone", hint="register the dump again")
     folder: str | None = json.loads(header)["data_dir"]
     return folder
+
+
+def why_unreadable(error: TensorError) -> Phrase:
+    """Why a tensor that was dumped cannot be looked at."""
+    if error.kind == NOT_HERE:
+        return phrase("figure.not_here", path=error.where or "")
+    return phrase("figure.unreadable", error=str(error))
 
 
 def why_missing(row: ItemPairRow | None, node: str | None) -> Phrase:

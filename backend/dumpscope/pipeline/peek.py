@@ -10,7 +10,7 @@ from dumpscope.errors import TensorError
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.item_pairs import get_item_pair
-from dumpscope.pipeline.pair_tensors import load_sides, why_missing
+from dumpscope.pipeline.pair_tensors import load_sides, why_missing, why_unreadable
 from dumpscope.plots.window import Landmarks, Window, landmarks, starting_point, window
 from dumpscope.readers.arrays import LoadedTensor
 
@@ -63,7 +63,7 @@ def peek(
             at = starting_point(next(side.shape for side in sides if side.array.size), found)
         seen = window(arrays[0], arrays[1], at, axes=axes, rows=rows, columns=columns)
     except TensorError as error:
-        return _closed(item, None, None, phrase("figure.unreadable", error=str(error)))
+        return _closed(item, None, None, why_unreadable(error))
     return _peek(item, target, golden, _said(seen), seen, found)
 
 

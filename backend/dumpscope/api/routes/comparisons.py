@@ -29,6 +29,7 @@ from dumpscope.index.listing import Order
 from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
 from dumpscope.pipeline.pairing import require_chosen
+from dumpscope.pipeline.presence import require_dumps
 from dumpscope.pipeline.work import joined_room
 from dumpscope.verdict.policy import load_policy
 
@@ -49,6 +50,8 @@ def start(body: bodies.NewComparison, state: Shared) -> Response:
             raise ConflictError(f"the dump {dump.name} could not be read", hint="register it again")
         if dump.status == "pending" and dump.job is None:  # waiting for it could take every job's slot, its own too
             raise ConflictError(f"the dump {dump.name} is still being uploaded", hint="try again when it is complete")
+    if options.tensors:
+        require_dumps(state.database, [dump.id for dump in (target, golden, *reference)])
     if target.status == golden.status == "ready":  # else its job tells
         require_chosen(options, (target.steps, target.ranks), (golden.steps, golden.ranks))
     name = body.name or f"{target.name} against {golden.name}"

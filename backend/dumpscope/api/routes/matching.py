@@ -23,6 +23,7 @@ from dumpscope.match import check_options
 from dumpscope.match.by_hand import Edit, parse_edits, write_edits
 from dumpscope.match.preview import preview
 from dumpscope.pipeline.pairing import require_chosen
+from dumpscope.pipeline.presence import require_dumps
 
 router = APIRouter(prefix="/comparisons", tags=["matching"])
 
@@ -130,6 +131,7 @@ def apply(comparison_id: Id, state: Shared) -> Response:
     row = get_comparison(state.database, comparison_id)
     if row.status in ("pending", "running"):
         raise ConflictError("the comparison is still at work", hint="wait for its job or cancel it")
+    require_dumps(state.database, [side for side in (row.target, row.golden, row.reference) if side is not None])
     change_comparison(state.database, comparison_id, status="pending")
     job = state.runner.submit("compare", comparison_id)
     change_comparison(state.database, comparison_id, job=job.id)

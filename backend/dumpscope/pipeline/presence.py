@@ -1,0 +1,31 @@
+"""Whether the dumps of a comparison are here: a result file holds what was measured of them, not what it was measured from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from dumpscope.errors import ConflictError
+from dumpscope.index.database import Database
+from dumpscope.index.dumps import get_dump
+from dumpscope.index.ranks import rank_headers, rank_places
+
+_HINT = "give the dumps themselves: register or upload them, then compare"
+
+
+def require_dumps(database: Database, dump_ids: Iterable[str]) -> None:
+    """Raise ConflictError where a dump that is read is not whole: comparing it again would find less than was found before."""
+    for dump_id in dump_ids:
+        dump = get_dump(database, dump_id)
+        if dump.status != "ready":
+            continue
+        places = rank_places(database, dump_id)
+        if not places or any(place.joined for place in places.values()):
+            raise ConflictError(
+                f"of the dump {dump.name} only what came of its comparison is here", where=dump.path, hint=_HINT
+            )
+        for header in rank_headers(database, dump_id):
+            if header.data_dir is not None and not os.path.isdir(header.data_dir):
+                raise ConflictError(
+                    f"the tensor files of the dump {dump.name} are not here", where=header.data_dir, hint=_HINT
+                )

@@ -1,0 +1,49 @@
+"""A result goes out of one browser as a file and comes up in a colleague's, who has none of its dumps."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from cli.test_serving import running
+from playwright.sync_api import Page, expect
+
+from ui.conftest import Server
+from ui.driving import finished
+
+CAUSE = "Functional.softmax.1.forward"
+
+
+def test_an_exported_file_shows_a_colleague_the_same_cause(
+    page: Page, server: Server, dumps: Path, generated: Path, tmp_path: Path
+) -> None:
+    sides = [generated / "shared" / name for name in ("target_fault", "golden")]
+    for side in sides:
+        shutil.copytree(dumps / side.name, side)
+    page.goto(finished(server, *sides))
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("copy-mark")).to_have_count(0)
+    page.get_by_test_id("export").click()
+    expect(page.get_by_test_id("export-db")).to_have_text("result file (.db)")
+    with page.expect_download() as download:
+        page.get_by_test_id("export-db").click()
+    assert download.value.suggested_filename.endswith(".db")
+    file = tmp_path / "result.db"
+    download.value.save_as(file)
+    banner = page.get_by_test_id("banner").inner_text()
+    shutil.rmtree(generated / "shared")
+
+    with running("serve", file, "--port", 0, DUMPSCOPE_EXECUTOR="threads:1") as (address, _):
+        page.goto(address)
+        expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+        assert page.get_by_test_id("banner").inner_text() == banner
+        mark = page.get_by_test_id("copy-mark")
+        expect(mark).to_have_text("copy")
+        mark.hover()
+        expect(page.get_by_role("tooltip")).to_contain_text(f"A copy of {file}. What you change ends with this server")
+        page.keyboard.press("v")
+        page.get_by_test_id("note-form").get_by_text("known", exact=True).click()
+        page.get_by_test_id("save-note").click()
+        expect(page.get_by_test_id("banner").get_by_test_id("note-chip")).to_have_text("known")
+        page.keyboard.press("1")
+        expect(page.get_by_text(f"not here: there is no folder {sides[0]}").first).to_be_visible()
