@@ -1,4 +1,5 @@
 /** Uploads in pieces, which go on by themselves after a lost connection, and after a reload once the files are picked again. */
+import i18next from "i18next";
 import type { Bundle, PickedFile } from "../base/drop";
 import { fingerprint, Pace, type Parcel, parcels, pause } from "../base/sending";
 import { forget, recall, remember } from "../base/unfinished";
@@ -150,12 +151,7 @@ class Sending {
       try {
         await file.slice(0, 1).arrayBuffer();
       } catch {
-        throw new ApiError(
-          400,
-          "file_changed",
-          `${path} was changed or moved since it was chosen.`,
-          "Choose it again.",
-        );
+        throw new Error(i18next.t("home.fileChanged", { path }));
       }
   }
 
