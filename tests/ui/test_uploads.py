@@ -85,6 +85,31 @@ def test_two_dumps_that_were_just_added_are_compared_from_where_they_were_added(
     expect(page.get_by_test_id("origin")).to_contain_text("Functional.softmax.1.forward", timeout=60_000)
 
 
+def test_dumps_are_picked_from_the_servers_folders_and_what_is_in_them_is_said_before_comparing(
+    page: Page, server: Server, dumps: Path
+) -> None:
+    page.goto(server.url)
+    page.get_by_test_id("browse").click()
+    picker = page.get_by_test_id("path-picker")
+    picker.get_by_role("button", name=str(dumps), exact=True).click()
+    expect(page.get_by_test_id("path-place")).to_have_text(str(dumps))
+    picker.get_by_role("button", name="dist2_stat_fault", exact=True).click()
+    picker.get_by_role("button", name="step0", exact=True).click()
+    picker.get_by_role("button", name="Up").click()
+    picker.get_by_role("button", name=f"Register {dumps / 'dist2_stat_fault'}", exact=True).click()
+    picker.get_by_role("button", name="Up").click()
+    picker.get_by_label("Search this folder").fill("stat_gold")
+    register = picker.get_by_role("button", name="Register stat_golden", exact=True)
+    register.click()
+    expect(register).to_be_disabled()
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("registered")).to_have_count(2)
+    page.get_by_role("button", name="Use dist2_stat_fault as target").first.click(timeout=30_000)
+    detected = page.locator("form").get_by_test_id("detected")
+    expect(detected).to_contain_text("statistics")
+    expect(detected).to_contain_text("ranks 0–1")
+
+
 def test_dumps_of_one_name_are_told_apart_by_their_path(page: Page, server: Server, dumps: Path) -> None:
     for name in ("golden", "stat_golden"):
         ask(server, "POST", "/dumps", {"path": str(dumps / name)})
@@ -233,3 +258,17 @@ def test_an_upload_that_cannot_fit_is_refused_before_it_is_sent(page: Page, serv
         "It has 2 kB, and the server has room for 1 kB", timeout=15_000
     )
     assert sent == []
+
+
+def test_a_file_that_changed_while_the_connection_was_lost_is_named_and_not_tried_for_ever(
+    context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
+) -> None:
+    folder = large_dump(dumps, tmp_path / "changing")
+    page = context.new_page()
+    page.goto(own_server.url)
+    page.route("**/api/uploads/*/files?*", lambda route: route.abort("connectionreset"))
+    drop_folder(page, folder)
+    upload = page.get_by_test_id("upload")
+    expect(upload).to_have_attribute("data-state", "lost", timeout=60_000)
+    (folder / "step0" / "large.bin").unlink()
+    expect(upload).to_contain_text("changing/step0/large.bin was changed or moved", timeout=30_000)

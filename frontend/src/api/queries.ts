@@ -32,6 +32,18 @@ export function retryQuery(failures: number, problem: Error): boolean {
   return failures < 2;
 }
 
+/** Folders and dump files of a folder of the server; of null, the roots. Asked anew whenever it is opened. */
+export function usePaths(path: string | null, q: string) {
+  return useInfiniteQuery({
+    queryKey: ["paths", path, q],
+    queryFn: ({ pageParam, signal }) =>
+      take(api().GET("/api/paths", { params: { query: { path, q, cursor: pageParam, limit: 200 } }, signal })),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    staleTime: 0,
+  });
+}
+
 /** What an upload may have; asked again whenever files may be on their way. */
 export function useUploadRoom() {
   return useQuery({

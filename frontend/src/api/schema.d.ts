@@ -236,6 +236,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/paths": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Listing
+         * @description Folders, archives and dump files in a folder below a root, and which of them look like dumps.
+         */
+        get: operations["listing_api_paths_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons": {
         parameters: {
             query?: never;
@@ -2367,6 +2387,42 @@ export interface components {
             message_said: components["schemas"]["Phrase"][];
         };
         /**
+         * PathEntry
+         * @description `name`: of an entry of the folder, or a root's whole path; `dump`: it looks like one
+         */
+        PathEntry: {
+            /** Name */
+            name: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "folder" | "archive" | "file";
+            /** Dump */
+            dump: boolean;
+        };
+        /**
+         * Paths
+         * @description `path`: of the folder, links followed, null where the roots are listed; `parent`: null at a root; `dump`: the folder itself
+         *     looks like one; `cut`: it has more entries than are looked at
+         */
+        Paths: {
+            /** Path */
+            path: string | null;
+            /** Parent */
+            parent: string | null;
+            /** Dump */
+            dump: boolean;
+            /** Cut */
+            cut: boolean;
+            /** Items */
+            items: components["schemas"]["PathEntry"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+        };
+        /**
          * Phrase
          * @description A sentence as data: id of its template (docs/rest.md), and a count, written number, name or enumeration per placeholder.
          */
@@ -3748,6 +3804,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listing_api_paths_get: {
+        parameters: {
+            query?: {
+                /** @description Folder to list; the roots when left out. */
+                path?: string | null;
+                /** @description Part of a name. */
+                q?: string;
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Paths"];
                 };
             };
             /** @description What went wrong. */

@@ -36,6 +36,7 @@ export type PlanPreview = Schemas["PlanPreview"];
 export type PlanTrial = Schemas["PlanTrial"];
 export type Problem = Schemas["Problem"];
 export type Producer = Schemas["Producer"];
+export type PathEntry = Schemas["PathEntry"];
 export type Run = Schemas["Run"];
 export type Standing = Schemas["Standing"];
 export type StepRange = Schemas["StepRange"];

@@ -19,12 +19,11 @@ from dumpscope.errors import LimitError, Problem, UsageError
 from dumpscope.index.dumps import change_dump, create_dump, delete_dump
 from dumpscope.pipeline.leftovers import held, remove_folder
 from dumpscope.readers.archive import kind_of
+from dumpscope.readers.browsing import ARCHIVES
 
 router = APIRouter(tags=["dumps"])
 
 PIECE: Final = 1 << 20
-
-ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 
 BODY: Final[dict[str, Any]] = {
     "requestBody": {

@@ -4,10 +4,12 @@ import { useTranslation } from "react-i18next";
 import { useRegisterDump } from "../../api/changes";
 import { fromInput } from "../../base/drop";
 import { formatBytes } from "../../base/numbers";
+import { lastPart } from "../../base/paths";
 import { Icon } from "../../widgets/Icon";
 import { Failure } from "../../widgets/States";
 import type { Picked } from "./CompareForm";
 import classes from "./HomeView.module.css";
+import { PathPicker } from "./PathPicker";
 import { Received } from "./Received";
 import { UnfinishedLines, UploadLineRow } from "./UploadLines";
 import type { Uploads } from "./useUploads";
@@ -31,16 +33,20 @@ export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
   const folder = useRef<HTMLInputElement>(null);
   const files = useRef<HTMLInputElement>(null);
 
+  const [browsing, setBrowsing] = useState(false);
+
+  const add = async (chosen: string) => {
+    const { id } = await register.mutateAsync(chosen);
+    setRegistered((all) => [{ id, name: lastPart(chosen) }, ...all.filter((one) => one.id !== id)]);
+  };
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (path.trim() === "") return;
-    register.mutate(path.trim(), {
-      onSuccess: ({ id }, given) => {
-        setPath("");
-        const name = given.replace(/[/\\]+$/, "").replace(/^.*[/\\]/, "");
-        setRegistered((all) => [{ id, name }, ...all.filter((one) => one.id !== id)]);
-      },
-    });
+    // What goes wrong is shown from `register.error`.
+    if (path.trim() !== "")
+      add(path.trim()).then(
+        () => setPath(""),
+        () => {},
+      );
   };
 
   const take = (input: HTMLInputElement) => {
@@ -72,7 +78,11 @@ export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
         >
           {t("home.register")}
         </Button>
+        <Button variant="default" onClick={() => setBrowsing(true)} data-testid="browse">
+          {t("home.browse.open")}
+        </Button>
       </form>
+      <PathPicker opened={browsing} onClose={() => setBrowsing(false)} onRegister={add} />
       {register.error && <Failure problem={register.error} />}
       <div className={classes.drop} data-over={over || undefined} data-testid="drop">
         <Icon name="upload" />

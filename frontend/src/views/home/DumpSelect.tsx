@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useDumps } from "../../api/queries";
 import { useDebounced } from "../../widgets/useDebounced";
+import { Detected } from "./Detected";
 import classes from "./HomeView.module.css";
 
 export interface PickedDump {
@@ -29,34 +30,37 @@ export function DumpSelect({ label, hint, testId, value, onChange }: DumpSelectP
   const found = (dumps.data?.pages.flatMap((page) => page.items) ?? []).filter((dump) => dump.status === "ready");
   const choices: PickedDump[] = value && !found.some((dump) => dump.id === value.id) ? [value, ...found] : found;
   return (
-    <Select
-      label={
-        <>
-          {label} <span className="dim">· {hint}</span>
-        </>
-      }
-      placeholder={t("home.pick")}
-      searchable
-      clearable
-      nothingFoundMessage={t("home.nothingFound", { query })}
-      data={choices.map((dump) => ({ value: dump.id, label: dump.name }))}
-      renderOption={({ option }) => (
-        <div className={classes.choice}>
-          <bdi>{option.label}</bdi>
-          <div className={classes.sub}>
-            <bdi>{choices.find((dump) => dump.id === option.value)?.path}</bdi>
+    <div>
+      <Select
+        label={
+          <>
+            {label} <span className="dim">· {hint}</span>
+          </>
+        }
+        placeholder={t("home.pick")}
+        searchable
+        clearable
+        nothingFoundMessage={t("home.nothingFound", { query })}
+        data={choices.map((dump) => ({ value: dump.id, label: dump.name }))}
+        renderOption={({ option }) => (
+          <div className={classes.choice}>
+            <bdi>{option.label}</bdi>
+            <div className={classes.sub}>
+              <bdi>{choices.find((dump) => dump.id === option.value)?.path}</bdi>
+            </div>
           </div>
-        </div>
-      )}
-      title={value?.path}
-      filter={({ options }) => options}
-      value={value?.id ?? null}
-      onSearchChange={setText}
-      onChange={(id) => {
-        const dump = choices.find((one) => one.id === id);
-        onChange(dump ? { id: dump.id, name: dump.name, path: dump.path } : null);
-      }}
-      data-testid={testId}
-    />
+        )}
+        title={value?.path}
+        filter={({ options }) => options}
+        value={value?.id ?? null}
+        onSearchChange={setText}
+        onChange={(id) => {
+          const dump = choices.find((one) => one.id === id);
+          onChange(dump ? { id: dump.id, name: dump.name, path: dump.path } : null);
+        }}
+        data-testid={testId}
+      />
+      {value && <Detected id={value.id} />}
+    </div>
   );
 }

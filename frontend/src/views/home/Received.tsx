@@ -3,6 +3,7 @@ import { useDump } from "../../api/queries";
 import { Link } from "../../widgets/place";
 import { describeProblem, Original } from "../../widgets/States";
 import type { Picking } from "./AddDump";
+import { Detected } from "./Detected";
 import classes from "./HomeView.module.css";
 import { UseAs } from "./UseAs";
 
@@ -15,6 +16,7 @@ export function Received({ id, name, waits, picked, onPick }: { id: string; name
       <span className={classes.received}>
         <Link to={`dumps/${encodeURIComponent(id)}`}>{t("home.uploadRead", { name })}</Link>
         <UseAs dump={dump} picked={picked} onPick={onPick} />
+        <Detected id={id} />
       </span>
     );
   if (dump?.status !== "failed") return <span>{waits}</span>;
