@@ -203,8 +203,8 @@ def test_an_upload_that_is_broken_off_or_no_dump_or_too_old_leaves_nothing(make_
         os.utime(settings.receiving / "old" / "upload.json", (past, past))
     with TestClient(create_app(settings), base_url=BASE) as client:
         deadline = time.monotonic() + 30
-        while (settings.receiving / "old").exists() and time.monotonic() < deadline:
+        while (left := sorted(folder.name for folder in settings.receiving.iterdir())) != ["bad", "new"]:
+            assert time.monotonic() < deadline, left
             time.sleep(0.02)
-        assert sorted(folder.name for folder in settings.receiving.iterdir()) == ["bad", "new"]
         assert client.get("/api/uploads/new").json()["there"] == 2
     assert list(settings.uploads.iterdir()) == []
