@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from fastapi.testclient import TestClient
 
 from api.conftest import BASE, Client, compare, settled
 from dumpscope.api.app import create_app
+from dumpscope.api.routes.exports import Sent
 from dumpscope.index import tables
 from dumpscope.index.database import Database, sqlite_url
 from dumpscope.pipeline.result_files import open_copies
@@ -103,6 +105,17 @@ def test_an_export_leaves_nothing_behind_on_the_server(client: Client, dumps: Pa
     before = sorted((tmp_path / "data").iterdir())
     exported(client, comparison, tmp_path / "mine.db")
     assert sorted((tmp_path / "data").iterdir()) == before
+
+
+def test_a_download_that_is_broken_off_gives_its_file_back(tmp_path: Path) -> None:
+    stream = (tmp_path / "file").open("w+b")
+
+    async def gone(_message: Any = None) -> Any:
+        raise OSError("the other end has gone")
+
+    with pytest.raises(BaseException):  # noqa: B017, PT011
+        asyncio.run(Sent(stream, {})({"type": "http", "asgi": {"spec_version": "2.4"}}, gone, gone))
+    assert stream.closed
 
 
 def test_a_part_of_a_comparison_is_no_result_file(client: Client, dumps: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, Literal
 from urllib.parse import quote
@@ -13,6 +12,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import FileResponse, StreamingResponse
 from starlette.background import BackgroundTask
+from starlette.types import Receive, Scope, Send
 
 from dumpscope.api.parameters import Filters, Id, Rank, Step
 from dumpscope.api.state import Shared, State
@@ -94,13 +94,22 @@ def _result_file(state: State, comparison_id: str, *, whole: bool) -> Response:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     headers = {"Content-Disposition": attachment(name, "db"), "Content-Length": str(size)}
-    return StreamingResponse(_pieces(stream), headers=headers, media_type=EXPORTS["db"])
+    return Sent(stream, headers)
 
 
-def _pieces(stream: BinaryIO) -> Iterator[bytes]:
-    with stream:
-        while piece := stream.read(PIECE):
-            yield piece
+class Sent(StreamingResponse):
+    """An open file, closed when it was sent or whoever asked for it has gone: its room on the disk is free then, not later."""
+
+    def __init__(self, stream: BinaryIO, headers: dict[str, str]) -> None:
+        pieces = iter(lambda: stream.read(PIECE), b"")
+        super().__init__(pieces, headers=headers, media_type=EXPORTS["db"])
+        self._stream = stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._stream.close()
 
 
 def attachment(name: str, kind: str) -> str:
