@@ -122,7 +122,9 @@ class Gallery:
         self.ask("PUT", f"{origin}/notes/Functional.softmax.1.forward", note)
         found |= made
         found |= {f"plot-{plot}": f"{origin}?tab={plot}" for plot in PLOTS}
-        found |= {f"do-{dialog}": f"{origin}?do={dialog}" for dialog in ("match", "matches", "trends", "note", "policy")}
+        found |= {
+            f"do-{dialog}": f"{origin}?do={dialog}" for dialog in ("match", "matches", "trends", "note", "policy")
+        }
         found |= {
             "do-plan": f"{made['ranks']}?do=plan",
             "filtered": f"{origin}?q=api:softmax+err%3E1e-6&f=class:origin",
