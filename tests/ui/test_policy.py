@@ -28,6 +28,7 @@ def test_a_policy_of_ones_own_is_tried_and_then_used(page: Page, server: Server,
     dialog.get_by_test_id("judge-policy").click()
     expect(page.get_by_test_id("no-origin")).to_be_visible(timeout=60_000)
     assert ask(server, "GET", address.removeprefix(server.url))["policy"] == "loose"
+    expect(dialog).to_have_count(0)
     page.keyboard.press("t")
     expect(page.get_by_test_id("policy-text")).to_have_value(re.compile("name: loose"))
     expect(page.get_by_test_id("judge-policy")).to_be_disabled()

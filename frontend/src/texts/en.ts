@@ -685,7 +685,6 @@ export const en = {
   },
   notes: {
     title: "Note on this call",
-    say: "Note…",
     standing: "What to make of it",
     standings: { accepted: "accepted", known: "known", ticket: "ticket", note: "note" },
     help: {

@@ -677,7 +677,6 @@ export const zh: Texts = {
   },
   notes: {
     title: "此调用的备注",
-    say: "备注…",
     standing: "如何看待",
     standings: { accepted: "已接受", known: "已知", ticket: "工单", note: "备注" },
     help: {

@@ -1,4 +1,4 @@
-import { Button } from "@mantine/core";
+import { ActionIcon, Tooltip } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "../../api/client";
@@ -8,6 +8,7 @@ import { onlySide } from "../../base/leftovers";
 import { apiOf } from "../../base/names";
 import { say } from "../../texts/said";
 import { CopyButton } from "../../widgets/CopyButton";
+import { Icon } from "../../widgets/Icon";
 import { IoTable } from "../../widgets/IoTable";
 import { ClassMark, LeftoverChip, MatchChip, VerdictMark } from "../../widgets/Mark";
 import { MiddleName } from "../../widgets/MiddleName";
@@ -37,6 +38,16 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
             <MiddleName name={selected} tail={30} />
           </h2>
           <CopyButton text={selected} label={t("evidence.copyName")} />
+          <Tooltip label={`${t("notes.title")} (v)`}>
+            <ActionIcon
+              size="sm"
+              aria-label={t("notes.title")}
+              onClick={() => triage.update({ dialog: "note" })}
+              data-testid="say-note"
+            >
+              <Icon name="pencil" size={12} />
+            </ActionIcon>
+          </Tooltip>
         </div>
         {nodeProblem && !node ? (
           <Missing problem={nodeProblem} />
@@ -175,15 +186,6 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
             </button>
           )}
         </nav>
-        <Button
-          variant="default"
-          size="compact-xs"
-          onClick={() => triage.update({ dialog: "note" })}
-          title="v"
-          data-testid="say-note"
-        >
-          {t("notes.say")}
-        </Button>
         <MatchActions comparison={comparison.id} node={node} triage={triage} />
       </div>
     </header>

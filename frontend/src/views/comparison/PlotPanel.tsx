@@ -80,7 +80,7 @@ export function PlotPanel({ comparison, triage, large, onLarge }: PlotPanelProps
               <Tabs.Tab
                 key={one}
                 value={one}
-                px={6}
+                px={5}
                 py={2}
                 fz={12}
                 title={`${t(`evidence.plotHint.${one}`)} (${index + 1})`}

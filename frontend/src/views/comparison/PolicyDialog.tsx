@@ -107,7 +107,13 @@ function Policies({ comparison, triage }: { comparison: Comparison; triage: Tria
           size="compact-sm"
           loading={judge.isPending}
           disabled={policy === used}
-          onClick={() => judge.mutate(policy, { onSuccess: () => triage.update({ dialog: null }) })}
+          onClick={() => {
+            // Not by a callback of the mutation: the new policy may have made this panel anew by then.
+            judge.mutateAsync(policy).then(
+              () => triage.update({ dialog: null }),
+              () => undefined,
+            );
+          }}
           data-testid="judge-policy"
         >
           {t("policy.judge")}
