@@ -48,6 +48,7 @@ def test_the_arrow_keys_walk_the_choices_and_escape_leaves_all_as_it_was(page: P
     expect(page.get_by_test_id("selected-name")).to_contain_text("softmax", timeout=30_000)
     before = page.url
     page.keyboard.press("Control+k")
+    expect(page.get_by_test_id("palette")).to_be_focused()
     expect(page.get_by_role("option", selected=True)).to_contain_text("Next call")
     page.keyboard.press("ArrowUp")
     expect(page.get_by_role("option", selected=True)).to_contain_text("Plot")
