@@ -47,7 +47,12 @@ def test_the_page_opens_at_the_first_origin_that_nobody_accepted(page: Page, ser
     expected = next((name for name in origins if name != names[0]), names[0])
     expect(page.get_by_test_id("origin")).to_contain_text(expected, timeout=30_000)
     expect(page.get_by_test_id("selected-name")).to_contain_text(expected)
-    page.keyboard.press("v")
-    page.keyboard.press("Escape")
-    expect(page.get_by_test_id("note-form")).to_have_count(0)
+    form = page.get_by_test_id("note-form")
+    for leave in (None, "document.activeElement.blur()"):
+        page.keyboard.press("v")
+        expect(form.get_by_test_id("note-text")).to_be_focused()
+        if leave:
+            page.evaluate(leave)
+        page.keyboard.press("Escape")
+        expect(form).to_have_count(0)
     ask(server, "DELETE", f"{path}/notes/{names[0]}")

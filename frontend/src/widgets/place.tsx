@@ -9,13 +9,17 @@ export function usePlace(): Place {
 
 export type UpdateAddress = (change: Partial<Address>, replace?: boolean) => void;
 
+/** The address as it is now, also between a change of it and the next drawing. */
+export function currentAddress(): Address {
+  return parseAddress(getPlace().search);
+}
+
 /** The address of this screen and a way to change parts of it; `replace` leaves no step for the back button. */
 export function useAddress(): [Address, UpdateAddress] {
   const { search } = usePlace();
   const address = useMemo(() => parseAddress(search), [search]);
   const update = useCallback<UpdateAddress>((change, replace = false) => {
-    const place = getPlace();
-    navigate(place.path, formatAddress(changed(parseAddress(place.search), change)), replace);
+    navigate(getPlace().path, formatAddress(changed(currentAddress(), change)), replace);
   }, []);
   return [address, update];
 }

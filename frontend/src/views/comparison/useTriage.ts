@@ -10,7 +10,7 @@ import { copyText } from "../../base/clipboard";
 import { stepBack, stepOn } from "../../base/flow";
 import { nearestUnit } from "../../base/units";
 import { BAD_CLASSES, isBad } from "../../base/verdicts";
-import { type UpdateAddress, useAddress } from "../../widgets/place";
+import { currentAddress, type UpdateAddress, useAddress } from "../../widgets/place";
 import { describeProblem } from "../../widgets/States";
 import { type CallRows, useCallRows } from "../../widgets/useCallRows";
 import { useKeys } from "../../widgets/useKeys";
@@ -232,7 +232,11 @@ export function useTriage(id: string): Triage {
     policy: () => update({ dialog: "policy" }),
     note: () => selected !== null && update({ dialog: "note" }),
     copyLink: () => void copyLink(),
-    escape: () => isFiltered(address) && clearFilter(),
+    escape: () => {
+      const now = currentAddress();
+      if (now.dialog !== null) update({ dialog: null }, true);
+      else if (isFiltered(now)) clearFilter();
+    },
   });
 
   return {
