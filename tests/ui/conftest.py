@@ -14,12 +14,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Response, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Response, expect, sync_playwright
 
 PLAIN = "plain.test"
 """A host name that is not this machine's own: over http, browsers do not call it secure and give no clipboard."""
 
 LARGEST_REPLY = 200_000
+
+PATIENCE = 15_000
+"""Milliseconds that a page may take to show what a test expects: a shared machine stands still for seconds."""
+
+WAITS = [r"AssertionError: (Locator|Page) ", "TimeoutError"]
+"""How a wait that ran out reads. Such a test is tried once more, and the report says so; any other failure stands."""
 
 FLAGS = [
     f"--host-resolver-rules=MAP {PLAIN} 127.0.0.1",
@@ -29,6 +35,12 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=WAITS))
 
 
 class Server:
@@ -93,6 +105,7 @@ def browser() -> Iterator[Browser]:
     )
     if path is None:
         pytest.fail("no Chromium on PATH (Debian: apt-get install chromium)")
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield chromium
