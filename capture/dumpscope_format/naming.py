@@ -4,6 +4,9 @@
     Module.layers.0.attn.Attn.backward.2          module    label "layers.0.attn.Attn", index 2
     Module.layers.0.fc.Linear.parameters_grad.0   gradient  label "layers.0.fc.Linear", index 0 (or none)
     h_grad.3.debug                                debug     label "h_grad", index 3
+    Functional_softmax_1_forward                  api       as the first: ptdbg before 6.0 wrote `_`
+    Module_Linear_0_forward                       module    label "Linear", index 0 (ptdbg)
+    Functional_softmax_1_forward#2                api       the second record of that name in one ptdbg file
     anything else                                 other     label is the whole name
 
 Names are read from the right: a module may itself be called `forward`, `output` or `0`, a custom prefix may hold dots.
@@ -12,7 +15,7 @@ Names are read from the right: a module may itself be called `forward`, `output`
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 NodeWord = Literal["api", "module", "gradient", "debug", "other"]
@@ -27,24 +30,39 @@ API_PREFIXES: Final = (
 MODULE_PREFIXES: Final = ("Module", "Cell")
 CATEGORIES: Final = ("input", "kwargs", "parameters", "output")
 NO_INDEX: Final = -1
+_UNDERSCORED_ENDS: Final = ("_forward", "_backward")
 
 _NUMBER: Final = r"(0|[1-9][0-9]{0,8})"  # fits int32; a number with leading zeros would not survive the way back
 _MODULE: Final = re.compile(rf"(Module|Cell)\.(.+)\.(forward|backward)\.{_NUMBER}", re.DOTALL)
 _GRADIENT: Final = re.compile(rf"(Module|Cell)\.(.+)\.parameters_grad(?:\.{_NUMBER})?", re.DOTALL)
 _API: Final = re.compile(rf"(.+\..+)\.{_NUMBER}\.(forward|backward)", re.DOTALL)
 _DEBUG: Final = re.compile(rf"(.+)\.{_NUMBER}\.debug", re.DOTALL)
+_PREFIXES: Final = "|".join(API_PREFIXES)
+_UNDERSCORED: Final = re.compile(rf"(Module|{_PREFIXES})_(.+)_{_NUMBER}_(forward|backward)", re.DOTALL)
+_REPEATED: Final = re.compile(r"(.+)#([2-9]|[1-9][0-9]{1,8})", re.DOTALL)
+_ABNORMAL: Final = "abnormal"
+_CALLED: Final = re.compile(rf"(.+)[._]{_NUMBER[:-1]}|{_ABNORMAL})[._](forward|backward)", re.DOTALL)
+_ITEM: Final = re.compile(
+    r"(.+[._](?:forward|backward))[._](input|output)(?:\.([0-9]{1,9}(?:\.[0-9]{1,9}){0,99}))?", re.DOTALL
+)
+_STACK: Final = re.compile(r"(.+[._](?:forward|backward))[._]stack_info", re.DOTALL)
 _CATEGORY: Final = re.compile(r"\.(input|kwargs|parameters|output)(?=\.|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeName:
-    """Parts of a node name. prefix: "Module" or "Cell" for modules and gradients, else "" (an API's is in its label)."""
+    """Parts of a node name. prefix: "Module" or "Cell" for modules and gradients, else "" (an API's is in its label).
+
+    separator: `_` in names of ptdbg before 6.0; occurrence: 2 for the second record of a name in one ptdbg file, and so on
+    """
 
     kind: NodeWord
     direction: DirectionWord
     label: str
     index: int = NO_INDEX
     prefix: str = ""
+    separator: Literal[".", "_"] = "."
+    occurrence: int = 1
 
     def __str__(self) -> str:
         return build(self)
@@ -53,7 +71,13 @@ class NodeName:
 def parse(name: str) -> NodeName:
     """Take a node name apart. Never fails: an unknown form is of kind "other"."""
     kind, direction, label, index, prefix = split(name)
-    return NodeName(kind=kind, direction=direction, label=label, index=index, prefix=prefix)
+    if kind not in ("api", "module"):
+        return NodeName(kind=kind, direction=direction, label=label, index=index, prefix=prefix)
+    once, occurrence = _once(name)
+    mark: Literal[".", "_"] = "_" if once.endswith(_UNDERSCORED_ENDS) else "."
+    return NodeName(
+        kind=kind, direction=direction, label=label, index=index, prefix=prefix, separator=mark, occurrence=occurrence
+    )
 
 
 def split(name: str) -> tuple[NodeWord, DirectionWord, str, int, str]:
@@ -66,6 +90,12 @@ def split(name: str) -> tuple[NodeWord, DirectionWord, str, int, str]:
         found = _GRADIENT.fullmatch(name)
         if found and found[3] is None:
             return "gradient", "backward", found[2], NO_INDEX, found[1]
+        found = _UNDERSCORED.fullmatch(name)
+        if found:
+            way, index = _word(found[4]), int(found[3])
+            if found[1] == "Module":
+                return "module", way, found[2], index, "Module"
+            return "api", way, f"{found[1]}.{found[2]}", index, ""
     elif tail.isdigit():
         found = _MODULE.fullmatch(name)
         if found:
@@ -73,6 +103,9 @@ def split(name: str) -> tuple[NodeWord, DirectionWord, str, int, str]:
         found = _GRADIENT.fullmatch(name)
         if found and found[3] is not None:
             return "gradient", "backward", found[2], int(found[3]), found[1]
+        once, occurrence = _once(name)
+        if occurrence > 1 and once[-1:] == "d" and (found_once := split(once))[0] in ("api", "module"):
+            return found_once
     elif tail == "g":
         found = _DEBUG.fullmatch(name)
         if found:
@@ -82,8 +115,12 @@ def split(name: str) -> tuple[NodeWord, DirectionWord, str, int, str]:
 
 def build(parts: NodeName) -> str:
     """Put a name together; the inverse of `parse`."""
+    again = f"#{parts.occurrence}" if parts.occurrence > 1 else ""
+    if parts.separator == "_":
+        label = parts.label.replace(".", "_", 1) if parts.kind == "api" else f"{parts.prefix}_{parts.label}"
+        return f"{label}_{parts.index}_{parts.direction}{again}"
     if parts.kind == "api":
-        return f"{parts.label}.{parts.index}.{parts.direction}"
+        return f"{parts.label}.{parts.index}.{parts.direction}{again}"
     if parts.kind == "module":
         return f"{parts.prefix}.{parts.label}.{parts.direction}.{parts.index}"
     if parts.kind == "gradient":
@@ -122,12 +159,22 @@ def twin(name: str) -> str | None:
     if parts.kind not in ("api", "module"):
         return None
     other: DirectionWord = "backward" if parts.direction == "forward" else "forward"
-    return build(NodeName(kind=parts.kind, direction=other, label=parts.label, index=parts.index, prefix=parts.prefix))
+    return build(replace(parts, direction=other))
+
+
+def separator(node: str) -> Literal[".", "_"]:
+    """What stands between a node's name and its item's category: `_` behind the names that ptdbg wrote before 6.0."""
+    if node.endswith(_UNDERSCORED_ENDS) or ("#" in node and _once(node)[0].endswith(_UNDERSCORED_ENDS)):
+        return "_"
+    return "."
 
 
 def item_name(node: str, category: str, path: str) -> str:
-    """`{node}.{category}.{path}`; category "" (gradients, debug) leaves it out, and so does an empty path."""
-    return ".".join(part for part in (node, category, path) if part)
+    """`{node}.{category}.{path}` (`{node}_{category}.{path}`); category "" (gradients, debug) leaves it out, and so does an
+    empty path."""
+    if not category:
+        return f"{node}.{path}" if path else node
+    return f"{node}{separator(node)}{category}.{path}" if path else f"{node}{separator(node)}{category}"
 
 
 def split_item(name: str) -> tuple[str, str, str] | None:
@@ -140,6 +187,63 @@ def split_item(name: str) -> tuple[str, str, str] | None:
         if parse(node).kind in ("api", "module"):
             return node, found[1], name[found.end() + 1 :]
     return None
+
+
+def split_ptdbg(name: str) -> tuple[NodeWord, DirectionWord, str, int, str]:
+    """`split` of a node name of a ptdbg dump, where a name of no built-in category is a module's.
+
+    Functional_softmax_1_forward           api       label "Functional.softmax", index 1
+    layers.0.attn.Attn.2.forward           module    label "layers.0.attn.Attn", index 2
+    loss_fn_0_backward                     module    label "loss_fn", index 0
+    fc.Linear.abnormal.backward            module    label "fc.Linear", no index: a backward call without its forward one
+    """
+    once, _ = _once(name)
+    found = split(once)
+    if found[0] == "module" or (found[0] == "api" and found[2].partition(".")[0] in API_PREFIXES):
+        return found
+    called = _CALLED.fullmatch(once)
+    if called is None:
+        return "other", "none", name, NO_INDEX, ""
+    index = NO_INDEX if called[2] == _ABNORMAL else int(called[2])
+    return "module", _word(called[3]), called[1], index, "Module"
+
+
+def canonical(name: str) -> str:
+    """The name that a node of a ptdbg dump has in msprobe's form, by which dumps of all forms match."""
+    kind, direction, label, index, prefix = split_ptdbg(name)
+    if kind == "other":
+        return name
+    parts = NodeName(kind=kind, direction=direction, label=label, index=index, prefix=prefix)
+    occurrence = _once(name)[1]
+    return f"{build(parts)}#{occurrence}" if occurrence > 1 else build(parts)
+
+
+def split_ptdbg_item(name: str) -> tuple[str, str, str] | None:
+    """(node, category, path) of an item name of a ptdbg dump, either separator; None where it is none.
+
+    path: "" for what stands alone; a call that a hook met before it ran (`pre_forward`) is the forward call
+    """
+    found = _ITEM.fullmatch(name)
+    if found is None:
+        return None
+    node = found[1]
+    for mark in ("_", "."):
+        head = node.removesuffix(f"{mark}pre_forward")
+        if head != node:
+            node = f"{head}{mark}forward"
+    return node, found[2], found[3] or ""
+
+
+def split_ptdbg_stack(name: str) -> str | None:
+    """The node that a stack of a ptdbg dump belongs to, None where it is no name of one."""
+    found = _STACK.fullmatch(name)
+    return found[1] if found else None
+
+
+def _once(name: str) -> tuple[str, int]:
+    """A name without the number of its occurrence, and that number."""
+    found = _REPEATED.fullmatch(name) if "#" in name else None
+    return (found[1], int(found[2])) if found else (name, 1)
 
 
 def _word(direction: str) -> DirectionWord:
