@@ -1,0 +1,126 @@
+"""Which calls are to run differently, and how: patterns of names, words of treatments, and their form in JSON.
+
+    {"Functional.group_norm.*": "cpu", "Functional.linear.3-7": "float64", "Torch.add": {"alpha": 2}}
+
+A pattern is compared with the name of a call without its direction, `Functional.group_norm.3`:
+
+    Functional.group_norm.3     that call           Functional.group_norm.3-7     a range with both ends
+    Functional.group_norm       all of its calls    Functional.*norm*, Tensor.*   * and ? stand for any text and any character
+    Functional.linear.0,2,5-7   a list of numbers
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+VARIABLE: Final = "DUMPSCOPE_INTERVENE"
+"""Environment variable: a JSON object of patterns and treatments, or the path of a file that holds one."""
+
+REPORT_VARIABLE: Final = "DUMPSCOPE_INTERVENE_REPORT"
+"""Environment variable: path of the JSON report written at the end of the process."""
+
+WORDS: Final = ("cpu", "float32", "float64", "contiguous", "roundtrip", "format")
+"""Treatments by name; several are joined with +, "cpu+float32"."""
+
+Treatment = str | Mapping[str, Any]
+"""A word, words joined with +, or an object {argument: value} that changes scalars."""
+
+_NUMBERS: Final = re.compile(r"(.+)\.([0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*)", re.DOTALL)
+_LIMIT: Final = 10_000_000
+
+
+class InterventionError(ValueError):
+    """Patterns or treatments that cannot be used, and what is allowed instead."""
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a pattern means a call. name: `Functional.linear.3`, with or without its direction."""
+    label, number = _split(name)
+    wanted, numbers = _pattern(pattern)
+    if numbers is not None:
+        return number is not None and fnmatch.fnmatchcase(label, wanted) and any(a <= number <= b for a, b in numbers)
+    whole = label if number is None else f"{label}.{number}"
+    return fnmatch.fnmatchcase(whole, wanted) or fnmatch.fnmatchcase(label, wanted)
+
+
+def check(treatments: Mapping[str, Any]) -> dict[str, Treatment]:
+    """The treatments of an object read from JSON. Raises InterventionError."""
+    if not isinstance(treatments, Mapping):
+        raise InterventionError(f"{treatments!r} is no object of patterns and treatments")
+    for pattern, treatment in treatments.items():
+        if not isinstance(pattern, str) or not pattern:
+            raise InterventionError(
+                f"pattern {pattern!r}; allowed: a text like Functional.linear.* or Functional.linear.3-7"
+            )
+        check_pattern(pattern)
+        words(treatment)
+    return dict(treatments)
+
+
+def check_pattern(pattern: str) -> None:
+    """Raises InterventionError where a range runs backwards."""
+    for first, last in _pattern(pattern)[1] or ():
+        if not first <= last <= _LIMIT:
+            raise InterventionError(f"pattern {pattern!r}: the range {first}-{last} is empty or beyond {_LIMIT}")
+
+
+def words(treatment: Any) -> tuple[str, ...]:
+    """Words of a treatment, none for an object of scalars. Raises InterventionError."""
+    if isinstance(treatment, Mapping):
+        if treatment and all(isinstance(key, str) and isinstance(value, _PLAIN) for key, value in treatment.items()):
+            return ()
+        raise InterventionError(
+            f'treatment {dict(treatment)!r}; allowed: an object of arguments and numbers, {{"eps": 0.001}}'
+        )
+    found = tuple(treatment.split("+")) if isinstance(treatment, str) else ()
+    if not found or any(word not in WORDS for word in found):
+        raise InterventionError(
+            f"treatment {treatment!r}; allowed: {', '.join(WORDS)}, some of them joined with +, or an object"
+        )
+    if "float32" in found and "float64" in found:
+        raise InterventionError(f"treatment {treatment!r} names two types")
+    return found
+
+
+def told(treatment: Treatment) -> str:
+    """A treatment in one word, for records and reports."""
+    return (
+        treatment if isinstance(treatment, str) else ", ".join(f"{key}={value!r}" for key, value in treatment.items())
+    )
+
+
+def parse(text: str) -> dict[str, Treatment]:
+    """Treatments from JSON text, or from the file it is the path of. Raises InterventionError."""
+    if not text.lstrip().startswith("{"):
+        try:
+            text = Path(text).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError, ValueError) as error:
+            raise InterventionError(f"{VARIABLE} is neither a JSON object nor a readable file: {error}") from error
+    try:
+        return check(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise InterventionError(f"{VARIABLE} is no JSON: {error}") from error
+
+
+_PLAIN: Final = (bool, int, float, str, type(None))
+
+
+@lru_cache(maxsize=4096)
+def _pattern(pattern: str) -> tuple[str, tuple[tuple[int, int], ...] | None]:
+    pattern = pattern.removesuffix(".forward").removesuffix(".backward")
+    found = _NUMBERS.fullmatch(pattern)
+    if found is None:
+        return pattern, None
+    ends = [part.partition("-") for part in found[2].split(",")]
+    return found[1], tuple((int(first), int(last or first)) for first, _, last in ends)
+
+
+def _split(name: str) -> tuple[str, int | None]:
+    label, _, number = name.removesuffix(".forward").removesuffix(".backward").rpartition(".")
+    return (label, int(number)) if label and number.isdecimal() else (f"{label}.{number}" if label else number, None)
