@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from match.renamed import ported
 from match.small import Step, flow, step
 
 from api.conftest import BASE, Client, Make, compare, register, settled
@@ -219,3 +220,18 @@ def test_both_halves_of_a_parted_pair_of_one_name_can_be_addressed(client: Clien
     assert client.get(f"{base}/nodes/golden:nowhere").status_code == 404
     paired = client.get(f"{base}/nodes/golden:Functional.softmax.0.forward").json()
     assert paired["address"] == "Functional.softmax.0.forward", "the prefix may be given for any node of the golden"
+
+
+def test_rules_are_proposed_that_pair_what_a_port_renamed(make_settings: Make, dumps: Path, tmp_path: Path) -> None:
+    target = ported(dumps / "cfg_L0_stat", tmp_path / "ported")
+    with TestClient(create_app(make_settings(roots=[tmp_path, dumps])), base_url=BASE) as client:
+        found = compare(client, target, dumps / "cfg_L0_stat")
+        url = f"/api/comparisons/{found}/matching"
+        told = client.get(f"{url}/proposals").json()
+        assert (told["now"]["left_count"], told["after"]["left_count"]) == (114, 0)
+        assert told["rules"][0]["examples"][0]["label"] != told["rules"][0]["examples"][0]["renamed"]
+        rules = [rule["rule"] for rule in told["rules"]]
+        again = client.post(f"{url}/preview", json={"rename": rules}).json()
+        assert again == told["after"]
+        assert [rule["pairs"] for rule in again["rules"]] == [rule["pairs"] for rule in told["rules"]]
+        assert client.get(f"{url}/proposals?step=7").status_code == 404

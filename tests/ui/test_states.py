@@ -183,6 +183,7 @@ def test_an_origin_among_strangers_says_that_most_calls_have_no_partner(
     page: Page, server: Server, dumps: Path
 ) -> None:
     page.goto(finished(server, dumps / "conv_mix_stat", dumps / "stat_golden"))
+    page.get_by_test_id("assistant-skip").click(timeout=30_000)
     expect(page.get_by_test_id("origin")).to_be_visible(timeout=30_000)
     expect(page.get_by_test_id("strangers")).to_contain_text("Most calls have no partner")
     shown = page.get_by_test_id("calls").get_by_test_id("match").all_text_contents()

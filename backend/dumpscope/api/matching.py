@@ -10,6 +10,7 @@ from dumpscope.api.schemas import Wire
 from dumpscope.index.hand_matches import EditState
 from dumpscope.match.by_hand import Edit
 from dumpscope.match.preview import Preview
+from dumpscope.match.proposals import Proposals
 
 SENT = 500
 """Calls without a partner sent at once."""
@@ -41,6 +42,28 @@ class MatchingPreview(Wire):
     rules: list[RenameRule]
     left: list[LeftCall]
     left_count: int
+
+
+class RuleExample(Wire):
+    label: str
+    renamed: str
+
+
+class ProposedRule(Wire):
+    """A rename rule; `labels`, `pairs`: what it makes together with the others; `examples`: at most three."""
+
+    rule: str
+    labels: int
+    pairs: int
+    examples: list[RuleExample]
+
+
+class RuleProposals(Wire):
+    """`now`: what is matched without these rules, `after`: with all of them."""
+
+    rules: list[ProposedRule]
+    now: MatchingPreview
+    after: MatchingPreview
 
 
 class HandEdit(Wire):
@@ -90,4 +113,21 @@ def matching_preview(found: Preview) -> MatchingPreview:
             for one in found.left[:SENT]
         ],
         left_count=len(found.left),
+    )
+
+
+def rule_proposals(found: Proposals) -> RuleProposals:
+    counts = found.after.rules[len(found.after.rules) - len(found.rules) :]
+    return RuleProposals(
+        rules=[
+            ProposedRule(
+                rule=rule.text,
+                labels=count.labels,
+                pairs=count.pairs,
+                examples=[RuleExample(label=label, renamed=fresh) for label, fresh in rule.examples],
+            )
+            for rule, count in zip(found.rules, counts, strict=True)
+        ],
+        now=matching_preview(found.now),
+        after=matching_preview(found.after),
     )

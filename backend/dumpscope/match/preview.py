@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dumpscope.domain.facts import LEFTOVER_WORDS, METHOD_WORDS, Method
+from dumpscope.domain.facts import LEFTOVER_WORDS, METHOD_WORDS, Method, NodePairs
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump
 from dumpscope.match import match_nodes
+from dumpscope.match.matching import Matching
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,12 @@ class Preview:
 def preview(target: RankDump, golden: RankDump, options: Options, *, step: int, rank: int) -> Preview:
     """Raises UsageError where a rule or file is wrong."""
     matching, pairs, _, _ = match_nodes(target, golden, options)
+    return counted(matching, pairs, options, step=step, rank=rank)
+
+
+def counted(matching: Matching, pairs: NodePairs, options: Options, *, step: int, rank: int) -> Preview:
+    """What these options have matched."""
+    target, golden = matching.target.dump, matching.golden.dump
     both = (pairs.target >= 0) & (pairs.golden >= 0)
     inside = ~both & (pairs.method == Method.FUSED)
     names = [

@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Side } from "../base/leftovers";
 import { api, apiUrl, take } from "./client";
 import { of, type Unit } from "./queries";
-import type { CompareRequest, Comparison, HandEdits, MatchingPreview } from "./types";
+import type { CompareRequest, Comparison, HandEdits, MatchingPreview, RuleProposals } from "./types";
 
 function handKey(id: string, unit: Unit | null) {
   return ["comparisons", "data", id, "matches", unit];
@@ -77,6 +77,39 @@ export function useApplyMatches(id: string) {
 
 export function handMatchesUrl(id: string): string {
   return apiUrl("comparisons", id, "matching", "matches.yaml");
+}
+
+/** Rename rules for the calls of a step and rank that have no partner. */
+export function useProposals(id: string, unit: Unit | null) {
+  return useQuery({
+    queryKey: ["comparisons", "data", id, "proposals", unit],
+    queryFn: ({ signal }): Promise<RuleProposals> =>
+      take(
+        api().GET("/api/comparisons/{comparison_id}/matching/proposals", {
+          params: { path: of(id), query: { ...unit } },
+          signal,
+        }),
+      ),
+    enabled: unit !== null,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+/** What a comparison would match with these rename rules in place of its own; null asks nothing. */
+export function useRulesTried(id: string, unit: Unit | null, rules: readonly string[] | null) {
+  return useQuery({
+    queryKey: ["comparisons", "data", id, "tried", unit, rules],
+    queryFn: ({ signal }): Promise<MatchingPreview> =>
+      take(
+        api().POST("/api/comparisons/{comparison_id}/matching/preview", {
+          params: { path: of(id), query: { ...unit } },
+          body: { rename: (rules ?? []).filter((rule) => rule !== "") },
+          signal,
+        }),
+      ),
+    enabled: unit !== null && rules !== null,
+    retry: false,
+  });
 }
 
 /** What comparing would match, before anything is compared. */

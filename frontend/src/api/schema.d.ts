@@ -628,6 +628,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/comparisons/{comparison_id}/matching/proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Proposals
+         * @description Rename rules for the calls of one step and rank that have no partner, and what they would match; none where none helps.
+         */
+        get: operations["proposals_api_comparisons__comparison_id__matching_proposals_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/preview": {
         parameters: {
             query?: never;
@@ -2569,6 +2589,20 @@ export interface components {
             inferred: boolean;
         };
         /**
+         * ProposedRule
+         * @description A rename rule; `labels`, `pairs`: what it makes together with the others; `examples`: at most three.
+         */
+        ProposedRule: {
+            /** Rule */
+            rule: string;
+            /** Labels */
+            labels: number;
+            /** Pairs */
+            pairs: number;
+            /** Examples */
+            examples: components["schemas"]["RuleExample"][];
+        };
+        /**
          * RankRun
          * @description `run` is null where nothing beside the dump tells, and in a dump that an older version read.
          */
@@ -2617,6 +2651,23 @@ export interface components {
             labels: number;
             /** Pairs */
             pairs: number;
+        };
+        /** RuleExample */
+        RuleExample: {
+            /** Label */
+            label: string;
+            /** Renamed */
+            renamed: string;
+        };
+        /**
+         * RuleProposals
+         * @description `now`: what is matched without these rules, `after`: with all of them.
+         */
+        RuleProposals: {
+            /** Rules */
+            rules: components["schemas"]["ProposedRule"][];
+            now: components["schemas"]["MatchingPreview"];
+            after: components["schemas"]["MatchingPreview"];
         };
         /**
          * Run
@@ -4652,6 +4703,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MatchingPreview"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    proposals_api_comparisons__comparison_id__matching_proposals_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleProposals"];
                 };
             };
             /** @description What went wrong. */

@@ -27,6 +27,7 @@ export type Action =
   | "flow"
   | "match"
   | "matches"
+  | "assist"
   | "note"
   | "policy"
   | "copyLink"
@@ -62,6 +63,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   d: "flow",
   m: "match",
   M: "matches",
+  a: "assist",
   v: "note",
   t: "policy",
   c: "copyLink",
@@ -95,6 +97,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["s", "keys.stack"],
   ["d", "keys.flowSection"],
   ["m M", "keys.match"],
+  ["a", "keys.assist"],
   ["v", "keys.note"],
   ["t", "keys.policy"],
   ["c", "keys.copy"],

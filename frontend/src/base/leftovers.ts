@@ -9,7 +9,19 @@ export function isLeftover(word: string | null | undefined): word is LeftoverWor
   return (LEFTOVERS as readonly string[]).includes(word ?? "");
 }
 
-export type Side = "target" | "golden";
+export const SIDES = ["target", "golden"] as const;
+export type Side = (typeof SIDES)[number];
+
+/** Whether most calls have no partner: what a verdict says of so few is worth little. */
+export function mostApart({
+  classes,
+  counts,
+}: {
+  classes: Record<string, number>;
+  counts: { nodes: number };
+}): boolean {
+  return (classes.structural ?? 0) * 2 > counts.nodes;
+}
 
 export interface Sided {
   name: string;

@@ -8,7 +8,14 @@ from dataclasses import replace
 from fastapi import APIRouter, Response
 
 from dumpscope.api import bodies, schemas
-from dumpscope.api.matching import HandEdits, MatchingPreview, hand_edits, matching_preview
+from dumpscope.api.matching import (
+    HandEdits,
+    MatchingPreview,
+    RuleProposals,
+    hand_edits,
+    matching_preview,
+    rule_proposals,
+)
 from dumpscope.api.parameters import Id, Rank, Step
 from dumpscope.api.replies import reply
 from dumpscope.api.state import Shared
@@ -22,6 +29,7 @@ from dumpscope.index.ranks import load_rank
 from dumpscope.match import check_options
 from dumpscope.match.by_hand import Edit, parse_edits, write_edits
 from dumpscope.match.preview import preview
+from dumpscope.match.proposals import propose
 from dumpscope.pipeline.pairing import require_chosen
 from dumpscope.pipeline.presence import require_dumps
 
@@ -43,6 +51,15 @@ def try_matching(
     sides = load_rank(state.database, unit.target), load_rank(state.database, unit.golden)
     found = preview(*sides, replace(row.options, **changes), step=unit.step, rank=unit.rank)
     return reply(matching_preview(found))
+
+
+@router.get(f"{OF}/proposals", response_model=RuleProposals)
+def proposals(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """Rename rules for the calls of one step and rank that have no partner, and what they would match; none where none helps."""
+    row = get_comparison(state.database, comparison_id)
+    unit = find_unit(state.database, comparison_id, step, rank)
+    sides = load_rank(state.database, unit.target), load_rank(state.database, unit.golden)
+    return reply(rule_proposals(propose(*sides, row.options, step=unit.step, rank=unit.rank)))
 
 
 @router.post("/preview", response_model=MatchingPreview)

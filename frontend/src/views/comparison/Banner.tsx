@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import type { Comparison, Origin, Summary } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
 import { foldStack, framePlace } from "../../base/frames";
-import { LEFT } from "../../base/leftovers";
+import { LEFT, mostApart } from "../../base/leftovers";
 import { formatCount, formatRuns } from "../../base/numbers";
 import { CLASSES, type ClassWord, GLYPHS } from "../../base/verdicts";
 import { say } from "../../texts/said";
@@ -34,6 +34,13 @@ export function Banner({ triage, comparison }: BannerProps) {
       </section>
     );
   }
+  if (triage.unread) {
+    return (
+      <section className={`panel ${classes.banner}`} data-cls="unknown" aria-label={t("comparison.firstOrigin")}>
+        <p className={classes.reason}>{t("assistant.unread")}</p>
+      </section>
+    );
+  }
   const origin = origins[originIndex];
   const bad = origin ? "origin" : outcome(summary);
   return (
@@ -48,9 +55,17 @@ export function Banner({ triage, comparison }: BannerProps) {
       ) : (
         <NoOrigin summary={summary} policy={comparison.policy} triage={triage} />
       )}
-      {origin && strangers(summary) && (
+      {mostApart(summary) && (
         <p className={classes.reason} data-testid="strangers">
-          <strong>{t("comparison.noPartners")}</strong>
+          <strong>{t("comparison.noPartners")}</strong>{" "}
+          <button
+            type="button"
+            className={`plain ${classes.count}`}
+            onClick={() => triage.update({ dialog: "assist" })}
+            data-testid="open-assistant"
+          >
+            {t("assistant.title")} (a)
+          </button>
         </p>
       )}
       <GoldenOff summary={summary} triage={triage} />
@@ -178,11 +193,6 @@ function outcome({ counts, classes: found, mode }: Summary): "exact" | "propagat
   return mode === "structure" && counts.nodes > 0 && !found.structural ? "exact" : "unknown";
 }
 
-/** Whether most calls have no partner: what an origin says of so few is worth little. */
-function strangers({ classes: found, counts }: Summary): boolean {
-  return (found.structural ?? 0) * 2 > counts.nodes;
-}
-
 function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: string; triage: Triage }) {
   const { t, i18n } = useTranslation();
   const { counts } = summary;
@@ -190,7 +200,7 @@ function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: strin
   const word = policy.split("\n")[0] ?? "";
   const met = counts.items - counts.unmatched_target - counts.unmatched_golden;
   const noneMet = met === 0 && counts.unmatched_target > 0 && counts.unmatched_golden > 0;
-  const apart = strangers(summary);
+  const apart = mostApart(summary);
   return (
     <>
       <div className={classes.first}>
@@ -210,7 +220,6 @@ function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: strin
             (counts.no > 0
               ? t("comparison.noOriginSome", { no: formatCount(counts.no) })
               : t("comparison.noOriginWarning", { warning: formatCount(counts.warning) }))}{" "}
-          {apart && <strong>{t("comparison.noPartners")}</strong>}
           {cls === "unknown" && !apart && counts.items > 0 && (
             <strong>{t(noneMet ? "comparison.noneMetHint" : "comparison.noNumbers")}</strong>
           )}

@@ -13,6 +13,7 @@ import { Splitter, useSplit } from "../../widgets/Splitter";
 import { Boundary, Failure } from "../../widgets/States";
 import { useKeys } from "../../widgets/useKeys";
 import { useWidth } from "../../widgets/useSize";
+import { AssistantDialog } from "./AssistantDialog";
 import { Banner } from "./Banner";
 import { Controls } from "./Controls";
 import { EvidencePanel } from "./EvidencePanel";
@@ -38,7 +39,8 @@ function share(part: number, least: number, most: number): number {
 /** Banner, call-order strip, tree, list and evidence: one selection, nothing to click before the answer is there. */
 export function Triage({ comparison, judging }: { comparison: Comparison; judging: Job | undefined }) {
   const { t } = useTranslation();
-  const triage = useTriage(comparison.id);
+  const renames = (comparison.options.rename ?? []) as string[];
+  const triage = useTriage(comparison.id, renames.length === 0);
   const [help, setHelp] = useState(false);
   const [panel, setPanel] = useState<Panel>("list");
   const stripBox = useRef<HTMLDivElement>(null);
@@ -113,6 +115,7 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
       <output className={classes.notice} data-shown={triage.notice !== "" || undefined} data-testid="notice">
         {triage.notice}
       </output>
+      <AssistantDialog comparison={comparison} triage={triage} />
       <MatchDialog comparison={comparison.id} triage={triage} />
       <TrendsDialog comparison={comparison.id} triage={triage} />
       <MatchesDialog comparison={comparison.id} triage={triage} />

@@ -8,6 +8,7 @@ import type { Flow, NodeDetail, NodeNote, NodeRow, Origin, Summary } from "../..
 import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, toPlot } from "../../base/address";
 import { copyText } from "../../base/clipboard";
 import { stepBack, stepOn } from "../../base/flow";
+import { mostApart } from "../../base/leftovers";
 import { nearestUnit } from "../../base/units";
 import { BAD_CLASSES, isBad } from "../../base/verdicts";
 import { currentAddress, type UpdateAddress, useAddress } from "../../widgets/place";
@@ -18,6 +19,8 @@ import { useKeys } from "../../widgets/useKeys";
 export interface Triage {
   address: Address;
   update: UpdateAddress;
+  /** The verdict waits for what the matching assistant proposes. */
+  unread: boolean;
   summary: Summary | undefined;
   summaryProblem: Error | null;
   origins: Origin[];
@@ -47,7 +50,8 @@ export interface Triage {
   clearFilter: () => void;
 }
 
-export function useTriage(id: string): Triage {
+/** assist: offer to match more calls first, where most have no partner. */
+export function useTriage(id: string, assist: boolean): Triage {
   const { t } = useTranslation();
   const client = useQueryClient();
   const [address, update] = useAddress();
@@ -86,13 +90,15 @@ export function useTriage(id: string): Triage {
   const { data: node, error: nodeProblem, isPlaceholderData } = useNode(id, unit, selected);
   const fresh = node && !isPlaceholderData ? node : undefined;
 
+  const offer = assist && address.node === null && summary !== undefined && mostApart(summary);
   // The address says all from the start, so that it can be pasted before the first click.
   useEffect(() => {
     if (!unit || !selected) return;
     if (address.node === null || address.step !== unit.step || address.rank !== unit.rank) {
-      update({ step: unit.step, rank: unit.rank, node: selected }, true);
+      const dialog = address.dialog ?? (offer ? "assist" : null);
+      update({ step: unit.step, rank: unit.rank, node: selected, dialog }, true);
     }
-  }, [unit, selected, address.node, address.step, address.rank, update]);
+  }, [unit, selected, address.node, address.step, address.rank, address.dialog, offer, update]);
 
   useEffect(() => {
     if (!notice) return;
@@ -229,6 +235,7 @@ export function useTriage(id: string): Triage {
     flow: () => showSection("section-flow"),
     match: () => selected !== null && update({ dialog: "match" }),
     matches: () => update({ dialog: "matches" }),
+    assist: () => update({ dialog: "assist" }),
     policy: () => update({ dialog: "policy" }),
     note: () => selected !== null && update({ dialog: "note" }),
     copyLink: () => void copyLink(),
@@ -242,6 +249,7 @@ export function useTriage(id: string): Triage {
   return {
     address,
     update,
+    unread: offer || (address.dialog === "assist" && summary !== undefined && mostApart(summary)),
     summary,
     summaryProblem,
     origins,
