@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dumpscope.metrics import compiled
+from dumpscope.metrics import WHOLE, Laid, compare_many, compiled, sort_of
 from dumpscope.pipeline import tensor_files
 from dumpscope.pipeline.tensor_files import FilePair, Found, compare_files
 from dumpscope.readers import bulk, twins
@@ -219,10 +219,14 @@ def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+LARGE = WHOLE // 3
+"""Elements of a tensor whose file is not read as a whole."""
+
+
 def test_of_a_file_that_is_not_small_only_the_ends_are_read_to_recognise_it(
     roots: tuple[str, str], tmp_path: Path, alone: list[str]
 ) -> None:
-    save(tmp_path / PLAIN, np.arange(bulk.WHOLE, dtype=np.float32))
+    save(tmp_path / PLAIN, np.arange(LARGE, dtype=np.float32))
     pairs = copies(tmp_path, str(tmp_path / PLAIN), 90)
     other = bytearray((tmp_path / PLAIN).read_bytes())
     other[-5] ^= 1
@@ -230,20 +234,38 @@ def test_of_a_file_that_is_not_small_only_the_ends_are_read_to_recognise_it(
     before = open_files()
     found = at_once((str(tmp_path), str(tmp_path)), pairs, threads=1)
     assert open_files() == before
-    assert alone[0] == "copy.0.pt"
-    assert len(alone) < 10
+    assert alone == ["copy.0.pt", "copy.50.pt"]
     assert_same(found, one_by_one((str(tmp_path), str(tmp_path)), pairs), pairs)
 
 
-def test_a_file_that_is_cut_between_its_ends_and_its_tensor_is_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("size", [4000, LARGE // 400 * 400])
+def test_files_of_one_size_that_are_laid_out_in_several_ways_are_told_apart(
+    tmp_path: Path, alone: list[str], size: int
 ) -> None:
-    save(tmp_path / PLAIN, np.arange(bulk.WHOLE, dtype=np.float32))
+    shapes = [(40, size // 40), (50, size // 50), (size // 50, 50), (size // 40, 40)]
+    random = np.random.default_rng(1)
+    sides = tmp_path / "target", tmp_path / "golden"
+    pairs = [FilePair(row, f"twin.{row:02}.pt", f"twin.{row:02}.pt", 0) for row in range(60)]
+    for side in sides:
+        side.mkdir()
+        for pair in pairs:
+            save(side / pair.target, random.standard_normal(size, np.float32).reshape(shapes[pair.row % 4]))
+    assert len({path.stat().st_size for side in sides for path in side.iterdir()}) == 1
+    both = str(sides[0]), str(sides[1])
+    found = at_once(both, pairs, threads=1)
+    assert len(alone) == len(shapes)
+    assert_same(found, one_by_one(both, pairs), pairs)
+
+
+@pytest.mark.parametrize("elements", [LARGE, 2000])
+def test_a_file_that_is_cut_after_it_was_opened_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, elements: int
+) -> None:
+    save(tmp_path / PLAIN, np.arange(elements, dtype=np.float32))
     pairs = copies(tmp_path, str(tmp_path / PLAIN), 5)
-    compare_many = tensor_files.compare_many
 
     def cut_first(*arguments: Any) -> Any:
-        os.truncate(tmp_path / "copy.3.pt", bulk.WHOLE)
+        os.truncate(tmp_path / "copy.3.pt", elements)
         return compare_many(*arguments)
 
     monkeypatch.setattr(tensor_files, "compare_many", cut_first)
@@ -251,50 +273,70 @@ def test_a_file_that_is_cut_between_its_ends_and_its_tensor_is_told_of(
     assert [isinstance(facts, str) for _, facts in found] == [False, False, False, True, False]
 
 
-def test_a_layout_is_recognised_by_machine_code_where_it_is_by_python(tmp_path: Path) -> None:
-    save(tmp_path / PLAIN, np.arange(40, dtype=np.float32))
-    whole = (tmp_path / PLAIN).read_bytes()
-    pairs = [FilePair(0, PLAIN, PLAIN, 0)]
-    one_by_one((str(tmp_path), str(tmp_path)), pairs)
-    calls = bulk.file_calls()
-    assert calls is not None
-    buffer = np.empty(len(whole), np.uint8)
+def test_nothing_comes_of_a_file_that_ends_before_its_tensor_does(tmp_path: Path) -> None:
+    path = tmp_path / "zeros"
+    path.write_bytes(bytes(LARGE * 4))
+    parts = np.array([(0, 32)], np.int64)
     answers = []
-    with bulk.Folder(str(tmp_path), calls) as folder:
-        for place in range(len(whole)):
-            changed = bytearray(whole)
-            changed[place] ^= 0x15
-            (tmp_path / "changed.pt").write_bytes(changed)
-            files = folder.files(["changed.pt"])
-            files.read(0, 1, np.array([buffer.ctypes.data]))
-            (layout,) = files.layouts([0])
-            assert (layout is not None) == (twins.find(bytes(changed), 1 << 20) is not None), place
-            assert buffer.tobytes() == bytes(changed)
-            answers.append(layout is not None)
-    assert 160 <= sum(answers) < len(whole) / 2  # the elements, names and sums
+    for more in (0, 1):
+        side = Laid(start=4 * more, size=LARGE * 4, ends=16, parts=parts, fixed=bytes(32))
+        sort = sort_of((np.dtype(np.float32), side), (np.dtype(np.float32), side), (LARGE,))
+        assert sort is not None
+        with path.open("rb") as file:
+            descriptors = np.full(1, file.fileno(), np.int64)
+            answers += compare_many([sort], (descriptors, descriptors), np.zeros(1, np.bool_))
+    assert [facts and facts.elements for facts in answers] == [LARGE, None]
+
+
+@pytest.mark.parametrize(("size", "step"), [(40, 1), (LARGE, 19)])
+def test_a_layout_is_recognised_by_machine_code_where_it_is_by_python(
+    tmp_path: Path, alone: list[str], size: int, step: int
+) -> None:
+    save(tmp_path / PLAIN, np.arange(size, dtype=np.float32))
+    whole = (tmp_path / PLAIN).read_bytes()
+    both = str(tmp_path), str(tmp_path)
+    answers = []
+    places = [*range(min(2048, len(whole) // 2)), *range(max(len(whole) - 2048, len(whole) // 2), len(whole))]
+    for place in places[::step]:
+        twins.forget()
+        one_by_one(both, [FilePair(0, PLAIN, PLAIN, 0)])
+        changed = bytearray(whole)
+        changed[place] ^= 0x15
+        (tmp_path / "changed.pt").write_bytes(changed)
+        expected = twins.find(bytes(changed), 1 << 20) is not None
+        alone.clear()
+        at_once(both, [FilePair(0, "changed.pt", "changed.pt", 0)])
+        assert (alone == []) == expected, place
+        answers.append(expected)
+    assert 0.1 < np.mean(answers) < 0.9  # the elements, names and sums
 
 
 @pytest.mark.parametrize("change", ["grown", "cut", "gone", "a link", "a FIFO", "nothing"])
-def test_a_file_that_changes_after_it_was_measured_is_left_alone(tmp_path: Path, change: str) -> None:
+@pytest.mark.parametrize("size", [40, LARGE])
+def test_a_file_that_changes_after_it_was_measured_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: list[str], change: str, size: int
+) -> None:
     path = tmp_path / PLAIN
-    save(path, np.arange(40, dtype=np.float32))
+    save(path, np.arange(size, dtype=np.float32))
     whole = path.read_bytes()
-    one_by_one((str(tmp_path), str(tmp_path)), [FilePair(0, PLAIN, PLAIN, 0)])
-    calls = bulk.file_calls()
-    assert calls is not None
-    buffer = np.zeros(len(whole) + 1, np.uint8)
-    with bulk.Folder(str(tmp_path), calls) as folder:
-        files = folder.files([PLAIN])
-        assert files.sizes.tolist() == [len(whole)]
+    both, pairs = (str(tmp_path), str(tmp_path)), [FilePair(0, PLAIN, PLAIN, 0)]
+    one_by_one(both, pairs)
+    alone.clear()
+    opened = bulk.Files.open
+
+    def changed(files: bulk.Files, wanted: Any) -> Any:
         if change in ("grown", "cut"):
             path.write_bytes(whole + b"x" if change == "grown" else whole[:-1])
         elif change != "nothing":
-            path.unlink()
+            path.unlink(missing_ok=True)
         if change == "a link":
             (tmp_path / "elsewhere").write_bytes(whole)
             path.symlink_to("elsewhere")
         elif change == "a FIFO":
             os.mkfifo(path)
-        files.read(0, 1, np.array([buffer.ctypes.data]))
-        assert (files.sizes[0] > 0) == (files.layouts([0]) != [None]) == (change == "nothing")
-        assert buffer.any() == (change in ("grown", "cut", "nothing"))  # what was opened is the file itself
+        return opened(files, wanted)
+
+    monkeypatch.setattr(bulk.Files, "open", changed)
+    found = at_once(both, pairs)
+    assert alone == ([] if change == "nothing" else [PLAIN])
+    assert_same(found, one_by_one(both, pairs), pairs)

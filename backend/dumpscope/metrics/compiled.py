@@ -141,10 +141,11 @@ class FusedKernel:
         """Measure elements start..stop."""
         fused = self._module
         results, ulps = empty_results(fused, 1), np.zeros(ULP_BINS, np.int64)
+        known = (0, 0, 0, 0, 0)  # what the sides are need not be recognised
 
         def measure(first: int, size: int, target: Place, golden: Place, buffer: int) -> None:
-            sides = (target[1], self._target_form, target[0], golden[1], self._golden_form, golden[0])
-            stretch = (*sides, size, first, self._unit, sampled, buffer)
+            sides = (*reversed(target), *known, self._target_form, *reversed(golden), *known, self._golden_form)
+            stretch = (*sides, size, first, self._unit, sampled, buffer, False)
             fused.compare(np.array((stretch,), np.int64), eps, detail, ulps, results)
 
         direct = pair.readable and fused.READS

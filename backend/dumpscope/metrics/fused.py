@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.machine import READS, machine, read_at, uint16_at, uint32_at
+from dumpscope.machine import READS, holds, machine, read_at, read_last_at, uint16_at, uint32_at
 from dumpscope.metrics.errors import beyond, count_decades, errors, place_of, square, sums
 from dumpscope.metrics.forms import BFLOAT16, FLOAT32, MAGNITUDE, decode, round_to_bfloat16, usable
 from dumpscope.metrics.histogram import DECADE_BINS, STRIDE, ULP_BINS
@@ -25,7 +25,7 @@ from dumpscope.metrics.steps import (
     short_steps,
     step_bin,
 )
-from dumpscope.metrics.stretches import IN_MEMORY, READ
+from dumpscope.metrics.stretches import IN_MEMORY, READ, ROOM
 from dumpscope.metrics.words import square_words, sum_words, word_errors
 
 __all__ = ["READS", "compare"]
@@ -45,8 +45,10 @@ REL_DECADES: Final = ABS_DECADES + DECADE_BINS
 RESULTS: Final = REL_DECADES + DECADE_BINS
 
 (
-    TARGET, TARGET_FORM, TARGET_FILE, GOLDEN, GOLDEN_FORM, GOLDEN_FILE, LENGTH, BEGIN, UNIT, SAMPLED_ONLY, BUFFER, PAIR,
-) = range(12)  # fmt: skip
+    TARGET, TARGET_FILE, TARGET_SIZE, TARGET_ENDS, TARGET_PARTS, TARGET_COUNT, TARGET_FIXED, TARGET_FORM,
+    GOLDEN, GOLDEN_FILE, GOLDEN_SIZE, GOLDEN_ENDS, GOLDEN_PARTS, GOLDEN_COUNT, GOLDEN_FIXED, GOLDEN_FORM,
+    LENGTH, BEGIN, UNIT, SAMPLED_ONLY, BUFFER, OTHERWISE, PAIR,
+) = range(23)  # fmt: skip
 """Where a stretch of a pair is described in an int64 array, and the length of that."""
 
 _INFINITY: Final = np.uint32(0x7F800000)
@@ -264,28 +266,57 @@ def _median(counts: Any, top: Any) -> Any:
 
 
 @machine
+def _read(side: Any, buffer: int) -> Any:
+    """Read what a file is recognised by: all of it, or its ends one behind the other. Whether it has the size it should have."""
+    if side[TARGET_SIZE] == 0:
+        return True
+    ends = side[TARGET_ENDS]
+    if ends == 0:
+        return read_last_at(side[TARGET_FILE], buffer, side[TARGET_SIZE], 0)
+    return read_at(side[TARGET_FILE], buffer, ends, 0) and read_last_at(
+        side[TARGET_FILE], buffer + ends, ends, side[TARGET_SIZE] - ends
+    )
+
+
+@machine
+def _recognised(side: Any, buffer: int) -> Any:
+    return side[TARGET_SIZE] == 0 or holds(buffer, side[TARGET_PARTS], side[TARGET_COUNT], side[TARGET_FIXED])
+
+
+@machine
+def _place(side: Any, buffer: int) -> Any:
+    """Where the elements are: descriptor or IN_MEMORY, and the byte there or their address."""
+    if side[TARGET_SIZE] != 0 and side[TARGET_ENDS] == 0:
+        return np.int64(IN_MEMORY), np.int64(buffer + side[TARGET])
+    return side[TARGET_FILE], side[TARGET]
+
+
+@machine
 def _whole(stretch: Any, eps: float, detail: bool, ulps: Any, results: Any, work: Any, tables: Any) -> None:
-    """A stretch; what lies in a file is read a piece at a time."""
+    """A stretch; what lies in a file and is not in the buffer yet is read a piece at a time."""
+    buffer = stretch[BUFFER]
+    target_file, first_target = _place(stretch[:GOLDEN], buffer)
+    golden_file, first_golden = _place(stretch[GOLDEN:LENGTH], buffer + ROOM)
     target_size = 4 if stretch[TARGET_FORM] == FLOAT32 else 2
     golden_size = 4 if stretch[GOLDEN_FORM] == FLOAT32 else 2
     step = stretch[LENGTH]
-    if stretch[TARGET_FILE] != IN_MEMORY or stretch[GOLDEN_FILE] != IN_MEMORY:
+    if target_file != IN_MEMORY or golden_file != IN_MEMORY:
         step = READ // max(target_size, golden_size)
     done = 0
     while done < stretch[LENGTH]:
         length = min(step, stretch[LENGTH] - done)
-        target = stretch[TARGET] + done * target_size
-        golden = stretch[GOLDEN] + done * golden_size
-        if stretch[TARGET_FILE] != IN_MEMORY:
-            if not read_at(stretch[TARGET_FILE], stretch[BUFFER], length * target_size, target):
+        target = first_target + done * target_size
+        golden = first_golden + done * golden_size
+        if target_file != IN_MEMORY:
+            if not read_at(target_file, buffer, length * target_size, target):
                 results[CUT] = 1
                 return
-            target = stretch[BUFFER]
-        if stretch[GOLDEN_FILE] != IN_MEMORY:
-            if not read_at(stretch[GOLDEN_FILE], stretch[BUFFER] + READ, length * golden_size, golden):
+            target = buffer
+        if golden_file != IN_MEMORY:
+            if not read_at(golden_file, buffer + ROOM, length * golden_size, golden):
                 results[CUT] = 1
                 return
-            golden = stretch[BUFFER] + READ
+            golden = buffer + ROOM
         _stretch(
             target, stretch[TARGET_FORM], golden, stretch[GOLDEN_FORM], length, stretch[BEGIN] + done, stretch[UNIT],
             stretch[SAMPLED_ONLY] != 0, eps, detail, ulps, results, work, tables,
@@ -300,19 +331,32 @@ def compare(stretches: Any, eps: float, detail: bool, ulps: Any, results: Any) -
     stretches: int64, shape (n, PAIR):
         TARGET, GOLDEN: addresses of aligned contiguous elements, or their first byte in a file
         TARGET_FILE, GOLDEN_FILE: descriptors of the files, or IN_MEMORY
+        TARGET_SIZE, GOLDEN_SIZE: bytes of a file that has to be recognised first, else 0
+        TARGET_ENDS, GOLDEN_ENDS: bytes at either end that it is recognised by, 0 for the whole of a file shorter than ROOM
+        TARGET_PARTS, GOLDEN_PARTS, TARGET_COUNT, GOLDEN_COUNT, TARGET_FIXED, GOLDEN_FIXED: what `holds` is to find there
         LENGTH: how many, fewer than 2**32; BEGIN: flat index of the first in the whole pair
         UNIT: the form whose steps are counted; FLOAT16 only where both sides are
         SAMPLED_ONLY: 1 where the ULP histogram counts only the places SAMPLE of each chunk
-        BUFFER: address of 2 * READ bytes where a side lies in a file
+        BUFFER: address of 2 * ROOM bytes where a side lies in a file
+        OTHERWISE: 1 for other layouts of the same two files as in the stretch before, only looked at where that did not fit
     ulps: shape (ULP_BINS,), the ULP histogram of the last row, to be given empty
     """
     work = np.empty(7 * CHUNK + 16, np.uint32)
     aligned = np.intp((-(work.ctypes.data // 4)) % 16)
     work = work[aligned : aligned + 7 * CHUNK]
     tables = np.zeros((4, ULP_BINS), np.uint32)
+    waiting = False  # files are in the buffer and not recognised yet
     for place in range(len(stretches)):
         stretch = stretches[place]
         row = results[place % len(results)]
+        target, golden = stretch[:GOLDEN], stretch[GOLDEN:LENGTH]
+        buffer = stretch[BUFFER]
+        if stretch[OTHERWISE] == 0:
+            waiting = _read(target, buffer) and _read(golden, buffer + ROOM)
+        if not (waiting and _recognised(target, buffer) and _recognised(golden, buffer + ROOM)):
+            row[CUT] = 1
+            continue
+        waiting = False
         if len(results) > 1 and place > 0:
             ulps[:] = 0
         _whole(stretch, eps, detail, ulps, row, work, tables)

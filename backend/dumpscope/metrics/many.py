@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+import struct
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dumpscope.domain.facts import TENSOR_METRICS, TensorFacts
 from dumpscope.domain.records import Int64
 from dumpscope.metrics import compiled, kernels
 from dumpscope.metrics.histogram import SAMPLED_FROM, STEPS, ULP_BINS
-from dumpscope.metrics.kernels import Plan
-from dumpscope.metrics.stretches import IN_MEMORY, address, borrowed
+from dumpscope.metrics.stretches import IN_MEMORY, ROOM, address, borrowed
 from dumpscope.metrics.tensors import index_of
 
-Places = tuple[Int64, Int64]
+WHOLE: Final = ROOM - 1
+"""Bytes of the largest file that can be read as a whole."""
 
 _EPS: Final = kernels.plan(np.dtype(np.float32), np.dtype(np.float32)).eps  # that of every pair the kernel knows
 _STEPS: Final = np.array(STEPS)
@@ -27,44 +29,70 @@ _OF_SEVERAL: Final = [TENSOR_METRICS.index(name) for name in ("cosine", "euclide
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Laid:
+    """How the files of one side are laid out: what they are recognised by, and where their contiguous elements are.
+
+    start: byte of the first element; size: bytes of a file
+    ends: bytes at either end that are read to recognise it, one end behind the other, or 0 for all of it
+    parts: what must equal `fixed` when joined: where each part starts and ends, shape (n, 2)
+    """
+
+    start: int
+    size: int
+    ends: int
+    parts: Int64
+    fixed: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Sort:
-    """What the kernel has to know of pairs of one shape and dtypes. stretch: the pair described for it but for the addresses"""
+    """What the kernel has to know of pairs of files laid out in one way.
+
+    stretch: the pair described for it but for the open files, shape (1, PAIR); sides: kept, as the kernel has their addresses
+    """
 
     shape: tuple[int, ...]
     elements: int
-    plan: Plan
-    stretch: tuple[int, ...]
+    stretch: Int64
+    sides: tuple[Laid, Laid]
 
 
-def sort_of(target: np.dtype[Any], golden: np.dtype[Any], shape: tuple[int, ...]) -> Sort | None:
-    """None where pairs have to be compared one by one: few elements, dtypes that the compiled kernel does not know."""
-    forms = compiled.forms(target, golden)
+def sort_of(
+    target: tuple[np.dtype[Any], Laid], golden: tuple[np.dtype[Any], Laid], shape: tuple[int, ...]
+) -> Sort | None:
+    """None where pairs have to be compared one by one: few elements, dtypes that the compiled kernel does not know, no ends given
+    of files that are too large to be read as a whole."""
+    forms = compiled.forms(target[0], golden[0])
     elements = math.prod(shape)
-    if forms is None or elements < compiled.SMALLEST:
+    sides = target[1], golden[1]
+    if forms is None or elements < compiled.SMALLEST or any(not side.ends and side.size > WHOLE for side in sides):
         return None
     first, second, unit = forms
-    stretch = (0, first, IN_MEMORY, 0, second, IN_MEMORY, elements, 0, unit, int(elements >= SAMPLED_FROM), 0)
-    return Sort(shape=shape, elements=elements, plan=kernels.plan(target, golden), stretch=stretch)
+    stretch = (*_described(sides[0]), first, *_described(sides[1]), second, elements, 0, unit)
+    sampled = elements >= SAMPLED_FROM
+    return Sort(shape=shape, elements=elements, stretch=np.array([(*stretch, sampled, 0, 0)], np.int64), sides=sides)
 
 
-def compare_many(sorts: list[Sort], targets: Places, goldens: Places) -> list[TensorFacts | None]:
-    """Facts of pairs whose contiguous elements lie at these places, None where a file did not give them; the caller keeps memory
-    alive and files open.
+def _described(side: Laid) -> tuple[int, ...]:
+    fixed = np.frombuffer(side.fixed, np.uint8)
+    return side.start, IN_MEMORY, side.size, side.ends, address(side.parts), len(side.parts), address(fixed)
 
-    targets, goldens: descriptors of the files, or IN_MEMORY, and the byte there or the address of aligned elements; shapes (n,)
+
+def compare_many(
+    sorts: list[Sort], files: tuple[Int64, Int64], otherwise: NDArray[np.bool_]
+) -> list[TensorFacts | None]:
+    """Facts of pairs of files, None where they are not laid out as their sort says or do not give what they should.
+
+    files: descriptors of open target and golden files, each of shape (n,)
+    otherwise: whether the files are those before, to be tried as another sort: nothing comes of it if the one before was right
     Raises RuntimeError when this process has not loaded the compiled kernel (see `prepare`).
     """
     fused = compiled.loaded()
     if fused is None:
         raise RuntimeError("the compiled kernel is not loaded")
-    stretches = np.empty((len(sorts), fused.PAIR), np.int64)
-    start = 0
-    for sort, run in itertools.groupby(sorts):
-        stop = start + len(list(run))
-        stretches[start:stop] = sort.stretch
-        start = stop
-    stretches[:, fused.TARGET_FILE], stretches[:, fused.TARGET] = targets
-    stretches[:, fused.GOLDEN_FILE], stretches[:, fused.GOLDEN] = goldens
+    stretches = np.concatenate([sort.stretch for sort in sorts])
+    stretches[:, fused.TARGET_FILE], stretches[:, fused.GOLDEN_FILE] = files
+    stretches[:, fused.OTHERWISE] = otherwise
     results = compiled.empty_results(fused, len(sorts))
     ulps = np.zeros(ULP_BINS, np.int64)  # one pair's at a time
     with borrowed() as (buffer, _):
@@ -73,26 +101,31 @@ def compare_many(sorts: list[Sort], targets: Places, goldens: Places) -> list[Te
     return _finished(fused, sorts, results)
 
 
+@cache
+def _row(fused: ModuleType) -> struct.Struct:
+    """A row of results for `struct`, which takes them apart in half of numpy's time."""
+    reals = fused.MAX_ABS, fused.MAX_REL, *range(fused.PRODUCTS, fused.WORST_GOLDEN + 1)
+    return struct.Struct("".join("d" if place in reals else "q" for place in range(fused.RESULTS)))
+
+
 def _finished(fused: ModuleType, sorts: list[Sort], results: Int64) -> list[TensorFacts | None]:
     """What `tensors.finish` makes of each row, None where a file was cut."""
-    rows = results[:, : fused.ABS_DECADES].tolist()
-    worsts = results[:, fused.WORST_TARGET : fused.WORST_GOLDEN + 1].view(np.float64).tolist()
     numbers = _numbers(fused, np.array([sort.elements for sort in sorts], np.int64), results)
-    abs_decades = results[:, fused.ABS_DECADES : fused.REL_DECADES].tolist()
-    rel_decades = results[:, fused.REL_DECADES :].tolist()
+    unequal, bad_target, bad_golden, disagree = fused.UNEQUAL, fused.BAD_TARGET, fused.BAD_GOLDEN, fused.DISAGREE
+    cut, max_at, worst_target, worst_golden = fused.CUT, fused.MAX_AT, fused.WORST_TARGET, fused.WORST_GOLDEN
+    abs_from, rel_from = fused.ABS_DECADES, fused.REL_DECADES
     facts: list[TensorFacts | None] = []
-    for sort, row, number, worst, by_abs, by_rel in zip(
-        sorts, rows, numbers, worsts, abs_decades, rel_decades, strict=True
-    ):
-        if row[fused.CUT]:
+    for sort, row, number in zip(sorts, _row(fused).iter_unpack(results.data), numbers, strict=True):
+        if row[cut]:
             facts.append(None)
             continue
-        place = row[fused.MAX_AT]
+        place = row[max_at]
+        there = place >= 0
         cosine, euclidean, max_abs, max_rel, ratio_1e3, ratio_5e3, rel_l2, max_ulp, median_ulp = number
         facts.append(
             TensorFacts(
                 elements=sort.elements,
-                unequal=row[fused.UNEQUAL],
+                unequal=row[unequal],
                 cosine=cosine,
                 euclidean=euclidean,
                 max_abs=max_abs,
@@ -102,14 +135,14 @@ def _finished(fused: ModuleType, sorts: list[Sort], results: Int64) -> list[Tens
                 rel_l2=rel_l2,
                 max_ulp=max_ulp,
                 median_ulp=median_ulp,
-                nonfinite_target=row[fused.BAD_TARGET],
-                nonfinite_golden=row[fused.BAD_GOLDEN],
-                nonfinite_disagree=row[fused.DISAGREE],
-                worst_index=index_of(place, sort.shape) if place >= 0 else None,
-                worst_target=worst[0] if place >= 0 else None,
-                worst_golden=worst[1] if place >= 0 else None,
-                abs_histogram=tuple(by_abs),
-                rel_histogram=tuple(by_rel),
+                nonfinite_target=row[bad_target],
+                nonfinite_golden=row[bad_golden],
+                nonfinite_disagree=row[disagree],
+                worst_index=index_of(place, sort.shape) if there else None,
+                worst_target=row[worst_target] if there else None,
+                worst_golden=row[worst_golden] if there else None,
+                abs_histogram=row[abs_from:rel_from],
+                rel_histogram=row[rel_from:],
             )
         )
     return facts

@@ -24,6 +24,9 @@ LONGEST: Final = 1 << 31
 READ: Final = 1 << 18
 """Bytes of a mapped file that a thread reads at a time: both sides stay in its second-level cache until they are measured."""
 
+ROOM: Final = READ + (1 << 13)
+"""Bytes to read a file into: a tensor of READ bytes and what stands around it."""
+
 Place = tuple[int, int]
 """Descriptor of an open file, or IN_MEMORY, and the byte there: an address in memory."""
 
@@ -32,7 +35,7 @@ IN_MEMORY: Final = -1
 Parts = Iterable[tuple[int, Raw, Raw]]
 """Consecutive pieces of a pair: flat index of the first element, elements of target and golden, shape (n,)."""
 
-_LINE: Final = 64  # bytes of a cache line
+_PAGE: Final = 4096  # bytes
 
 
 class Readable(Protocol):
@@ -76,7 +79,7 @@ class Pair:
 
     @contextmanager
     def places(self, start: int) -> Iterator[tuple[Place, Place, int]]:
-        """Where element `start` of target and golden lies, and the address of 2 * READ bytes to read files into."""
+        """Where element `start` of target and golden lies, and the address of 2 * ROOM bytes to read files into."""
         with borrowed() as (buffer, _):
             yield self._target.place(start), self._golden.place(start), address(buffer)
 
@@ -121,13 +124,13 @@ def _file_of(array: Raw) -> tuple[Readable, int] | None:
 
 @contextmanager
 def borrowed() -> Iterator[tuple[Raw, Raw]]:
-    """Two buffers of READ bytes, the second behind the first, each on a cache line of its own."""
+    """Two buffers of ROOM bytes, the second behind the first, each on a page of its own."""
     try:
         buffers = _idle.pop()
     except IndexError:
-        whole = np.empty(2 * READ + _LINE, np.uint8)
-        start = -address(whole) % _LINE
-        buffers = whole[start : start + READ], whole[start + READ : start + 2 * READ]
+        whole = np.empty(2 * ROOM + _PAGE, np.uint8)
+        start = -address(whole) % _PAGE
+        buffers = whole[start : start + ROOM], whole[start + ROOM : start + 2 * ROOM]
     try:
         yield buffers
     finally:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from dumpscope.domain.facts import TensorFacts
-from dumpscope.domain.records import Int64
 from dumpscope.errors import TensorError
-from dumpscope.metrics import Sort, compare_many, compare_tensors, prepare, sort_of
+from dumpscope.metrics import WHOLE, Laid, Sort, compare_many, compare_tensors, prepare, sort_of
 from dumpscope.readers import bulk, tensorfile, twins
 from dumpscope.readers.bulk import Files
 from dumpscope.readers.twins import Layout
@@ -26,15 +26,12 @@ ALONE: Final = 128 << 10
 """Elements below which pairs that are not read in bulk are compared by one thread: others would wait for the interpreter."""
 SMALL: Final = bulk.LARGEST // 4
 """Elements up to which pairs are read in bulk: a file that is too large for that after all is compared by itself."""
-TOGETHER: Final = 1 << 20
-"""Bytes of a side that are read together: both sides should stay in a cache until they are measured."""
 CHUNK: Final = 64
-"""Small tensor pairs per task, however many of them are read together."""
+"""Small tensor pairs per task."""
 OPEN: Final = 512
 """Files that are open at the same time: systems allow a process 1024 of old."""
 PAIR: Final = 20 << 10
 """What a pair costs one by one besides its bytes, some 100 us, in bytes of a side: whether the compiled kernel pays."""
-_ROOM: Final = 2 * (TOGETHER + CHUNK * bulk.LINE) + bulk.LINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +105,6 @@ def _open(roots: tuple[str, str], stack: ExitStack) -> _Together | None:
     return _Together(roots, target, golden)
 
 
-@dataclass(frozen=True, slots=True)
-class _Match:
-    """Two layouts that go together, and the byte of the first element in each file."""
-
-    sort: Sort
-    target_start: int
-    golden_start: int
-
-
 class _Together:
     """Compares chunks of small files; several threads may do so at the same time."""
 
@@ -124,82 +112,55 @@ class _Together:
         self._roots = roots
         self._target = target
         self._golden = golden
-        self._matches: dict[tuple[Layout, Layout], _Match | None] = {}
-        self._idle: list[np.ndarray[Any, Any]] = []
+        self._sorts: dict[tuple[Layout, Layout], Sort | None] = {}
 
     def compare(self, chunk: list[FilePair]) -> list[Found]:
-        try:
-            buffer = self._idle.pop()
-        except IndexError:
-            buffer = np.empty(_ROOM, np.uint8)
-        target = self._target.files([pair.target for pair in chunk])
-        golden = self._golden.files([pair.golden for pair in chunk])
-        rooms = target.rooms(), golden.rooms()
-        found: list[Found] = []
-        try:
-            for start, stop in _groups(rooms[0].tolist(), rooms[1].tolist()):
-                slots = _slots(buffer, rooms[0][start:stop], rooms[1][start:stop])
-                target.read(start, stop, slots[0])
-                golden.read(start, stop, slots[1])
-                found += self._compare(chunk, target, golden, list(range(start, stop)))
-        finally:
-            target.close()
-            golden.close()
-        self._idle.append(buffer)
-        return found
+        with (
+            self._target.files([pair.target for pair in chunk]) as target,
+            self._golden.files([pair.golden for pair in chunk]) as golden,
+        ):
+            return self._compare(chunk, target, golden)
 
-    def _compare(self, pairs: list[FilePair], target: Files, golden: Files, wanted: list[int]) -> list[Found]:
+    def _compare(self, pairs: list[FilePair], target: Files, golden: Files) -> list[Found]:
         facts: dict[int, TensorFacts | str] = {}
-        left = wanted
+        sizes = list(zip(target.sizes.tolist(), golden.sizes.tolist(), strict=True))
+        left = list(range(len(pairs)))
         while left:
             known = twins.learnt()
-            matches = [
-                None if first is None or second is None else self._match(first, second)
-                for first, second in zip(target.layouts(left), golden.layouts(left), strict=True)
-            ]
-            ready = [(place, match) for place, match in zip(left, matches, strict=True) if match is not None]
-            if ready:
-                places = [place for place, _ in ready]
-                targets = target.places(places, np.array([match.target_start for _, match in ready]))
-                goldens = golden.places(places, np.array([match.golden_start for _, match in ready]))
-                compared = compare_many([match.sort for _, match in ready], targets, goldens)
-                for place, found in zip(places, compared, strict=True):
-                    facts[place] = _compare(self._roots, pairs[place], 1) if found is None else found  # cut meanwhile
-            left = [place for place, match in zip(left, matches, strict=True) if match is None]
+            sorts = {key: self._likely(*key) for key in {sizes[place] for place in left}}
+            places = np.array([place for place in left for _ in sorts[sizes[place]]], np.int64)
+            if places.size:
+                tried = [sort for place in left for sort in sorts[sizes[place]]]
+                otherwise = np.diff(places, prepend=-1) == 0
+                compared = compare_many(tried, (target.open(places), golden.open(places)), otherwise)
+                facts.update(
+                    (place, found) for place, found in zip(places.tolist(), compared, strict=True) if found is not None
+                )
+                left = [place for place in left if place not in facts]
             for place in left.copy():  # one by one, until a file teaches how those like it are laid out
                 left.remove(place)
                 facts[place] = _compare(self._roots, pairs[place], 1)
                 if twins.learnt() != known:
                     break
-        return [(pairs[place].row, facts[place]) for place in wanted]
+        return [(pair.row, facts[place]) for place, pair in enumerate(pairs)]
 
-    def _match(self, target: Layout, golden: Layout) -> _Match | None:
-        key = target, golden
-        if key not in self._matches:
-            first, second = target.model, golden.model
+    def _likely(self, target: int, golden: int) -> list[Sort]:
+        """What pairs of files of these sizes may be."""
+        layouts = itertools.product(twins.of_size(target), twins.of_size(golden))
+        return [sort for pair in layouts if (sort := self._sort(pair)) is not None]
+
+    def _sort(self, layouts: tuple[Layout, Layout]) -> Sort | None:
+        if layouts not in self._sorts:
+            target, golden = layouts
             sort = None
-            if target.contiguous and golden.contiguous and first.shape == second.shape:
-                sort = sort_of(first.array.dtype, second.array.dtype, first.shape)
-            self._matches[key] = None if sort is None else _Match(sort, target.start, golden.start)
-        return self._matches[key]
+            if target.contiguous and golden.contiguous and target.model.shape == golden.model.shape:
+                sides = [(side.model.array.dtype, _laid(side)) for side in layouts]
+                sort = sort_of(sides[0], sides[1], target.model.shape)
+            self._sorts[layouts] = sort
+        return self._sorts[layouts]
 
 
-def _groups(targets: list[int], goldens: list[int]) -> Iterator[tuple[int, int]]:
-    """Ranges of pairs of up to TOGETHER bytes a side, one pair at least."""
-    start = target = golden = 0
-    for place, (first, second) in enumerate(zip(targets, goldens, strict=True)):
-        if place > start and max(target + first, golden + second) > TOGETHER:
-            yield start, place
-            start, target, golden = place, 0, 0
-        target += first
-        golden += second
-    yield start, len(targets)
-
-
-def _slots(buffer: np.ndarray[Any, Any], target: Int64, golden: Int64) -> tuple[Int64, Int64]:
-    """Addresses in the buffer for files that need so many bytes, shapes (n,)."""
-    rooms = np.concatenate((target, golden))
-    rooms += -rooms % bulk.LINE
-    start = buffer.__array_interface__["data"][0]
-    starts = start + -start % bulk.LINE + rooms.cumsum() - rooms
-    return starts[: len(target)], starts[len(target) :]
+def _laid(layout: Layout) -> Laid:
+    ends = layout.size > WHOLE and layout.end_parts is not None
+    parts = layout.end_parts if ends and layout.end_parts is not None else layout.parts
+    return Laid(start=layout.start, size=layout.size, ends=twins.END if ends else 0, parts=parts, fixed=layout.fixed)

@@ -1,8 +1,8 @@
-"""Many small tensor files of one folder, read and recognised outside the interpreter by a few calls of machine code.
+"""Many small tensor files of one folder, measured and opened outside the interpreter by a few calls of machine code.
 
-One by one, a file takes five system calls and a comparison of bytes, and Python takes and gives away its lock around each: two
-threads that do so hinder each other. What is out of the ordinary in any way (a link, a folder in the name, a layout not seen
-before) is left to `tensorfile.load`, which also says what is wrong.
+One by one, each takes several system calls, and Python takes and gives away its lock around each: two threads that do so hinder
+each other. What is out of the ordinary in any way (a link, a folder in the name) is left to `tensorfile.load`, which also says
+what is wrong.
 """
 
 from __future__ import annotations
@@ -16,25 +16,16 @@ from typing import Any, Final, Self
 import numpy as np
 
 from dumpscope.domain.records import Int64
-from dumpscope.readers import twins
 from dumpscope.readers.mapped_file import MAPPED_FROM
-from dumpscope.readers.twins import Layout
 
 LARGEST: Final = MAPPED_FROM - 1
-"""Bytes of the largest file that is read: `read_bytes` maps larger ones."""
-
-WHOLE: Final = 1 << 16
-"""Bytes of the largest file that is read as a whole. Of larger ones the ends are read, and the file stays open for the rest: the
-tensor, which is then measured while it lies in the nearest cache that holds it."""
+"""Bytes of the largest file that is opened: `read_bytes` maps larger ones."""
 
 CLOSED: Final = -1
 """Descriptor of a file that is not open."""
 
 FAILED: Final = -1
-"""Size of a file that is not read."""
-
-LINE: Final = 64
-"""Slots should start on a multiple of this, the bytes of a cache line: what is aligned in a file is then aligned in memory."""
+"""Size of a file that is not to be opened."""
 
 
 @cache
@@ -46,16 +37,15 @@ def file_calls() -> ModuleType | None:
             return None
         none = np.zeros(0, np.int64)
         module.measure(-1, 0, none, none)  # compiled, or taken from disk, before threads want it
-        module.read(-1, 0, none, none, none, none, none)
+        module.open_some(-1, 0, none, none, none)
         module.close(none)
-        module.agree(none, np.zeros((0, 2), np.int64), 0, none)
     except Exception:  # whatever keeps a compiler from working, files are read one by one then
         return None
     return module
 
 
 class Folder:
-    """A folder whose files are read many at a time. Raises OSError if it cannot be opened; close it by `with`."""
+    """A folder whose files are opened many at a time. Raises OSError if it cannot be opened; close it by `with`."""
 
     def __init__(self, root: str, calls: ModuleType) -> None:
         self._calls = calls
@@ -70,7 +60,7 @@ class Folder:
         os.close(self._directory)
 
     def files(self, names: list[str]) -> Files:
-        """Regular files of these names, measured but not read yet."""
+        """Regular files of these names, measured but not open yet."""
         text = _encoded(names)
         starts = np.flatnonzero(np.frombuffer(b"\0" + text[:-1], np.uint8) == 0)
         sizes = np.empty(len(names), np.int64)
@@ -80,10 +70,9 @@ class Folder:
 
 
 class Files:
-    """Some files of one folder.
+    """Some files of one folder; what was opened is closed by `with`.
 
-    sizes: their bytes, FAILED where one is not to be read; slots: addresses where they were read to; descriptors: those of files
-        of which only the ends were read, else CLOSED; shapes (n,)
+    sizes: their bytes, FAILED where one is not to be opened, shape (n,)
     """
 
     def __init__(self, calls: ModuleType, directory: int, names: bytes, starts: Int64, sizes: Int64) -> None:
@@ -91,56 +80,22 @@ class Files:
         self._directory = directory
         self._names = names
         self._starts = starts
-        self.slots = np.zeros(len(starts), np.int64)
-        self.descriptors = np.full(len(starts), CLOSED, np.int64)
-        self._stems = np.zeros(len(starts), np.int64)
+        self._descriptors = np.full(len(starts), CLOSED, np.int64)
         self.sizes = sizes
 
-    def rooms(self) -> Int64:
-        """Bytes that each file needs to be read to, shape (n,)."""
-        return 1 + np.where(self.sizes > WHOLE, 2 * twins.END, self.sizes.clip(0))
+    def __enter__(self) -> Self:
+        return self
 
-    def read(self, start: int, stop: int, slots: Int64) -> None:
-        """Read files start..stop, each to the address slots[i], where the caller has room for it; to be followed by `close`.
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._calls.close(self._descriptors)
 
-        Those of another size by now become FAILED.
-        """
-        some = slice(start, stop)
-        self.slots[some] = slots
-        self._calls.read(
-            self._directory, _address(self._names), self._starts[some], slots, self.sizes[some], self._stems[some],
-            self.descriptors[some],
-        )  # fmt: skip
-
-    def close(self) -> None:
-        self._calls.close(self.descriptors)
-
-    def places(self, wanted: list[int], starts: Int64) -> tuple[Int64, Int64]:
-        """Descriptors of the wanted files and the byte `starts` of each there, or where that lies in memory."""
-        descriptors = self.descriptors[wanted]
-        return descriptors, np.where(descriptors == CLOSED, self.slots[wanted] + starts, starts)
-
-    def layouts(self, wanted: list[int]) -> list[Layout | None]:
-        """How each of the wanted files is laid out, None where it is not known or the file could not be read."""
-        files = np.array(wanted, np.int64)
-        slots = self.slots[files]
-        keys = list(zip(self.sizes[files].tolist(), self._stems[files].tolist(), strict=True))
-        found: list[Layout | None] = [None] * len(wanted)
-        for key in set(keys):
-            places = np.array([place for place, other in enumerate(keys) if other == key], np.int64)
-            for layout in twins.known(*key):
-                parts = layout.parts if key[0] <= WHOLE else layout.end_parts
-                if parts is None:
-                    continue
-                answers = np.empty(len(places), np.int64)
-                self._calls.agree(slots[places], parts, layout.fixed_address, answers)
-                for place in places[answers == 1].tolist():
-                    found[place] = layout
-                places = places[answers == 0]
-                if not places.size:
-                    twins.expect(*key, layout)
-                    break
-        return found
+    def open(self, wanted: Int64) -> Int64:
+        """Descriptors of the wanted files, places among those of a size; reading one that has changed into no regular file
+        fails, as reading at a place does there, and so does CLOSED: what is no longer there or a link by now."""
+        self._calls.open_some(self._directory, _address(self._names), self._starts, wanted, self._descriptors)
+        return self._descriptors[wanted]
 
 
 def _encoded(names: list[str]) -> bytes:

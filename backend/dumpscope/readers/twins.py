@@ -22,13 +22,16 @@ MAX_KNOWN: Final = 4096
 """Layouts kept; with more the memory starts anew."""
 END: Final = 2048
 """Bytes at either end of a file that hold all that torch.save writes besides the tensor of a file with short names."""
+MAX_OF_SIZE: Final = 8
+"""Layouts of one size that are looked for in bulk."""
 MAX_FIXED: Final = 1 << 14
 """Bytes besides the tensor up to which a layout is kept; torch.save writes some 1.5 KB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Layout:
-    """pick: the parts of a buffer that must equal `fixed` when joined; fixed_address: where that lies in memory
+    """size: bytes of a file; stem: bytes 26 and 27, the length of the first member's name
+    pick: the parts of a buffer that must equal `fixed` when joined
     parts: where those parts start and end, shape (m, 2)
     pick_ends, end_parts: the same where only the first and last END bytes of a file lie one behind the other, None if there are
         parts between
@@ -36,12 +39,13 @@ class Layout:
     contiguous: its elements lie one behind the other in C order, and on their own boundaries if the buffer starts on one
     """
 
+    size: int
+    stem: bytes
     pick: Callable[[Bytes], tuple[bytes, ...]]
     pick_ends: Callable[[Bytes], tuple[bytes, ...]] | None
     parts: Int64
     end_parts: Int64 | None
     fixed: bytes
-    fixed_address: int
     model: LoadedTensor
     start: int
     steps: tuple[int, ...]
@@ -49,7 +53,7 @@ class Layout:
     contiguous: bool
 
 
-_known: dict[tuple[int, bytes], list[Layout]] = {}
+_known: dict[int, list[Layout]] = {}
 _learnt = 0
 
 
@@ -57,13 +61,13 @@ def find(buffer: Bytes, budget: int) -> LoadedTensor | None:
     """The tensor of a file laid out like one learnt; None if there was none, or if it is larger than `budget` bytes."""
     size = len(buffer)
     head = buffer[:END]
-    key = size, bytes(head[26:28])
-    layouts = _known.get(key, ())
+    stem = bytes(head[26:28])
+    layouts = [layout for layout in _known.get(size, ()) if layout.stem == stem]
     ends = head + buffer[size - END :] if layouts and size >= 2 * END else b""
     for layout in layouts:
         found = layout.pick(buffer) if layout.pick_ends is None else layout.pick_ends(ends)
         if b"".join(found) == layout.fixed:
-            _expect(key, layout)
+            _expect(layout)
             model = layout.model
             if layout.nbytes > budget:
                 return None
@@ -105,20 +109,22 @@ def learn(buffer: Bytes, directory: Directory, prefix: str, loaded: LoadedTensor
     joined = b"".join(pick(buffer))
     parts = np.array([(part.start, part.stop) for part in fixed], np.int64)
     end_parts = _end_parts(parts, len(buffer))
-    _known.setdefault((len(buffer), bytes(buffer[26:28])), []).append(
+    _known.setdefault(len(buffer), []).insert(
+        0,
         Layout(
+            size=len(buffer),
+            stem=bytes(buffer[26:28]),
             pick=pick,
             pick_ends=None if end_parts is None else itemgetter(*(slice(*part) for part in end_parts.tolist())),
             parts=parts,
             end_parts=end_parts,
             fixed=joined,
-            fixed_address=np.frombuffer(joined, np.uint8).__array_interface__["data"][0],
             model=model,
             start=start,
             steps=array.strides,
             nbytes=array.nbytes,
             contiguous=array.flags.c_contiguous and start % array.itemsize == 0,
-        )
+        ),
     )
 
 
@@ -132,20 +138,16 @@ def _end_parts(parts: Int64, size: int) -> Int64 | None:
     return parts - between * behind[:, None]
 
 
-def known(size: int, stem: int) -> tuple[Layout, ...]:
-    """The layouts learnt of files of `size` bytes whose first member's name is `stem` bytes long."""
-    return tuple(_known.get((size, stem.to_bytes(2, "little")), ()))
+def of_size(size: int) -> list[Layout]:
+    """Some layouts of files of `size` bytes: those that were learnt or met last."""
+    return _known.get(size, [])[:MAX_OF_SIZE]
 
 
-def expect(size: int, stem: int, layout: Layout) -> None:
-    """Look for this layout first among those of the same size and first name: the next files will probably be like it."""
-    _expect((size, stem.to_bytes(2, "little")), layout)
-
-
-def _expect(key: tuple[int, bytes], layout: Layout) -> None:
-    layouts = _known.get(key, [])
-    if len(layouts) > 1 and layouts[0] is not layout:
-        _known[key] = [layout, *(other for other in layouts if other is not layout)]
+def _expect(layout: Layout) -> None:
+    """Look for this layout first among those of its size: the next files will probably be like it."""
+    layouts = _known.get(layout.size, [])
+    if layouts and layouts[0] is not layout:
+        _known[layout.size] = [layout, *(other for other in layouts if other is not layout)]
 
 
 def learnt() -> int:
