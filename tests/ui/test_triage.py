@@ -138,6 +138,28 @@ def test_keys_walk_the_calls(page: Page, address: str) -> None:
     expect(page.get_by_test_id("help")).to_be_visible()
 
 
+def test_keys_open_and_close_the_tree_go_back_to_the_origin_and_export(page: Page, address: str) -> None:
+    page.goto(address)
+    tree = page.get_by_test_id("tree")
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("stack-target")).to_be_visible()
+    expect(tree.get_by_role("treeitem", selected=True)).to_have_count(1)
+    opened = tree.get_by_role("treeitem", expanded=True)
+    count = opened.count()
+    page.keyboard.press("u")
+    expect(tree.get_by_role("treeitem", selected=True, expanded=True)).to_have_count(1)
+    page.keyboard.press("h")
+    expect(opened).to_have_count(count - 1)
+    page.keyboard.press("l")
+    expect(opened).to_have_count(count)
+    page.keyboard.press("g")
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
+    page.keyboard.press("e")
+    expect(page.get_by_test_id("export-html")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("export-html")).to_have_count(0)
+
+
 def test_agreement_is_said_with_its_coverage(page: Page, server: Server, dumps: Path) -> None:
     compare(page, server, dumps / "stat_golden", dumps / "md5_golden")
     expect(page.get_by_test_id("no-origin")).to_be_visible(timeout=30_000)

@@ -5,10 +5,13 @@ export type Action =
   | "previousBad"
   | "nextOrigin"
   | "previousOrigin"
+  | "firstOrigin"
   | "search"
   | "producer"
   | "consumer"
   | "parent"
+  | "collapse"
+  | "expand"
   | "previousRank"
   | "nextRank"
   | "previousStep"
@@ -30,6 +33,7 @@ export type Action =
   | "assist"
   | "note"
   | "policy"
+  | "export"
   | "copyLink"
   | "help"
   | "escape";
@@ -41,10 +45,13 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   K: "previousBad",
   n: "nextOrigin",
   N: "previousOrigin",
+  g: "firstOrigin",
   "/": "search",
   p: "producer",
   P: "consumer",
   u: "parent",
+  h: "collapse",
+  l: "expand",
   "[": "previousRank",
   "]": "nextRank",
   "{": "previousStep",
@@ -66,6 +73,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   a: "assist",
   v: "note",
   t: "policy",
+  e: "export",
   c: "copyLink",
   "?": "help",
   Escape: "escape",
@@ -87,8 +95,10 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["j k", "keys.node"],
   ["J K", "keys.bad"],
   ["n N", "keys.origin"],
+  ["g", "keys.firstOrigin"],
   ["p P", "keys.flow"],
   ["u", "keys.parent"],
+  ["h l", "keys.tree"],
   ["[ ]", "keys.rank"],
   ["{ }", "keys.step"],
   ["/", "keys.search"],
@@ -100,6 +110,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["a", "keys.assist"],
   ["v", "keys.note"],
   ["t", "keys.policy"],
+  ["e", "keys.export"],
   ["c", "keys.copy"],
   ["Ctrl-K", "keys.palette"],
   ["?", "keys.help"],

@@ -9,6 +9,7 @@ import { ClassMark, MatchChip } from "./Mark";
 import { MiddleName } from "./MiddleName";
 import { Failure, Loading } from "./States";
 import classes from "./TreeView.module.css";
+import { useKeys } from "./useKeys";
 import type { TreeModel } from "./useTree";
 
 const ROW = 24;
@@ -35,6 +36,13 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
     overscan: 12,
     getItemKey: (index) => lines[index]?.key ?? index,
   });
+
+  // A line that is there already is taken at once: a key pressed after a selection is about what was selected.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: lines that come later are the reveal's
+  useEffect(() => {
+    const at = lines.findIndex((line) => line.type === "entry" && addressOf(line.entry) === selected);
+    if (at >= 0) setCursor(at);
+  }, [selected]);
 
   useEffect(() => {
     if (revealed < 0) return;
@@ -69,6 +77,20 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
     virtual.scrollToIndex(clamped, { align: "auto" });
   };
 
+  const expand = () => {
+    const line = lines[cursor];
+    if (line?.type === "fold") tree.unfold(line.id);
+    else if (line?.type === "entry" && line.entry.children > 0 && !line.expanded) tree.toggle(line.entry.entry, true);
+    else move(cursor + 1);
+  };
+
+  const collapse = () => {
+    const line = lines[cursor];
+    if (line?.type === "entry" && line.expanded) tree.toggle(line.entry.entry, false);
+    else if (line) move(parentLine(lines, cursor));
+  };
+  useKeys({ collapse, expand });
+
   const press = (event: KeyboardEvent) => {
     const line = lines[cursor];
     switch (event.key) {
@@ -85,14 +107,10 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
         move(lines.length - 1);
         break;
       case "ArrowRight":
-        if (line?.type === "fold") tree.unfold(line.id);
-        else if (line?.type === "entry" && line.entry.children > 0 && !line.expanded)
-          tree.toggle(line.entry.entry, true);
-        else move(cursor + 1);
+        expand();
         break;
       case "ArrowLeft":
-        if (line?.type === "entry" && line.expanded) tree.toggle(line.entry.entry, false);
-        else if (line) move(parentLine(lines, cursor));
+        collapse();
         break;
       case "Enter":
       case " ":

@@ -1,4 +1,5 @@
 import { ActionIcon, Button, Menu, Select, Tooltip } from "@mantine/core";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useSetPolicy } from "../../api/changes";
 import { exportListUrl, exportUrl } from "../../api/queries";
@@ -8,6 +9,7 @@ import { Icon } from "../../widgets/Icon";
 import { Link } from "../../widgets/place";
 import { describeProblem } from "../../widgets/States";
 import { UnitPicker } from "../../widgets/UnitPicker";
+import { useKeys } from "../../widgets/useKeys";
 import classes from "./Controls.module.css";
 import type { Triage } from "./useTriage";
 
@@ -50,6 +52,8 @@ interface ControlsProps {
 export function Controls({ comparison, summary, triage, onHelp }: ControlsProps) {
   const { t } = useTranslation();
   const policy = useSetPolicy(comparison.id);
+  const [exporting, setExporting] = useState(false);
+  useKeys({ export: () => setExporting(true) });
   const units = summary?.units ?? [];
   const bad = units.filter((unit) => unit.origins > 0 || unit.verdict === "no");
   const known = POLICIES.find((name) => name === comparison.policy);
@@ -108,9 +112,14 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
           <Icon name="pair" />
         </ActionIcon>
       </Tooltip>
-      <Menu position="bottom-end">
+      <Menu position="bottom-end" opened={exporting} onChange={setExporting}>
         <Menu.Target>
-          <Button variant="default" rightSection={<Icon name="down" size={12} />} data-testid="export">
+          <Button
+            variant="default"
+            rightSection={<Icon name="down" size={12} />}
+            title={`${t("comparison.export")} (e)`}
+            data-testid="export"
+          >
             {t("comparison.export")}
           </Button>
         </Menu.Target>

@@ -210,6 +210,11 @@ export function useTriage(id: string, assist: boolean): Triage {
     previousBad: () => void moveBad(-1),
     nextOrigin: () => moveOrigin(1),
     previousOrigin: () => moveOrigin(-1),
+    firstOrigin: () => {
+      const first = origins[unsettled];
+      if (first) showOrigin(first);
+      else setNotice(t("list.noMore"));
+    },
     search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
     producer: () => void back(),
     consumer: () => void on(),
