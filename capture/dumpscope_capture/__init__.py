@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.debugger import PrecisionDebugger, module_dump, module_dump_end
+from dumpscope_capture.interventions import Interventions, intervene
 from dumpscope_capture.seeding import random_save, seed_all
+from dumpscope_format.interventions import InterventionError
+from dumpscope_format.trials import controls, judge
 
-__all__ = ["ConfigError", "PrecisionDebugger", "module_dump", "module_dump_end", "random_save", "seed_all"]
+__all__ = [
+    "ConfigError", "InterventionError", "Interventions", "PrecisionDebugger", "controls", "intervene", "judge", "module_dump",
+    "module_dump_end", "random_save", "seed_all",
+]  # fmt: skip

@@ -46,9 +46,11 @@ class Place(threading.local):
 
 
 class Call:
-    """A node between its start and its end."""
+    """A node between its start and its end. substituted: how an intervention ran it."""
 
-    __slots__ = ("api", "body", "edges", "extra", "first", "held", "idle", "name", "outcome", "parent", "stack")
+    __slots__ = (
+        "api", "body", "edges", "extra", "first", "held", "idle", "name", "outcome", "parent", "stack", "substituted",
+    )  # fmt: skip
 
     def __init__(self, name: str, outcome: Outcome, parent: str | None) -> None:
         self.name = name
@@ -62,6 +64,7 @@ class Call:
         self.idle = False
         self.held: Held | None = None
         self.extra: dict[str, dict[str, str]] = {}
+        self.substituted: str | None = None
 
     @property
     def label(self) -> str:

@@ -77,7 +77,7 @@ class CustomCalls:
                 call = recording.begin_call(api, args, kwargs, sys._getframe(1))
             recording.place.inside += 1
             try:
-                result = function(*args, **kwargs)
+                result = function(*args, **kwargs) if call is None else recording.run(call, function, args, kwargs)
             except BaseException:
                 if call is not None:
                     recording.fail_call(call)

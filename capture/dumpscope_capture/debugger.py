@@ -12,7 +12,9 @@ import torch
 
 from dumpscope_capture.config import Config, ConfigError, load
 from dumpscope_capture.context import LOG, rank
+from dumpscope_capture.counting import COUNTING
 from dumpscope_capture.custom import CustomCalls
+from dumpscope_capture.interventions import activate
 from dumpscope_capture.reload import Watcher
 from dumpscope_capture.saving import Saver
 from dumpscope_capture.session import Session
@@ -81,6 +83,7 @@ class PrecisionDebugger:
             raise
         for note in notes:
             LOG.warning("%s", note)
+        activate()
         self._model = model
         self._pid = os.getpid()
         self._loop = 0
@@ -170,6 +173,7 @@ class PrecisionDebugger:
             self._session.pause()
             self._session.end_step()
             self._saver.reset()
+            COUNTING.reset()
             self._loop += 1
             if self._window is not None:
                 self._window.reset()

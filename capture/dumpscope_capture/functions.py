@@ -11,20 +11,43 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 from dumpscope_capture import callsite
+from dumpscope_capture.calls import Call, Place
 from dumpscope_capture.context import Faults
-from dumpscope_capture.names import Table
-from dumpscope_capture.recording import Recording
+from dumpscope_capture.names import Api, Table
 
 _STOP: Final = "_StopRecomputationError"
 """How a checkpoint ends a recomputation as soon as it has all it needs."""
 
 _OFFERS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+
+
+class Calls(Protocol):
+    """Who is told of listed calls: a recording, or what counts calls where none runs."""
+
+    faults: Faults
+    place: Place
+    functions_off: bool
+
+    @property
+    def active(self) -> bool: ...
+
+    def begin_call(
+        self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: types.FrameType | None
+    ) -> Call: ...
+
+    def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
+
+    def end_call(self, call: Call, result: Any) -> None: ...
+
+    def stop_call(self, call: Call) -> None: ...
+
+    def fail_call(self, call: Call) -> None: ...
 
 
 class FunctionMode(TorchFunctionMode):
@@ -33,7 +56,7 @@ class FunctionMode(TorchFunctionMode):
     idle: its recording is over, and it stands only where it could not be taken out
     """
 
-    def __init__(self, table: Table, recording: Recording) -> None:
+    def __init__(self, table: Table, recording: Calls) -> None:
         super().__init__()
         self.idle = False
         self._table = table

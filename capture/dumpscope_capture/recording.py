@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from dumpscope_capture import parties
 from dumpscope_capture.calls import (
     DROPOUTS,
     Call,
@@ -58,6 +59,7 @@ class Recording:
         self.overflow: Overflow | None = None
         self.bench: Bench | None = None
         self.kernels: KernelDump | None = None
+        self.parties: list[parties.Party] = []
         self._lock = threading.RLock()
         self._counters: dict[str, int] = {}
         self._pseudo: set[str] = set()
@@ -122,16 +124,22 @@ class Recording:
         call.idle = api.name in DROPOUTS and drop_share(args, kwargs) == 0
         if outcome != "drop":
             self.take_arguments(call, args, kwargs, frame)
+        for party in (*self.parties, *parties.PARTIES):
+            with self.faults.guard("a call's arguments"):
+                party.begin(call, args, kwargs, frame)
         return call
 
     def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a call, inside the device's kernel dump where this is the call it is for."""
+        """Run a call as interventions want it, or inside the device's kernel dump where this is the call it is for."""
         if self.kernels is not None and self.sink is not None and self.kernels.wanted(call.name):
             return self.kernels.run(call.name, self.sink.folder, function, args, kwargs)
-        return function(*args, **kwargs)
+        return parties.run(call, function, args, kwargs)
 
     def end_call(self, call: Call, result: Any) -> None:
         """Record a call's results and watch its gradients."""
+        for party in (*self.parties, *parties.PARTIES):
+            with self.faults.guard("a call's results"):
+                party.end(call, result)
         if call.outcome == "drop":
             return
         self.take_results(call, result)
@@ -201,6 +209,8 @@ class Recording:
             if sides.output and self.data:
                 call.body["output"] = self.record_output(result, call.name)
             call.body.update(more or {})
+            if call.substituted is not None:
+                call.body["substituted"] = call.substituted
             if self.provenance is not None and self.data:
                 with Quiet():
                     self.provenance.of_results(result, call.name, call.extra)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from dumpscope_capture import functions, kernels
+from dumpscope_capture import functions, kernels, parties
 from dumpscope_capture.aten import AtenMode
 from dumpscope_capture.checks import Bench, Overflow
 from dumpscope_capture.claims import Claim, is_free
@@ -20,6 +20,7 @@ from dumpscope_capture.collectives import Collectives
 from dumpscope_capture.compiled import Eager
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Faults, rank
+from dumpscope_capture.counting import COUNTING
 from dumpscope_capture.functions import FunctionMode
 from dumpscope_capture.launches import Launches
 from dumpscope_capture.megatron import MicroSteps, micro_sink
@@ -93,6 +94,7 @@ class Session:
             if optional() != self._optional:  # imported since
                 self._optional = optional()
                 self.table = Table(self._wanted, namespaces=self.config.custom_op_namespaces)
+            COUNTING.step_aside()
             self.mode = FunctionMode(self.table, self.recording)
             functions.enter(self.mode)
             self.thread = threading.get_ident()
@@ -128,6 +130,8 @@ class Session:
             LOG.warning(
                 "stop() was called in another thread than start(): that thread goes on with an idle mode of ours"
             )
+        if self.mode is not None:
+            COUNTING.take_over()
         self.aten = self.mode = None
         self.scopes.adopt = None
         place = self.recording.place
@@ -229,6 +233,8 @@ class Session:
         self.collectives.settle()
         if sink is not None and self.recording.provenance is not None:
             sink.tell("arguments", self.recording.provenance.argument_names())
+        if sink is not None and parties.RUNNERS:
+            sink.tell("interventions", [one for runner in parties.RUNNERS for one in runner.told()])
         self.recording.close()
         if self._seen is not None:
             self._seen.end_step()

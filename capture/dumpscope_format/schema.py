@@ -60,6 +60,7 @@ class ForwardBody(TypedDict):
     containers: NotRequired[dict[str, str]]
     absent: NotRequired[dict[str, str]]
     storage: NotRequired[dict[str, str]]
+    substituted: NotRequired[str]
 
 
 class BackwardBody(TypedDict):

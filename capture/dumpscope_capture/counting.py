@@ -1,0 +1,127 @@
+"""Names of calls where no capture runs: the same counters as a recording's, and nothing recorded.
+
+Its function mode stands in the thread that asked for it, and steps aside while a capture's mode sees the same calls, so that a
+call has the one name a dump would give it. The counters start at 0 with the first user and with every step of the debugger.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+from dumpscope_capture import functions, parties
+from dumpscope_capture.calls import Call, Place
+from dumpscope_capture.compiled import Eager
+from dumpscope_capture.context import Faults
+from dumpscope_capture.functions import FunctionMode
+from dumpscope_capture.names import Api, Table, read_list
+from dumpscope_format.naming import api_name
+
+NAME_LIMIT: Final = 1_000_000
+"""Names of calls that are remembered for a report."""
+
+
+class Counting:
+    """Counts calls while it has users. In the place of a recording for a function mode."""
+
+    def __init__(self) -> None:
+        self.faults = Faults()
+        self.place = Place()
+        self.functions_off = False
+        self.met: dict[str, int] | None = None
+        self._users = 0
+        self._captures = 0
+        self._counters: dict[str, int] = {}
+        self._lock = threading.RLock()
+        self._mode: FunctionMode | None = None
+        self._thread = 0
+        self._table: Table | None = None
+        self._eager = Eager()
+
+    @property
+    def active(self) -> bool:
+        return self._mode is not None
+
+    # -- on and off ----------------------------------------------------------------------------------------------------
+
+    def retain(self) -> None:
+        """One more user, in this thread."""
+        with self._lock:
+            if self._users == 0:
+                self._counters.clear()
+            self._users += 1
+            self._settle()
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            self._settle()
+
+    def step_aside(self) -> None:
+        """A capture sees calls now."""
+        with self._lock:
+            self._captures += 1
+            self._settle()
+
+    def take_over(self) -> None:
+        """A capture sees calls no more."""
+        with self._lock:
+            self._captures -= 1
+            self._settle()
+
+    def reset(self) -> None:
+        """A step ends: numbers start anew."""
+        with self._lock:
+            self._counters.clear()
+
+    def _settle(self) -> None:
+        wanted = self._users > 0 and self._captures == 0
+        if wanted and self._mode is None:
+            self._table = self._table or Table(read_list())
+            self._mode = FunctionMode(self._table, self)
+            self._thread = threading.get_ident()
+            functions.enter(self._mode)
+            self._eager.begin()
+        elif not wanted and self._mode is not None:
+            mode, self._mode = self._mode, None
+            functions.leave(mode)
+            self._eager.end()
+
+    # -- calls, as a recording takes them ------------------------------------------------------------------------------
+
+    def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
+        with self._lock:
+            number = self._counters.get(api.label, 0)
+            self._counters[api.label] = number + 1
+        call = Call(api_name(api.prefix, api.name, number, "forward"), "drop", None)
+        call.api = api
+        if self.met is not None and len(self.met) < NAME_LIMIT:
+            self.met[call.name] = self.met.get(call.name, 0) + 1
+        for party in parties.PARTIES:
+            with self.faults.guard("a call's arguments"):
+                party.begin(call, args, kwargs, frame)
+        return call
+
+    def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return parties.run(call, function, args, kwargs)
+
+    def end_call(self, call: Call, result: Any) -> None:
+        for party in parties.PARTIES:
+            with self.faults.guard("a call's results"):
+                party.end(call, result)
+
+    def stop_call(self, call: Call) -> None:
+        """A checkpoint broke the call off; it keeps its number."""
+
+    def fail_call(self, call: Call) -> None:
+        """A call raised: the next one of its name takes its number."""
+        number = int(call.name.rsplit(".", 2)[1])
+        with self._lock:
+            if self._counters.get(call.label) == number + 1:
+                self._counters[call.label] = number
+
+
+COUNTING: Final = Counting()
+"""Of the process."""

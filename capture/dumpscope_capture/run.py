@@ -1,0 +1,71 @@
+"""Run a training script as it is, with calls counted, saved or done otherwise: no line of the script is changed.
+
+    python -m dumpscope_capture.run [options] script.py [arguments of the script]
+    python -m dumpscope_capture.run [options] -m package.module [arguments]
+
+The script is `__main__`, has its own `sys.argv` and `sys.path[0]`, and its exceptions and exit status are its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+
+from dumpscope_capture.interventions import activate
+from dumpscope_format.interventions import REPORT_VARIABLE, VARIABLE, InterventionError
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Read the options, do what they ask for, run the script. Exits with status 2 where they cannot be used."""
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    program = list(given.program)
+    if program[:1] == ["--"]:
+        del program[0]
+    if not program and not given.module:
+        parser.error("which script? python -m dumpscope_capture.run script.py")
+    for variable, value in ((VARIABLE, given.intervene), (REPORT_VARIABLE, given.report)):
+        if value is not None:
+            os.environ[variable] = value
+    try:
+        activate()
+    except InterventionError as error:
+        parser.error(str(error))
+    if given.module:
+        sys.argv = [given.module, *program]
+        sys.path[0] = os.getcwd()
+        runpy.run_module(given.module, run_name="__main__", alter_sys=True)
+        return
+    script = program[0]
+    if not os.path.isfile(script):
+        parser.error(f"{script} is no file")
+    sys.argv = program
+    sys.path[0] = os.path.dirname(os.path.abspath(script))
+    runpy.run_path(script, run_name="__main__")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m dumpscope_capture.run",
+        description="Run a script with some of its PyTorch calls counted or done otherwise.",
+    )
+    parser.add_argument(
+        "--intervene",
+        metavar="JSON",
+        help=f"patterns of calls and treatments, or a file with them; sets {VARIABLE}",
+    )
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        help=f"write the names of all calls and what was done, as JSON, at the end; sets {REPORT_VARIABLE}",
+    )
+    parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead of a file")
+    parser.add_argument("program", nargs=argparse.REMAINDER, help="the script and its arguments")
+    return parser
+
+
+if __name__ == "__main__":
+    main()
