@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -283,8 +284,8 @@ def test_nothing_comes_of_a_file_that_ends_before_its_tensor_does(tmp_path: Path
         sort = sort_of((np.dtype(np.float32), side), (np.dtype(np.float32), side), (LARGE,))
         assert sort is not None
         with path.open("rb") as file:
-            descriptors = np.full(1, file.fileno(), np.int64)
-            answers += compare_many([sort], (descriptors, descriptors), np.zeros(1, np.bool_))
+            descriptors = np.full((2, 1), file.fileno(), np.int64)
+            answers += compare_many([sort], descriptors, np.zeros(1, np.bool_))
     assert [facts and facts.elements for facts in answers] == [LARGE, None]
 
 
@@ -322,21 +323,23 @@ def test_a_file_that_changes_after_it_was_measured_is_left_alone(
     both, pairs = (str(tmp_path), str(tmp_path)), [FilePair(0, PLAIN, PLAIN, 0)]
     one_by_one(both, pairs)
     alone.clear()
-    opened = bulk.Files.open
+    calls = bulk.file_calls()
+    assert calls is not None
 
-    def changed(files: bulk.Files, wanted: Any) -> Any:
+    def opened(directories: Any, text: int, starts: Any, largest: int, sizes: Any, files: Any) -> None:
+        calls.measure(directories, text, starts, largest, sizes)
         if change in ("grown", "cut"):
             path.write_bytes(whole + b"x" if change == "grown" else whole[:-1])
         elif change != "nothing":
-            path.unlink(missing_ok=True)
+            path.unlink()
         if change == "a link":
             (tmp_path / "elsewhere").write_bytes(whole)
             path.symlink_to("elsewhere")
         elif change == "a FIFO":
             os.mkfifo(path)
-        return opened(files, wanted)
+        calls.open_measured(directories, text, starts, sizes, files)
 
-    monkeypatch.setattr(bulk.Files, "open", changed)
+    monkeypatch.setattr(bulk, "file_calls", lambda: SimpleNamespace(open_regular=opened, close=calls.close))
     found = at_once(both, pairs)
     assert alone == ([] if change == "nothing" else [PLAIN])
     assert_same(found, one_by_one(both, pairs), pairs)

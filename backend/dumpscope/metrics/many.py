@@ -78,12 +78,10 @@ def _described(side: Laid) -> tuple[int, ...]:
     return side.start, IN_MEMORY, side.size, side.ends, address(side.parts), len(side.parts), address(fixed)
 
 
-def compare_many(
-    sorts: list[Sort], files: tuple[Int64, Int64], otherwise: NDArray[np.bool_]
-) -> list[TensorFacts | None]:
+def compare_many(sorts: list[Sort], files: Int64, otherwise: NDArray[np.bool_]) -> list[TensorFacts | None]:
     """Facts of pairs of files, None where they are not laid out as their sort says or do not give what they should.
 
-    files: descriptors of open target and golden files, each of shape (n,)
+    files: descriptors of open target and golden files, shape (2, n)
     otherwise: whether the files are those before, to be tried as another sort: nothing comes of it if the one before was right
     Raises RuntimeError when this process has not loaded the compiled kernel (see `prepare`).
     """

@@ -28,6 +28,8 @@ SMALL: Final = bulk.LARGEST // 4
 """Elements up to which pairs are read in bulk: a file that is too large for that after all is compared by itself."""
 CHUNK: Final = 64
 """Small tensor pairs per task."""
+LAST: Final = 8
+"""The smallest task."""
 OPEN: Final = 512
 """Files that are open at the same time: systems allow a process 1024 of old."""
 PAIR: Final = 20 << 10
@@ -72,12 +74,20 @@ def compare_files(roots: tuple[str, str], pairs: list[FilePair], threads: int) -
         if together is None:
             yield from map(alone, small)
         else:
-            chunk = max(1, min(CHUNK, OPEN // (2 * max(1, threads))))
-            chunks = (small[start : start + chunk] for start in range(0, len(small), chunk))
-            yield from pool.map(together.compare, chunks)
+            yield from pool.map(together.compare, _chunks(small, threads))
         yield from pool.map(alone, middle)
     for pair in large:
         yield [(pair.row, _compare(roots, pair, threads))]
+
+
+def _chunks(pairs: list[FilePair], threads: int) -> Iterator[list[FilePair]]:
+    """Chunks of up to CHUNK, smaller towards the end, so that no thread is left with much when the others are done."""
+    most = max(1, min(CHUNK, OPEN // (2 * max(1, threads))))
+    start = 0
+    while start < len(pairs):
+        size = min(most, max(LAST, (len(pairs) - start) // (2 * max(1, threads))))
+        yield pairs[start : start + size]
+        start += size
 
 
 def _compare(roots: tuple[str, str], pair: FilePair, threads: int) -> TensorFacts | str:
@@ -99,31 +109,27 @@ def _open(roots: tuple[str, str], stack: ExitStack) -> _Together | None:
     if calls is None:
         return None
     try:
-        target, golden = (stack.enter_context(bulk.Folder(root, calls)) for root in roots)
+        folders = stack.enter_context(bulk.Folders(roots, calls))
     except OSError:  # each file will say so
         return None
-    return _Together(roots, target, golden)
+    return _Together(roots, folders)
 
 
 class _Together:
     """Compares chunks of small files; several threads may do so at the same time."""
 
-    def __init__(self, roots: tuple[str, str], target: bulk.Folder, golden: bulk.Folder) -> None:
+    def __init__(self, roots: tuple[str, str], folders: bulk.Folders) -> None:
         self._roots = roots
-        self._target = target
-        self._golden = golden
+        self._folders = folders
         self._sorts: dict[tuple[Layout, Layout], Sort | None] = {}
 
     def compare(self, chunk: list[FilePair]) -> list[Found]:
-        with (
-            self._target.files([pair.target for pair in chunk]) as target,
-            self._golden.files([pair.golden for pair in chunk]) as golden,
-        ):
-            return self._compare(chunk, target, golden)
+        with self._folders.files([pair.target for pair in chunk], [pair.golden for pair in chunk]) as files:
+            return self._compare(chunk, files)
 
-    def _compare(self, pairs: list[FilePair], target: Files, golden: Files) -> list[Found]:
+    def _compare(self, pairs: list[FilePair], files: Files) -> list[Found]:
         facts: dict[int, TensorFacts | str] = {}
-        sizes = list(zip(target.sizes.tolist(), golden.sizes.tolist(), strict=True))
+        sizes = list(zip(*files.sizes.tolist(), strict=True))
         left = list(range(len(pairs)))
         while left:
             known = twins.learnt()
@@ -132,7 +138,7 @@ class _Together:
             if places.size:
                 tried = [sort for place in left for sort in sorts[sizes[place]]]
                 otherwise = np.diff(places, prepend=-1) == 0
-                compared = compare_many(tried, (target.open(places), golden.open(places)), otherwise)
+                compared = compare_many(tried, files.descriptors[:, places], otherwise)
                 facts.update(
                     (place, found) for place, found in zip(places.tolist(), compared, strict=True) if found is not None
                 )

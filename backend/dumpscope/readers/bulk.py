@@ -1,4 +1,4 @@
-"""Many small tensor files of one folder, measured and opened outside the interpreter by a few calls of machine code.
+"""Many small tensor files of two folders, measured and opened outside the interpreter by one call of machine code.
 
 One by one, each takes several system calls, and Python takes and gives away its lock around each: two threads that do so hinder
 each other. What is out of the ordinary in any way (a link, a folder in the name) is left to `tensorfile.load`, which also says
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from contextlib import ExitStack
 from functools import cache
 from types import ModuleType, TracebackType
 from typing import Any, Final, Self
@@ -36,20 +37,22 @@ def file_calls() -> ModuleType | None:
         if not module.available():
             return None
         none = np.zeros(0, np.int64)
-        module.measure(-1, 0, none, none)  # compiled, or taken from disk, before threads want it
-        module.open_some(-1, 0, none, none, none)
+        module.open_regular(none, 0, none, LARGEST, none, none)  # compiled, or taken from disk, before threads want it
         module.close(none)
     except Exception:  # whatever keeps a compiler from working, files are read one by one then
         return None
     return module
 
 
-class Folder:
-    """A folder whose files are opened many at a time. Raises OSError if it cannot be opened; close it by `with`."""
+class Folders:
+    """The folders of target and golden, whose files are opened many at a time. Raises OSError if one cannot be opened; close them
+    by `with`."""
 
-    def __init__(self, root: str, calls: ModuleType) -> None:
+    def __init__(self, roots: tuple[str, str], calls: ModuleType) -> None:
         self._calls = calls
-        self._directory = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        with ExitStack() as stack:
+            self._directories = [_directory(root, stack) for root in roots]
+            self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -57,31 +60,31 @@ class Folder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._directory)
+        self._stack.close()
 
-    def files(self, names: list[str]) -> Files:
-        """Regular files of these names, measured but not open yet."""
-        text = _encoded(names)
+    def files(self, targets: list[str], goldens: list[str]) -> Files:
+        """The regular files of these names, open; as many of one side as of the other."""
+        text = _encoded([*targets, *goldens])
         starts = np.flatnonzero(np.frombuffer(b"\0" + text[:-1], np.uint8) == 0)
-        sizes = np.empty(len(names), np.int64)
-        self._calls.measure(self._directory, _address(text), starts, sizes)
-        sizes[sizes > LARGEST] = FAILED
-        return Files(self._calls, self._directory, text, starts, sizes)
+        directories = np.repeat(np.array(self._directories, np.int64), len(targets))
+        sizes, descriptors = np.empty(len(starts), np.int64), np.full(len(starts), CLOSED, np.int64)
+        files = Files(self._calls, sizes.reshape(2, -1), descriptors)
+        self._calls.open_regular(directories, _address(text), starts, LARGEST, sizes, descriptors)
+        return files
 
 
 class Files:
-    """Some files of one folder; what was opened is closed by `with`.
+    """Some files of each folder; close them by `with`.
 
-    sizes: their bytes, FAILED where one is not to be opened, shape (n,)
+    sizes: their bytes, FAILED where one is not to be read, shape (2, n)
+    descriptors: CLOSED where there is none; reading at a place fails there, as of what has become no regular file, shape (2, n)
     """
 
-    def __init__(self, calls: ModuleType, directory: int, names: bytes, starts: Int64, sizes: Int64) -> None:
+    def __init__(self, calls: ModuleType, sizes: Int64, descriptors: Int64) -> None:
         self._calls = calls
-        self._directory = directory
-        self._names = names
-        self._starts = starts
-        self._descriptors = np.full(len(starts), CLOSED, np.int64)
+        self._descriptors = descriptors
         self.sizes = sizes
+        self.descriptors = descriptors.reshape(2, -1)
 
     def __enter__(self) -> Self:
         return self
@@ -91,11 +94,11 @@ class Files:
     ) -> None:
         self._calls.close(self._descriptors)
 
-    def open(self, wanted: Int64) -> Int64:
-        """Descriptors of the wanted files, places among those of a size; reading one that has changed into no regular file
-        fails, as reading at a place does there, and so does CLOSED: what is no longer there or a link by now."""
-        self._calls.open_some(self._directory, _address(self._names), self._starts, wanted, self._descriptors)
-        return self._descriptors[wanted]
+
+def _directory(root: str, stack: ExitStack) -> int:
+    descriptor = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    stack.callback(os.close, descriptor)
+    return descriptor
 
 
 def _encoded(names: list[str]) -> bytes:

@@ -43,21 +43,30 @@ def _regular(status: Any) -> Any:
 
 
 @machine
-def measure(directory: int, names: int, starts: Any, sizes: Any) -> None:
-    """sizes[i]: bytes of the file named from byte starts[i] of `names` on, ended by a zero; FAILED if it is not regular."""
+def measure(directories: Any, names: int, starts: Any, largest: int, sizes: Any) -> None:
+    """sizes[i]: bytes of the file in directories[i] named from byte starts[i] of `names` on, ended by a zero; FAILED if it is not
+    regular or holds more than `largest`."""
     status = np.zeros(32, np.int64)
     for i in range(len(starts)):
-        failed = _statx(directory, names + starts[i], _NO_FOLLOW, _TYPE_AND_SIZE, status.ctypes.data) != 0
-        sizes[i] = FAILED if failed or not _regular(status) else status[_SIZE_PLACE]
+        failed = _statx(directories[i], names + starts[i], _NO_FOLLOW, _TYPE_AND_SIZE, status.ctypes.data) != 0
+        size = status[_SIZE_PLACE]
+        sizes[i] = FAILED if failed or not _regular(status) or size > largest else size
 
 
 @machine
-def open_some(directory: int, names: int, starts: Any, wanted: Any, files: Any) -> None:
-    """files[i]: descriptor of each wanted file i that is not open yet; CLOSED where it cannot be opened."""
-    for place in range(len(wanted)):
-        i = wanted[place]
-        if files[i] == CLOSED:
-            files[i] = max(_openat(directory, names + starts[i], _FLAGS, 0), CLOSED)
+def open_measured(directories: Any, names: int, starts: Any, sizes: Any, files: Any) -> None:
+    """files[i]: descriptor of each file that has a size, else CLOSED, as where it cannot be opened."""
+    for i in range(len(starts)):
+        files[i] = CLOSED
+        if sizes[i] != FAILED:
+            files[i] = max(_openat(directories[i], names + starts[i], _FLAGS, 0), CLOSED)
+
+
+@machine
+def open_regular(directories: Any, names: int, starts: Any, largest: int, sizes: Any, files: Any) -> None:
+    """Measure and open."""
+    measure(directories, names, starts, largest, sizes)
+    open_measured(directories, names, starts, sizes, files)
 
 
 @machine
