@@ -137,7 +137,7 @@ class _Together:
             places = np.array([place for place in left for _ in sorts[sizes[place]]], np.int64)
             if places.size:
                 tried = [sort for place in left for sort in sorts[sizes[place]]]
-                otherwise = np.diff(places, prepend=-1) == 0
+                otherwise = np.concatenate(([False], places[1:] == places[:-1]))
                 compared = compare_many(tried, files.descriptors[:, places], otherwise)
                 facts.update(
                     (place, found) for place, found in zip(places.tolist(), compared, strict=True) if found is not None
