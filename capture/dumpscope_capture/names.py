@@ -6,8 +6,8 @@ import fnmatch
 import os
 import sys
 import types
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import torch
@@ -47,6 +47,13 @@ class WrapList:
     names: dict[str, tuple[str, ...]]
     low_risk: frozenset[str]
     core: frozenset[str]
+
+    def without(self, left: Collection[str]) -> WrapList:
+        """The same list without some names, of every category."""
+        if not left:
+            return self
+        names = {key: tuple(name for name in some if name not in left) for key, some in self.names.items()}
+        return replace(self, names=names)
 
 
 def read_list(path: str | None = None) -> WrapList:

@@ -33,7 +33,7 @@ from dumpscope_capture.parameters import ParameterGradients
 from dumpscope_capture.passes import Passes
 from dumpscope_capture.provenance import Provenance
 from dumpscope_capture.selection import Selection
-from dumpscope_capture.sink import StepSink
+from dumpscope_capture.sink import Sink
 from dumpscope_capture.values import Recorder
 from dumpscope_format.naming import api_name, item_name
 
@@ -47,7 +47,7 @@ class Recording:
         self.faults = faults
         self.place = Place()
         self.active = False
-        self.sink: StepSink | None = None
+        self.sink: Sink | None = None
         self.recorder: Recorder | None = None
         self.accumulators: dict[int, Any] = {}
         self.parameters = ParameterGradients(self)
@@ -67,7 +67,7 @@ class Recording:
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def open(self, sink: StepSink, recorder: Recorder) -> None:
+    def open(self, sink: Sink, recorder: Recorder) -> None:
         with self._lock:
             self.sink, self.recorder = sink, recorder
 
@@ -83,6 +83,16 @@ class Recording:
                 self.provenance.reset()
             self.selection.reset()
             self.sink = self.recorder = None
+
+    def counted(self) -> dict[str, int]:
+        """How often each call has come in this step, by label."""
+        with self._lock:
+            return dict(self._counters)
+
+    def go_on_from(self, counted: Mapping[str, int]) -> None:
+        """Count calls on from where another recording of the same step stood."""
+        with self._lock:
+            self._counters.update(counted)
 
     def count(self, label: str) -> int:
         """Number of this call of `label`, from 0."""
@@ -168,6 +178,8 @@ class Recording:
         if call.outcome == "record" and sides.forward:
             if self.config.extra_info:
                 call.stack = call_stack(frame)
+            if self.overflow is not None:
+                self.overflow.prepare()
             if self.overflow is not None or self.bench is not None:
                 in_place = call.api is not None and writes_in_place(call.api.name, kwargs)
                 call.held = Held(args, kwargs, in_place=in_place, marked=self.overflow is not None)
@@ -267,7 +279,7 @@ class Recording:
                           arguments=len(call.edges), owner=owner)  # fmt: skip
             watch.custom = call.api is not None and call.api.custom
             watch.takes_input, watch.takes_output = self.selection.sides.input, self.selection.sides.output
-            if call.outcome == "link" or not self.data:
+            if not self.data or (call.outcome == "link" and not self.selection.follows(name)):
                 watch.attach_marker(results, call.first)
             elif owner is None and self.config.backward == "msprobe":
                 watch.attach_last(results, call.first)

@@ -11,7 +11,7 @@ from dumpscope_format.naming import debug_name
 
 if TYPE_CHECKING:
     from dumpscope_capture.session import Session
-    from dumpscope_capture.sink import StepSink
+    from dumpscope_capture.sink import Sink
 
 _PLAIN = (torch.Tensor, int, float, str)
 _DEPTH = 400
@@ -70,7 +70,7 @@ class _Arrived:
     """Hook of one saved tensor."""
 
     def __init__(
-        self, session: Session, sink: StepSink, key: str, item: str, root: list[Any], holder: Any, place: Any
+        self, session: Session, sink: Sink, key: str, item: str, root: list[Any], holder: Any, place: Any
     ) -> None:
         self._session = session
         self._sink = sink

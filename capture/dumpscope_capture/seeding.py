@@ -75,8 +75,7 @@ def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False, is_
         torch.use_deterministic_algorithms(True)
     _seed_devices(seed)
     if rm_dropout:
-        switches["rm_dropout"] = True
-        _remove_dropout()
+        remove_dropout()
     if is_enhanced:
         switches["is_enhanced"] = True
         state = _States()
@@ -96,7 +95,11 @@ def _seed_devices(seed: int) -> None:
         os.environ.update(_ASCEND)
 
 
-def _remove_dropout() -> None:
+def remove_dropout() -> None:
+    """Replace torch's dropout functions by ones that drop nothing, once."""
+    if switches["rm_dropout"]:
+        return
+    switches["rm_dropout"] = True
     for name in _DROPOUTS:
         _replace(torch.nn.functional, name, lambda function, path: _without_dropping(function))
 

@@ -88,6 +88,10 @@ class Selection:
             return "link"
         return "record"
 
+    def follows(self, name: str) -> bool:
+        """Whether gradients are read of a call that is no node itself. name: of its backward"""
+        return False
+
     def _is_listed(self, name: str) -> bool:
         return bool(self._listed) or any(part in name for part in self._list)
 

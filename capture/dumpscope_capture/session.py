@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from dumpscope_capture.names import Table, optional, read_list
 from dumpscope_capture.recording import Recording
 from dumpscope_capture.seen import Seen
 from dumpscope_capture.selection import Selection
-from dumpscope_capture.sink import StepSink
+from dumpscope_capture.sink import Sink, StepSink
 from dumpscope_capture.surroundings import FRAMEWORK, told
 from dumpscope_capture.tensor_files import Written
 from dumpscope_capture.values import Recorder
@@ -38,13 +38,18 @@ from dumpscope_format.schema import MICRO_STEP_KEY
 
 
 class Session:
-    """What a debugger with one configuration does."""
+    """What a debugger with one configuration does.
 
-    def __init__(self, config: Config) -> None:
-        wanted = read_list(config.wrap_ops)
+    selection: which nodes are recorded, where the configuration's keys do not say it; leave_out: listed calls that are no nodes
+    """
+
+    def __init__(self, config: Config, *, selection: Selection | None = None, leave_out: Collection[str] = ()) -> None:
+        wanted = read_list(config.wrap_ops).without(leave_out)
         self.config = config
         self.faults = Faults()
-        self.recording = Recording(config, Selection(config, low_risk=wanted.low_risk, core=wanted.core), self.faults)
+        if selection is None:
+            selection = Selection(config, low_risk=wanted.low_risk, core=wanted.core)
+        self.recording = self._make_recording(selection)
         self._wanted = wanted
         self._optional = optional()
         self.table = Table(wanted, namespaces=config.custom_op_namespaces)
@@ -61,7 +66,7 @@ class Session:
         self._check = self._make_check()
         self.thread = 0
         self.models: Sequence[torch.nn.Module] = ()
-        self.sink: StepSink | None = None
+        self.sink: Sink | None = None
         self.step = -1
         self.rank: int | None = None
         self._used: set[Path] = set()
@@ -196,8 +201,7 @@ class Session:
             seen=self._seen,
         )
         self._seen = recorder.seen
-        sink = micro_sink(self.micro) if self.recording.links and self.micro.found else StepSink
-        self.sink = sink(
+        self.sink = self._sink_kind()(
             folder,
             {"task": self.config.task, "level": self.config.level, "framework": FRAMEWORK},
             recorder=recorder,
@@ -222,9 +226,15 @@ class Session:
             self._tell_micro_steps(self.sink)
             self.sink.flush()
 
-    def _tell_micro_steps(self, sink: StepSink) -> None:
+    def _make_recording(self, selection: Selection) -> Recording:
+        return Recording(self.config, selection, self.faults)
+
+    def _sink_kind(self) -> type[StepSink]:
+        return micro_sink(self.micro) if self.recording.links and self.micro.found else StepSink
+
+    def _tell_micro_steps(self, sink: Sink) -> None:
         number = self.micro.last
-        if number is not None:
+        if number is not None and isinstance(sink, StepSink):
             StepSink.parent(sink, MICRO_STEP_KEY, number)
 
     def end_step(self) -> None:
@@ -246,7 +256,8 @@ class Session:
             sink.count(f"hook_error {what}", number)
         self.faults.counts.clear()
         sink.close()
-        self._written = sink.written()
+        if isinstance(sink, StepSink):
+            self._written = sink.written()
         self._claim.release()
         LOG.info("dump.json is at %s", sink.folder / (DEBUG_JSON if self.config.level == "debug" else DUMP_JSON))
 

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol
 
 from dumpscope_capture.tensor_files import TensorFiles, Written
 from dumpscope_capture.values import Recorder
@@ -34,6 +34,28 @@ QUEUE_BYTES: Final = 64 << 20
 ASYNC_QUEUE_BYTES: Final = 4 << 30
 
 log = logging.getLogger("dumpscope")
+
+
+class Sink(Protocol):
+    """Where finished nodes of one rank and step go. `StepSink` says what each call does."""
+
+    folder: Path
+
+    def add(
+        self, name: str, body: Any, *, stack: tuple[str, ...] | None = None, parent: Any = None, linked: bool = True
+    ) -> None: ...
+
+    def parent(self, name: str, parent: Any) -> None: ...
+
+    def count(self, kind: str, number: int = 1) -> None: ...
+
+    def tell(self, key: str, value: Any) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def move(self, folder: Path | str) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class _Node(NamedTuple):

@@ -36,11 +36,11 @@ _LIBRARIES: Final = (
 def told(config: Config, number: int | None, step: int) -> dict[str, Any]:
     """What run.json says about a run, as it is now. Nothing is imported, started or changed for it."""
     return {"rank": number, "step": step, "pid": os.getpid(), "host": platform.node(), "framework": FRAMEWORK,
-            "versions": _versions(), "devices": _devices(), "settings": config.told(), "numerics": _numerics(),
+            "versions": versions(), "devices": _devices(), "settings": config.told(), "numerics": _numerics(),
             "seeds": {"seed": torch.initial_seed(), **seeding.switches}, "environment": _environment()}  # fmt: skip
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     """Of what computes. Nothing is imported that the program has not imported."""
     found = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
     for name, version in (("cuda", torch.version.cuda), ("hip", torch.version.hip), ("cann", _cann())):

@@ -30,7 +30,7 @@ from dumpscope_capture.groups import distributed_record, is_operation, operation
 from dumpscope_capture.seen import Seen, Sight, file_key
 from dumpscope_capture.snapshots import Again, Buffers, Snapshot, take
 from dumpscope_capture.statistics import Chunk, Statistics, measure_later, measure_now, reason_absent
-from dumpscope_format.layout import file_name
+from dumpscope_format.layout import TENSOR_SUFFIX, file_name
 from dumpscope_format.schema import ARRAY_TYPE, STATISTIC_KEYS, TENSOR_TYPE
 
 Record = Any
@@ -67,6 +67,8 @@ class Recorder:
     deferred: hold back the statistics of CPU tensors as those of other devices
     seen: tensors met before, by recorders of the same task, summary and precision
     """
+
+    suffix: str = TENSOR_SUFFIX
 
     def __init__(
         self,
@@ -257,7 +259,7 @@ class Recorder:
         self, tensor: torch.Tensor, record: dict[str, Any], item: str, sight: Sight | None
     ) -> Snapshot | None:
         """Take the snapshot to be written; None where the same content goes to a file already."""
-        name = record["data_name"] = file_name(item)
+        name = record["data_name"] = file_name(item, self.suffix)
         grad = bool(record["requires_grad"])
         if sight is not None:
             first = sight.files.get(file_key(tensor, requires_grad=grad))
