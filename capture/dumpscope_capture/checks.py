@@ -10,13 +10,18 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Quiet
+from dumpscope_capture.registers import Registers, overflow_registers
 from dumpscope_format.layout import DUMP_JSON, is_single, step_folder
+
+_LAST: Final = frozenset(
+    torch.finfo(kind).max for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+)
 
 
 class Limit:
@@ -72,41 +77,83 @@ def _copied(value: Any) -> Any:
 
 
 class Overflow:
-    """Task overflow_check: keeps nodes that hold NaN or infinity which nothing explains."""
+    """Task overflow_check: keeps nodes that hold NaN, infinity or their type's last number, which nothing explains.
 
-    def __init__(self, config: Config, ended: Callable[[], None]) -> None:
+    registers: of a device that notes overflows itself and computes no infinities; values are not looked at then
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        ended: Callable[[], None],
+        *,
+        registers: Callable[[], Registers | None] = overflow_registers,
+    ) -> None:
         self._limit = Limit(config.overflow_nums, "overflow in", ended)
+        self._look_up = registers
+        self._registers: Registers | None = None
+        self._looked_up = False
+
+    def prepare(self) -> None:
+        """Before a call: what the registers note from now on is its doing. Raises RuntimeError where they cannot be read."""
+        if not self._looked_up:
+            self._registers, self._looked_up = self._look_up(), True
+        if self._registers is not None and self._registers.raised():
+            self._registers.clear()
 
     def overflows(self, name: str, given: Any, results: Any) -> bool:
         """Whether a node's values overflow. given: arguments, or what was held of them.
 
         Infinities that the arguments hold as well are handed on: a mask filled with -inf is legal, and what softmax reads is.
         """
-        with Quiet():
-            after = Marks()
-            if isinstance(given, Held) and given.marks is not None:
-                before = given.marks
-            else:
-                before = Marks()
-                before.gather(given, scalars=True)
-            after.gather(results, scalars=False)
-            before.read()
-            after.read()
-        bad = (
-            after.nan or before.nan or before.tensor_inf
-            or (after.inf and not before.inf) or (after.negative and not before.negative)
-        )  # fmt: skip
+        if self._registers is not None:
+            bad = self._registers.raised()
+            if bad:
+                self._registers.clear()
+        else:
+            bad = self.judge(*_marked(given, results))
         if bad:
             self._limit.found(name)
         return bad
 
+    def judge(self, before: Marks, after: Marks) -> bool:
+        """Whether values before and after a call are one to be kept."""
+        return before.nan or before.tensor_inf or after.nan or after.appeared(before)
+
+
+def _marked(given: Any, results: Any) -> tuple[Marks, Marks]:
+    with Quiet():
+        after = Marks()
+        if isinstance(given, Held) and given.marks is not None:
+            before = given.marks
+        else:
+            before = Marks()
+            before.gather(given, scalars=True)
+        after.gather(results, scalars=False)
+        before.read()
+        after.read()
+    return before, after
+
 
 class Marks:
-    """Which values that are not finite occur. inf: +inf anywhere; tensor_inf: in a tensor; negative: -inf anywhere."""
+    """Which values that are not finite occur. inf: +inf anywhere; tensor_inf: in a tensor; negative: -inf anywhere;
+    saturated: the largest or smallest number of a type of 16 bits and more, where an overflow ends that makes no infinity."""
 
     def __init__(self) -> None:
-        self.nan = self.inf = self.tensor_inf = self.negative = False
+        self.nan = self.inf = self.tensor_inf = self.negative = self.saturated = False
         self._flags: list[torch.Tensor] = []
+
+    @property
+    def finite(self) -> bool:
+        return not (self.nan or self.inf or self.negative)
+
+    def appeared(self, before: Marks) -> bool:
+        """Whether infinities or last numbers occur that did not before."""
+        return (
+            (self.inf and not before.inf)
+            or (self.negative and not before.negative)
+            or (self.saturated and not (before.saturated or before.inf or before.negative))
+        )
 
     def gather(self, value: Any, *, scalars: bool) -> None:
         if isinstance(value, torch.Tensor):
@@ -115,6 +162,7 @@ class Marks:
             if scalars:
                 self.inf |= value == math.inf
                 self.negative |= value == -math.inf
+                self.saturated |= abs(value) in _LAST
         elif isinstance(value, Mapping):
             for part in value.values():
                 self.gather(part, scalars=scalars)
@@ -123,21 +171,27 @@ class Marks:
                 self.gather(part, scalars=scalars)
 
     def _tensor(self, tensor: torch.Tensor) -> None:
-        if tensor.is_meta or not tensor.numel() or not tensor.is_floating_point() or tensor.layout is not torch.strided:
+        numeric = tensor.is_floating_point() or tensor.is_complex()
+        if tensor.is_meta or not tensor.numel() or not numeric or tensor.layout is not torch.strided:
             return
         try:
             data = tensor.detach()
+            data = data.abs() if data.is_complex() else data
+            last = torch.finfo(data.dtype).max if data.element_size() > 1 else math.inf
             data = data if data.element_size() > 1 else data.float()
             self._flags.append(
-                torch.stack([data.isnan().any(), (data == math.inf).any(), (data == -math.inf).any()]).cpu()
-            )
+                torch.stack([
+                    data.isnan().any(), (data == math.inf).any(), (data == -math.inf).any(), (data.abs() == last).any(),
+                ]).cpu()
+            )  # fmt: skip
         except (RuntimeError, NotImplementedError):
             return
 
     def read(self) -> None:
         for flags in self._flags:
-            nan, positive, negative = flags.tolist()
+            nan, positive, negative, last = flags.tolist()
             self.nan |= nan
+            self.saturated |= last and not (positive or negative)
             self.inf |= positive
             self.tensor_inf |= positive
             self.negative |= negative

@@ -402,6 +402,16 @@ def test_overflow_keeps_what_overflows_and_lets_masks_pass(make: Any, read: Any)
     assert (read().folder / "dump_tensor_data" / "Torch.exp.0.forward.input.0.pt").is_file()
 
 
+def test_overflow_keeps_what_ends_in_the_last_number_of_its_type(make: Any, read: Any) -> None:
+    debugger = make(task="overflow_check", level="L1", section={"overflow_nums": -1})
+    last = torch.tensor([torch.finfo(torch.float16).max], dtype=torch.float16)
+    with debugger:
+        torch.add(last / 2, last / 2)
+        F.relu(last)
+        torch.full((2,), torch.finfo(torch.float32).min)
+    assert list(read().data) == ["Torch.add.0.forward"]
+
+
 def test_overflow_ends_after_as_many_as_asked_for(make: Any, read: Any) -> None:
     debugger = make(task="overflow_check", level="L1", section={"overflow_nums": 2})
     for _ in range(3):
