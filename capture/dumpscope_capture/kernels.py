@@ -42,15 +42,29 @@ def ascend() -> Device | None:
 
 
 class KernelDump:
-    """Dumps one call once a step. Raises ConfigError where not exactly one call is named."""
+    """Dumps one call once a step. Raises ConfigError where not exactly one call is named.
 
-    def __init__(self, device: Device, names: tuple[str, ...], scope: tuple[str, ...], faults: Faults) -> None:
+    plan: a dump.json of the user's, which says where the data goes; gradient: the call's, to be used instead of waiting for it
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        names: tuple[str, ...],
+        scope: tuple[str, ...],
+        faults: Faults,
+        *,
+        plan: str | None = None,
+        gradient: Callable[[], torch.Tensor] | None = None,
+    ) -> None:
         if len(names) != 1 or scope:
             raise ConfigError(
                 "list", list(names), "exactly one whole name of a call, and no scope, with level L2 on Ascend"
             )
         self._device = device
         self._faults = faults
+        self._plan = plan
+        self._gradient = gradient
         self._backward = names[0].endswith(".backward")
         self._name = names[0].removesuffix(".backward").removesuffix(".forward")
         self._done = False
@@ -80,6 +94,11 @@ class KernelDump:
             with self._faults.guard("a kernel dump"):
                 self._replay(f"{self._name}.backward", folder, function, copies, gradient)
 
+        if self._gradient is not None:
+            with self._faults.guard("a kernel dump"):
+                arrived(self._gradient().to(device=first.device, dtype=first.dtype))
+            return result
+
         first.register_hook(arrived)  # type: ignore[no-untyped-call]
         return result
 
@@ -106,21 +125,24 @@ class KernelDump:
     def _window(self, node: str, folder: Path) -> Iterator[None]:
         """Have the device dump what runs in the block."""
         self._done = True
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"kernel_config_{os.getpid()}.json"
-        plan = {
-            "dump": {"dump_list": [], "dump_path": str(folder.absolute()), "dump_mode": "all", "dump_op_switch": "on"}
-        }
-        path.write_text(json.dumps(plan, indent=1), encoding="utf-8")
+        plan = self._plan or _written_plan(folder)
         self._device.synchronize()
         self._device.init_dump()
-        self._device.set_dump(str(path))
+        self._device.set_dump(plan)
         try:
             yield
         finally:
             self._device.synchronize()
             self._device.finalize_dump()
         LOG.info("The kernel data of %s is dumped successfully.", node)
+
+
+def _written_plan(folder: Path) -> str:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"kernel_config_{os.getpid()}.json"
+    plan = {"dump": {"dump_list": [], "dump_path": str(folder.absolute()), "dump_mode": "all", "dump_op_switch": "on"}}
+    path.write_text(json.dumps(plan, indent=1), encoding="utf-8")
+    return str(path)
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
