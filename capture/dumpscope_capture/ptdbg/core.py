@@ -1,0 +1,251 @@
+"""One capture a process, put together from calls that may come in any order: path, hook, switch.
+
+It records while there is a hook and the switch is on. A change while it records ends what is open and goes on with the new wish;
+calls are counted on.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dumpscope_capture import seeding
+from dumpscope_capture.config import Config
+from dumpscope_capture.context import LOG
+from dumpscope_capture.ptdbg import acl, surroundings
+from dumpscope_capture.ptdbg.errors import CaptureEnd, Code, DumpException, OverflowEnd, ParameterError
+from dumpscope_capture.ptdbg.findings import Findings
+from dumpscope_capture.ptdbg.forms import Form, Spelling
+from dumpscope_capture.ptdbg.matching import ModeSelection
+from dumpscope_capture.ptdbg.session import PklSession, PtdbgSession, Target
+from dumpscope_capture.ptdbg.settings import from_environment
+from dumpscope_capture.ptdbg.wishes import WORK_PATH, Hook, Place, Switch, checked_place
+
+
+class Capture:
+    """What this process records. `the` is the one; calls of a program change its wishes, then `apply`."""
+
+    def __init__(self) -> None:
+        self.settings = from_environment()
+        self.place: Place | None = None
+        self.hook: Hook | None = None
+        self.switch = Switch()
+        self.on = False
+        self.backward_input: tuple[str, ...] = ()
+        self.model: torch.nn.Module | None = None
+        self.step = 0
+        self.steps: tuple[int, ...] = ()
+        self.narrowed: tuple[torch.nn.Module, str] | None = None
+        self.session: PtdbgSession | None = None
+        self._made_for: tuple[Any, ...] = ()
+        self.guard = threading.RLock()
+        self._pid = os.getpid()
+
+    # -- wishes --------------------------------------------------------------------------------------------------------
+
+    def put(self, place: Place) -> None:
+        with self.guard:
+            if place.names_a_file or self.settings.generation != "2.3":
+                pass
+            elif Path(place.path).is_dir():
+                raise DumpException(
+                    Code.INVALID_PATH,
+                    f"{os.path.abspath(place.path)} is a folder; generation 2.3 takes the path of the .pkl file",
+                )
+            self.place = place
+            self.apply()
+
+    def register(self, hook: Hook) -> None:
+        """Raises CompareException where the device cannot do what the hook asks for."""
+        with self.guard:
+            if hook.dump_mode == "acl":
+                acl.check(hook.dump_config)
+            surroundings.look()
+            self.hook = hook
+            if hook.kind == "overflow":
+                self.on = True
+            self.apply()
+
+    def turn_on(self, switch: Switch) -> None:
+        with self.guard:
+            if switch.mode == "acl" and self.hook is not None and self.hook.dump_mode != "acl":
+                raise ParameterError("mode", "acl", "with register_hook(..., dump_mode='acl', dump_config='dump.json')")
+            self.switch, self.on = switch, True
+            self.apply()
+
+    def turn_off(self) -> None:
+        with self.guard:
+            self.on = False
+            if self.hook is None:
+                LOG.warning("nothing was recorded: register_hook was never called")
+            self.apply()
+
+    def end_step(self) -> None:
+        """The training step is over: the next one has its own folder, and calls count from 0 again."""
+        with self.guard:
+            if self.session is not None:
+                self.session.pause()
+                self.session.end_step()
+            self.step += 1
+            self.apply()
+
+    # -- making it so --------------------------------------------------------------------------------------------------
+
+    def apply(self) -> None:
+        """Record or do not, as all wishes together say."""
+        if os.getpid() != self._pid:
+            return
+        session = self.session
+        if not self.on or self.hook is None or (session is not None and session.ended):
+            if session is not None:
+                session.pause()
+                session.flush()
+            return
+        wanted = self._wanted()
+        counted: dict[str, int] = {}
+        if session is None or wanted != self._made_for:
+            old, session = session, self._make()
+            if old is not None:
+                counted = old.recording.counted()
+                old.pause()
+                old.end_step()
+            self.session, self._made_for = session, wanted
+        models = [self.model] if self.model is not None else []
+        session.start(models, numbered=False, step=self.step, rank_id=self.hook.rank)
+        session.recording.go_on_from(counted)
+        if self.narrowed is not None and session.scopes.empty:
+            session.narrow(*self.narrowed)
+
+    def _wanted(self) -> tuple[Any, ...]:
+        return (self.settings, self.place, self.hook, self.switch, self.backward_input, id(self.model), self.steps)
+
+    def _make(self) -> PtdbgSession:
+        assert self.hook is not None
+        hook, switch, settings = self.hook, self.switch, self.settings
+        place = self.place or _default_place()
+        form = Form(generation=settings.generation or ("2.3" if place.names_a_file else "6.0"))
+        overflow, msprobe = hook.kind == "overflow", settings.layout == "msprobe"
+        if not overflow and form.generation != "2.3":
+            seeding.remove_dropout()
+        config = Config(
+            task=_task(switch, overflow=overflow),
+            dump_path=_root(place, form),
+            level="L0" if self.model is not None else "L1",
+            extra_info=msprobe or overflow or switch.stacks,
+            data_mode=switch.sides,
+            summary_mode="md5" if switch.summary == "md5" else "statistics",
+            risk_level="ALL",
+            overflow_nums=hook.overflow_nums,
+            wrap_ops=settings.wrap_ops,
+        )
+        selection = ModeSelection(
+            config, mode=switch.mode, scope=switch.scope, api_list=switch.api_list,
+            spellings=(Spelling(Form(generation="2.3")), Spelling(Form(generation="6.0"))), exact=form.one_file,
+        )  # fmt: skip
+        options: dict[str, Any] = {"selection": selection, "leave_out": settings.leave_out}
+        if overflow:
+            options["ending"] = self._ending
+        session: PtdbgSession
+        if msprobe:
+            session = PtdbgSession(config, **options)
+        else:
+            number = hook.dump_step if hook.dump_step is not None else 1
+            session = PklSession(
+                config,
+                Target(
+                    place=place, form=form, mode=switch.mode, flag=number if form.one_file else 0,
+                    filtered=switch.filtered if switch.filtered is not None else form.one_file,
+                    steps=bool(self.steps), rank=hook.rank,
+                ),
+                **options,
+            )  # fmt: skip
+        if overflow:
+            session.recording.overflow = Findings(config, session._end, hook, form)
+        if switch.mode == "acl" and hook.dump_mode == "acl":
+            kernels = acl.kernel_dump(hook.dump_config, switch.scope[0], self.backward_input, session.faults)
+            session.kernels = session.recording.kernels = kernels
+        return session
+
+    def _ending(self, path: Path) -> CaptureEnd:
+        assert self.hook is not None
+        self.on = False
+        message = f"overflow check: {self.hook.overflow_nums} found, as many as asked for; the last is in {path}"
+        LOG.info("%s. Training ends here.", message)
+        return OverflowEnd(message)
+
+    # -- ends ----------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        with self.guard:
+            session = self.session
+            if session is not None and os.getpid() == self._pid:
+                session.pause()
+                session.flush()
+                session.end_step()
+
+    def silence(self) -> None:
+        """In a forked child."""
+        if self.session is not None:
+            self.session.silence()
+
+
+def _task(switch: Switch, *, overflow: bool) -> str:
+    if overflow:
+        return "overflow_check"
+    if switch.mode == "stack":
+        return "structure"
+    return "tensor" if switch.summary == "all" else "statistics"
+
+
+def _root(place: Place, form: Form) -> str:
+    """Where the msprobe layout lies."""
+    return str(Path(place.path).parent) if form.one_file or place.names_a_file else place.path
+
+
+def _default_place() -> Place:
+    if os.environ.get(WORK_PATH):
+        return checked_place(None, "ptdbg_dump")
+    LOG.warning("set_dump_path was not called: data goes to the working directory, %s", os.getcwd())
+    return Place(path=os.curdir)
+
+
+_captures: list[Capture] = []
+
+
+def the() -> Capture:
+    """The one capture of this process."""
+    if not _captures:
+        _captures.append(Capture())
+    return _captures[0]
+
+
+def forget() -> None:
+    """End the capture; the next call begins a new one, as in a new process."""
+    while _captures:
+        _captures.pop().close()
+
+
+def turned(switch: Switch, **changes: Any) -> Switch:
+    """The switch with some wishes changed."""
+    return replace(switch, **changes)
+
+
+def _at_exit() -> None:
+    for capture in _captures:
+        capture.close()
+
+
+def _forked() -> None:
+    for capture in _captures:
+        capture.silence()
+
+
+atexit.register(_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

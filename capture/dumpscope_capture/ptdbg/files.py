@@ -1,0 +1,237 @@
+"""A .pkl file and the folder of .npy files beside it. Every call is on disk, tensors first, when `add` returns.
+
+A kill costs at most the call that runs, and cuts at most the last line. Nothing here raises for what goes wrong on disk: it costs
+records, one line in the log and a count.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dumpscope_capture.context import LOG, Quiet
+from dumpscope_capture.ptdbg.arrays import FILE_MODE, write_array
+from dumpscope_capture.ptdbg.forms import MODULE_FLAG, OVERFLOW_FLAG, Form, Spelling
+from dumpscope_capture.ptdbg.lines import Line, LineRecorder
+from dumpscope_capture.snapshots import Snapshot
+
+FOLDER_MODE: Final = 0o750
+PKL: Final = ".pkl"
+_ORDER: Final = ("input_args", "input", "output")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What goes into the files. mode: of the switch; stem: file name without .pkl; flag: second field of the lines"""
+
+    form: Form
+    mode: str
+    stem: str
+    flag: int
+    stacks: bool
+    overflow: bool
+
+
+class PklSink:
+    """Writes one rank of one step. Safe for threads.
+
+    open_folder: claims and makes the rank's folder, when the first call comes; move: gives its new place, None to stay
+    written: told after each call that was written, with the .pkl file's path
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        recorder: LineRecorder,
+        spelling: Spelling,
+        open_folder: Callable[[tuple[str, ...]], Path],
+        written: Callable[[Path], None],
+    ) -> None:
+        self.folder = Path()
+        self.counts: dict[str, int] = {}
+        self.active = True
+        self._plan = plan
+        self._recorder = recorder
+        self._spelling = spelling
+        self._open_folder = open_folder
+        self._told = written
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self._handle = -1
+        self._closed = False
+        self._opened = False
+        self._names: set[str] = set()
+        self._waiting: dict[str, Snapshot] = {}
+        self._stacks: dict[str, tuple[str, ...]] = {}
+        self._same: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._found = 0
+
+    # -- records -------------------------------------------------------------------------------------------------------
+
+    def add(
+        self, name: str, body: Any, *, stack: tuple[str, ...] | None = None, parent: Any = None, linked: bool = True
+    ) -> None:
+        """Write a finished call. A name given again, by a second backward pass of one graph, is left out."""
+        if os.getpid() != self._pid:
+            return
+        path: Path | None = None
+        with self._lock, Quiet():
+            self._take_snapshots()
+            lines = list(_flat(body.get(key) for key in _ORDER))
+            empty = not lines and any(body.get(key) == [] for key in ("input", "output"))  # its records follow
+            if self._closed or not self.active or empty:
+                self.forget(lines)
+                return
+            if name in self._names:
+                self.count("repeated")
+                self.forget(lines)
+                return
+            try:
+                path = self._write(name, lines, self._stack_of(name))
+            except Exception as error:
+                self._failed("the .pkl file", error)
+        if path is not None:
+            self._told(path)
+
+    def remember(self, name: str, stack: tuple[str, ...]) -> None:
+        """Keep the stack of a forward, for its own lines and those of its backward."""
+        with self._lock:
+            self._stacks[name] = self._same.setdefault(stack, stack)
+
+    def forget(self, lines: Iterable[Line]) -> None:
+        """Let go of tensors that are not to be written."""
+        with self._lock:
+            self._take_snapshots()
+            for line in lines:
+                snapshot = self._waiting.pop(line.file or "", None)
+                if snapshot is not None:
+                    snapshot.release()
+
+    def parent(self, name: str, parent: Any) -> None:
+        """The format has no parents."""
+
+    def count(self, kind: str, number: int = 1) -> None:
+        self.counts[kind] = self.counts.get(kind, 0) + number
+
+    def tell(self, key: str, value: Any) -> None:
+        """The format has no place for what is said about a run."""
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Nothing waits: each call was written when it was over."""
+
+    def move(self, folder: Path | str) -> None:
+        """Rename the folder: the rank has become known. Raises OSError."""
+        with self._lock:
+            os.makedirs(os.path.dirname(folder), FOLDER_MODE, exist_ok=True)
+            self.folder.rename(folder)
+            self.folder = Path(folder)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._closed or os.getpid() != self._pid:
+                return
+            self._closed = True
+            handle, self._handle = self._handle, -1
+            if handle >= 0:
+                os.close(handle)
+            for kind, number in self.counts.items():
+                LOG.info("%s: %s %d times", self._plan.stem, kind, number)
+
+    @property
+    def opened(self) -> bool:
+        """Whether anything has been written."""
+        return self._opened
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _take_snapshots(self) -> None:
+        for snapshot in self._recorder.take_snapshots():
+            if isinstance(snapshot, Snapshot):
+                self._waiting[snapshot.name] = snapshot
+
+    def _stack_of(self, name: str) -> tuple[str, ...] | None:
+        """A backward has the stack of its forward: the engine's own says nothing about the call."""
+        if not self._plan.stacks:
+            return None
+        head, _, last = name.rpartition(".")
+        call = name.replace(".backward.", ".forward.") if last.isdigit() else f"{head}.forward"
+        return self._stacks.get(call, ())
+
+    def _write(self, name: str, lines: list[Line], stack: tuple[str, ...] | None) -> Path | None:
+        self._recorder.resolve()
+        node = self._spelling.node(name)
+        form, plan = self._plan.form, self._plan
+        texts = [text for line in lines if (text := self._text(line, name))]
+        if stack is not None:
+            place = 0 if form.stack_first(plan.mode, overflow=plan.overflow) else len(texts)
+            texts.insert(place, form.stack_line(node, stack))
+        if not texts:
+            return None
+        path = self._prepare(node)
+        self._write_arrays(path.with_name(path.name.removesuffix(PKL)), lines)
+        self._names.add(name)
+        _write_all(self._handle, "".join(texts).encode())
+        return path
+
+    def _text(self, line: Line, name: str) -> str:
+        form, plan = self._plan.form, self._plan
+        flag = OVERFLOW_FLAG if plan.overflow else plan.flag
+        if any(name.startswith(f"{label}.") for label in self._spelling.dumped):
+            flag = MODULE_FLAG
+        if line.is_tensor:
+            return form.tensor_line(line.name, line.record, flag)
+        return form.number_line(line.name, line.record, flag)
+
+    def _prepare(self, node: str) -> Path:
+        """Path of the .pkl file, opened, for the next call: one file for all, or one for each overflow."""
+        plan, stem = self._plan, self._plan.stem
+        if plan.overflow:
+            self._found += 1
+            stem = plan.form.finding(node, self._found, stamp=time.strftime("%Y%m%d_%H%M%S", time.gmtime()))
+        if not self._opened:
+            self.folder = self._open_folder(() if plan.overflow else (f"{stem}{PKL}", stem))
+            self._opened = True
+        path = self.folder / f"{stem}{PKL}"
+        if self._handle < 0 or plan.overflow:
+            if self._handle >= 0:
+                os.close(self._handle)
+                self._handle = -1
+            self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, FILE_MODE)
+        return path
+
+    def _write_arrays(self, folder: Path, lines: list[Line]) -> None:
+        waiting = [snapshot for line in lines if (snapshot := self._waiting.pop(line.file or "", None)) is not None]
+        if waiting:
+            folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        for snapshot in waiting:
+            try:
+                write_array(folder / snapshot.name, snapshot)
+            except Exception as error:
+                self._failed("a tensor's file", error)
+
+    def _failed(self, what: str, error: BaseException) -> None:
+        first = f"failed: {what}" not in self.counts
+        self.count(f"failed: {what}")
+        if first:
+            LOG.warning("%s in %s could not be written and training goes on: %s", what, self.folder, error)
+
+
+def _flat(value: Any) -> Iterator[Line]:
+    if isinstance(value, Line):
+        yield value
+    elif isinstance(value, (list, Iterator)):
+        for part in value:
+            yield from _flat(part)
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(handle, data) :]

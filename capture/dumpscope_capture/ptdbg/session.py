@@ -1,0 +1,276 @@
+"""The engine's session for a program in ptdbg's words: its own names, files and folders."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+
+from dumpscope_capture.calls import Call
+from dumpscope_capture.claims import is_free
+from dumpscope_capture.config import Config
+from dumpscope_capture.context import LOG, Quiet, call_stack, rank
+from dumpscope_capture.ptdbg.files import FOLDER_MODE, PklSink, Plan
+from dumpscope_capture.ptdbg.forms import Form, Spelling
+from dumpscope_capture.ptdbg.lines import Line, LineRecorder
+from dumpscope_capture.ptdbg.wishes import Place
+from dumpscope_capture.recording import Recording
+from dumpscope_capture.selection import Selection
+from dumpscope_capture.session import Session
+from dumpscope_capture.sink import StepSink
+from dumpscope_format.layout import rank_folder
+from dumpscope_format.naming import item_name
+
+_HINTS = {
+    "AsStrided": "views such as t and transpose make it; configure(leave_out=['t', 'transpose']) keeps them out of the dump",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where a session writes, and how. steps: the program named the steps it wants; flag: second field of lines"""
+
+    place: Place
+    form: Form
+    mode: str
+    filtered: bool
+    flag: int = 0
+    steps: bool = False
+    rank: int | None = None
+
+
+class PklRecording(Recording):
+    """Names results as ptdbg does: one that stands alone has no position, and keyword arguments follow the others."""
+
+    def __init__(self, config: Config, selection: Selection, faults: Any) -> None:
+        super().__init__(config, selection, faults)
+        self.provenance = None
+
+    def take_arguments(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None
+    ) -> None:
+        super().take_arguments(call, args, kwargs, frame)
+        if self.config.extra_info and isinstance(self.sink, PklSink):
+            self.sink.remember(call.name, call.stack or call_stack(frame))
+
+    def record_arguments(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.recorder is None:
+            return
+        head = item_name(call.name, "input", "")
+        with Quiet():
+            call.body["input_args"] = [
+                self.recorder.record_quietly(value, f"{head}.{place}")
+                for place, value in enumerate((*args, *kwargs.values()))
+            ]
+
+    def record_output(self, result: Any, name: str) -> Any:
+        return self.record(result, item_name(name, "output", ""))
+
+    def fail_call(self, call: Call) -> None:
+        super().fail_call(call)
+        error = sys.exception()
+        hint = hint_of(error) if error is not None else None
+        if hint is not None:
+            LOG.warning("%s raised %s: %s", call.name, type(error).__name__, hint)
+        if isinstance(self.sink, PklSink):
+            self.sink.forget(line for some in call.body.values() for part in some for line in _lines(part))
+
+
+def _lines(part: Any) -> list[Line]:
+    return part if isinstance(part, list) else [part]
+
+
+class PtdbgSession(Session):
+    """A session that writes the msprobe layout, with the selection and the end of a ptdbg program.
+
+    ended: what is raised into the program when an overflow check has found all it was asked for, None while it has not
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        selection: Selection,
+        leave_out: Collection[str] = (),
+        ending: Callable[[Path], BaseException] | None = None,
+    ) -> None:
+        self.ending = ending
+        super().__init__(config, selection=selection, leave_out=leave_out)
+
+    def written(self, path: Path) -> None:
+        """A call is on disk. Raises what ends the program where it was the last one asked for."""
+        if self.ended and self.ending is not None:
+            ending, self.ending = self.ending, None
+            self.pause()
+            raise ending(path)
+
+    def _sink_kind(self) -> type[StepSink]:
+        kind, session = super()._sink_kind(), self
+        if self.ending is None:
+            return kind
+
+        class EndingSink(kind):  # type: ignore[misc,valid-type]
+            def add(self, *args: Any, **kwargs: Any) -> None:
+                super().add(*args, **kwargs)
+                session.written(self.folder)
+
+        return EndingSink
+
+
+class PklSession(PtdbgSession):
+    """A session that writes .pkl and .npy files."""
+
+    def __init__(self, config: Config, target: Target, **options: Any) -> None:
+        self.target = target
+        self.spelling = Spelling(target.form)
+        super().__init__(config, **options)
+
+    def _make_recording(self, selection: Selection) -> Recording:
+        return PklRecording(self.config, selection, self.faults)
+
+    def open(self, step: int, rank_id: int | None) -> None:
+        if self.sink is not None and self.step == step:
+            self._follow_rank(rank_id)
+            return
+        self.end_step()
+        target = self.target
+        recorder = LineRecorder(
+            spelled=self.spelling.item,
+            filtered=target.filtered,
+            task="tensor" if self.config.task == "overflow_check" else self.config.task,
+            summary=self.config.summary_mode,
+        )
+        plan = Plan(
+            form=target.form, mode=target.mode, stem=target.form.stem(target.mode, Path(target.place.path).stem),
+            flag=target.flag, stacks=self.config.extra_info, overflow=self.config.task == "overflow_check",
+        )  # fmt: skip
+        self.step = step
+        self.sink = PklSink(
+            plan, recorder=recorder, spelling=self.spelling, open_folder=self._open_folder, written=self.written
+        )
+        self.recording.open(self.sink, recorder)
+
+    def resume(self) -> None:
+        super().resume()
+        if isinstance(self.sink, PklSink):
+            self.sink.active = True
+
+    def pause(self) -> None:
+        super().pause()
+        if isinstance(self.sink, PklSink):
+            self.recording.passes.settle()
+            self.sink.active = False
+
+    def flush(self) -> None:
+        self._follow_rank(None)
+        super().flush()
+
+    def narrow(self, module: torch.nn.Module, name: str) -> None:
+        self.spelling.dumped[f"Module.{name}.{type(module).__name__}"] = name
+        super().narrow(module, name)
+
+    def end_step(self) -> None:
+        sink, self.sink = self.sink, None
+        self.collectives.settle()
+        self.recording.close()
+        if sink is not None:
+            for what, number in self.faults.counts.items():
+                sink.count(f"hook_error {what}", number)
+            self.faults.counts.clear()
+            sink.close()
+            self._claim.release()
+
+    # -- folders -------------------------------------------------------------------------------------------------------
+
+    def folder(self, step: int) -> Path:
+        number = self.rank
+        return self._named(step, rank_folder(0 if number is None else number, 0))
+
+    def _named(self, step: int, rank: str) -> Path:
+        place, form = self.target.place, self.target.form
+        root = Path(place.path).parent if form.one_file else Path(place.path)
+        return root.joinpath(*form.folders(place.tag, step=step, steps=self.target.steps, rank=rank))
+
+    def _open_folder(self, files: tuple[str, ...]) -> Path:
+        """The folder of this rank, claimed; files of an earlier run that would be overwritten go elsewhere."""
+        self.rank = self._rank_now()
+        folder = self.folder(self.step)
+        os.makedirs(folder.parent, FOLDER_MODE, exist_ok=True)
+        folder.mkdir(FOLDER_MODE, exist_ok=True)
+        if not self._claim.take(folder):
+            LOG.warning(
+                "another process writes into %s, and neither torch.distributed nor RANK tells this one's rank: it uses "
+                "proc%d until that is known", folder, os.getpid(),
+            )  # fmt: skip
+            folder = self._named(self.step, rank_folder(None, os.getpid()))
+            folder.mkdir(FOLDER_MODE, exist_ok=True)
+            self._claim.take(folder)
+        self._keep_files(folder, files)
+        LOG.info("data of step %d goes to %s", self.step, folder)
+        return folder
+
+    def _rank_now(self) -> int | None:
+        if self.target.rank is not None:
+            return self.target.rank
+        known = rank()
+        if known is None and torch.accelerator.is_available() and _is_awake():
+            return torch.accelerator.current_device_index()
+        return known
+
+    def _follow_rank(self, rank_id: int | None) -> None:
+        sink = self.sink
+        if not isinstance(sink, PklSink) or not sink.opened:
+            return
+        now = self._rank_now()
+        wanted = self._named(self.step, rank_folder(now, 0)) if now is not None else sink.folder
+        if wanted == sink.folder:
+            return
+        if wanted.exists() or not is_free(wanted):
+            LOG.warning("%s is there already: this process stays in %s", wanted, sink.folder)
+            return
+        with self.faults.guard("the rank's folder"):
+            sink.move(wanted)
+            self.rank = now
+
+    def _keep_files(self, folder: Path, files: tuple[str, ...]) -> None:
+        """Move what would be written over to `earlier-{time}` beside the tag's folder. files: none named means all."""
+        used = (folder.absolute(), *files)
+        there = [folder / name for name in files or sorted(os.listdir(folder)) if (folder / name).exists()]
+        if used in _written or not there:
+            _written.add(used)
+            return
+        _written.add(used)
+        place, form = self.target.place, self.target.form
+        root = Path(place.path).parent if form.one_file else Path(place.path)
+        kept = root / f"earlier-{time.strftime('%Y%m%d-%H%M%S')}"
+        number = 0
+        while kept.exists():
+            number += 1
+            kept = kept.with_name(f"{kept.name}-{number}")
+        below = kept / folder.relative_to(root)
+        os.makedirs(below, FOLDER_MODE, exist_ok=True)
+        for path in there:
+            path.rename(below / path.name)
+        LOG.warning("%s held %s of an earlier run, now in %s", folder, ", ".join(path.name for path in there), below)
+
+
+_written: set[tuple[Any, ...]] = set()
+"""Files of this process, which it may add to."""
+
+
+def _is_awake() -> bool:
+    kind = torch.accelerator.current_accelerator()
+    backend = getattr(torch, kind.type, None) if kind is not None else None
+    return backend is not None and hasattr(backend, "is_initialized") and bool(backend.is_initialized())
+
+
+def hint_of(error: BaseException) -> str | None:
+    """What helps against an error of an operator, where capturing can be its cause."""
+    return next((hint for word, hint in _HINTS.items() if word in str(error)), None)

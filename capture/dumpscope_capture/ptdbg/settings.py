@@ -1,0 +1,63 @@
+"""What has no place in ptdbg's own calls: the generation, the layout, and which calls are listed. Arguments beat variables."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dumpscope_capture.config import ConfigError
+from dumpscope_capture.names import read_list
+from dumpscope_capture.ptdbg.errors import ParameterError
+from dumpscope_capture.ptdbg.forms import GENERATIONS
+
+LAYOUTS: Final = ("ptdbg", "msprobe")
+GENERATION: Final = "DUMPSCOPE_PTDBG_GENERATION"
+LAYOUT: Final = "DUMPSCOPE_PTDBG_LAYOUT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """generation: None where the path decides; wrap_ops: a list of calls instead of the shipped one; leave_out: names that are no
+    nodes"""
+
+    generation: str | None = None
+    layout: str = "ptdbg"
+    wrap_ops: str | None = None
+    leave_out: tuple[str, ...] = ()
+
+    def changed(
+        self,
+        generation: str | None,
+        layout: str | None,
+        wrap_ops: str | None,
+        leave_out: list[str] | tuple[str, ...] | None,
+    ) -> Settings:
+        """The same with what is not None. Raises ParameterError."""
+        found = self
+        if generation is not None:
+            found = replace(found, generation=_word("generation", generation, GENERATIONS))
+        if layout is not None:
+            found = replace(found, layout=_word("layout", layout, LAYOUTS))
+        if wrap_ops is not None:
+            try:
+                read_list(str(wrap_ops))
+            except ConfigError as error:
+                raise ParameterError("wrap_ops", wrap_ops, error.allowed) from error
+            found = replace(found, wrap_ops=str(wrap_ops))
+        if leave_out is not None:
+            if not isinstance(leave_out, (list, tuple)) or not all(isinstance(name, str) for name in leave_out):
+                raise ParameterError("leave_out", leave_out, "a list of operators' names, like ['t', 'transpose']")
+            found = replace(found, leave_out=tuple(leave_out))
+        return found
+
+
+def from_environment() -> Settings:
+    """Raises ParameterError."""
+    return Settings().changed(os.environ.get(GENERATION), os.environ.get(LAYOUT), None, None)
+
+
+def _word(name: str, value: object, allowed: tuple[str, ...]) -> str:
+    if value not in allowed:
+        raise ParameterError(name, value, ", ".join(allowed))
+    return str(value)
