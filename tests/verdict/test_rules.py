@@ -56,6 +56,7 @@ def one(
         t_stats=t, t_state=t_state, g_stats=g, g_state=g_state, apis=["softmax"], api=np.zeros(1, np.int64), nodes=1,
         end=1,
         unread=np.zeros(1, bool),
+        unrecorded=np.zeros(1, bool),
     )  # fmt: skip
     facts = Facts(
         outcome=np.array([Outcome.COMPARED], np.int8), equal=np.array([same], np.int8),

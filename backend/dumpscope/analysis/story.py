@@ -153,7 +153,7 @@ def differing_arguments(context: Context, facts: Facts) -> Bool:
     lonely = (facts.outcome == Outcome.TARGET_ONLY) | (facts.outcome == Outcome.GOLDEN_ONLY)
     has_partner = np.zeros(context.nodes, bool)
     has_partner[context.pair[context.both]] = True
-    one_sided = lonely & (context.kind == Kind.SCALAR) & has_partner[context.pair]
+    one_sided = lonely & ~context.unrecorded & (context.kind == Kind.SCALAR) & has_partner[context.pair]
     found: Bool = given & (differs | one_sided)
     return found
 

@@ -30,7 +30,7 @@ def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
     """The info document, and whether some rank could not be read or holds nothing."""
     problems: list[Problem] = list(layout.problems)
     units: list[dict[str, Any]] = []
-    heads: dict[str, set[str]] = {name: set() for name in ("framework", "task", "level", "summary")}
+    heads: dict[str, set[str]] = {name: set() for name in ("framework", "layout", "task", "level", "summary")}
     lost = False
     for ref, read in ranks(layout):
         if isinstance(read, Problem):
@@ -78,7 +78,7 @@ def _print(document: dict[str, Any]) -> None:
     units = document["units"]
     line(document["path"])
     line(
-        f"  {document['framework'] or 'unknown framework'}, task {document['task'] or 'unknown'},"
+        f"  {document['framework'] or 'unknown framework'}{_form(document['layout'])}, task {document['task'] or 'unknown'},"
         f" level {document['level'] or 'unknown'}: {_holds(document)}"
     )
     line(f"  {_numbers('step', document['steps'])}; {_numbers('rank', document['ranks'])}")
@@ -131,6 +131,11 @@ def _holds(document: dict[str, Any]) -> str:
     summaries = " or ".join(_SUMMARIES.get(word, word) for word in document["summary"].split(", "))
     tensors = " and tensors" if any(unit["tensor_files"] for unit in document["units"]) else ""
     return f"{summaries}{tensors}{of}"
+
+
+def _form(layout: str) -> str:
+    """Said of every form but the usual one."""
+    return "" if layout in ("", "msprobe") else f", form of {layout}"
 
 
 def _contents(unit: dict[str, Any]) -> str:

@@ -8,7 +8,20 @@ import numpy as np
 
 from dumpscope.domain.communication import unread
 from dumpscope.domain.facts import ItemPairs, NodePairs
-from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Items, Kind, RankDump, State, UInt8
+from dumpscope.domain.records import (
+    Bool,
+    Direction,
+    Float64,
+    Header,
+    Int8,
+    Int32,
+    Int64,
+    Items,
+    Kind,
+    RankDump,
+    State,
+    UInt8,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +32,7 @@ class Context:
     t_dtype, g_dtype: codes into `dtypes` (shared by both sides), -1 absent
     elements: product of the target's shape (golden's where the target has none), -1 without a shape
     unread: a buffer of a communication whose content nobody reads, on either side
+    unrecorded: missing on a side whose form of dump does not record all arguments (ptdbg's), where the other has another form
     api: per node pair, code into `apis`: last part of an API's label ("softmax") or a module's class
     end: number of the node pair behind the last backward one; what follows it is an optimizer's
     """
@@ -45,6 +59,7 @@ class Context:
     nodes: int
     end: int
     unread: Bool
+    unrecorded: Bool
 
     def __len__(self) -> int:
         return len(self.pair)
@@ -89,7 +104,13 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         nodes=len(pairs),
         end=_end(target, pairs),
         unread=_flags(unread(target), t) | _flags(unread(golden), g),
+        unrecorded=_unrecorded(target.header, golden.header, ~has_t)
+        | _unrecorded(golden.header, target.header, ~has_g),
     )
+
+
+def _unrecorded(side: Header, other: Header, missing: Bool) -> Bool:
+    return missing & (side.layout not in ("msprobe", other.layout))
 
 
 def _end(target: RankDump, pairs: NodePairs) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dumpscope.domain.run import Run
 from dumpscope.errors import Problem
+from dumpscope_format import naming
 from dumpscope_format.journal import JOURNAL
 
 Int8 = NDArray[np.int8]
@@ -162,6 +163,7 @@ class Header:
     """Head of dump.json. task: statistics, tensor, structure...; summary: "statistics", "md5" or "xor", seen from the leaves.
 
     run: how it was run, None where nothing beside the dump tells
+    layout: "msprobe", or "ptdbg" and the version whose form it has
     """
 
     task: str
@@ -170,6 +172,7 @@ class Header:
     summary: str
     data_dir: str | None  # folder of the tensor files that really exists, derived from the JSON's own place
     run: Run | None = None
+    layout: str = "msprobe"
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Header:
@@ -185,6 +188,8 @@ class RankRef:
     rank: number, or None for `proc{pid}` and bare `rank` folders and for lone files (a single-process run)
     label: folder name as found ("rank0", "proc1234"), "" for a lone file
     joined: the ranks that it was joined from, () for one that was dumped as it is
+    layout: "msprobe", or "ptdbg": dump_json is then its .pkl (or the folder of .npy files, where that is all there is)
+    parts: of a ptdbg dump further .pkl files of the rank; tensors: folder of its .npy files
     """
 
     step: int
@@ -196,16 +201,20 @@ class RankRef:
     construct_json: str | None
     debug: bool = False
     joined: tuple[int, ...] = ()
+    layout: str = "msprobe"
+    parts: tuple[str, ...] = ()
+    tensors: str | None = None
 
     @property
     def has_stacks(self) -> bool:
-        """Whether call stacks may come with it: from a file of their own, or from the journal of a run that was killed."""
-        return self.stack_json is not None or os.path.basename(self.dump_json) == JOURNAL
+        """Whether call stacks may come with it: from a file of their own, or between the records of one."""
+        inside = self.layout == "ptdbg" or os.path.basename(self.dump_json) == JOURNAL
+        return inside or self.stack_json is not None
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RankRef:
         """Inverse of `asdict` and JSON."""
-        return cls(**{**data, "joined": tuple(data.get("joined", ()))})
+        return cls(**{**data, **{name: tuple(data.get(name, ())) for name in ("joined", "parts")}})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,19 +247,21 @@ class RankDump:
 
 def names_item(data_name: str, node: str) -> bool:
     """Whether a tensor file's name tells which item of `node` it holds; a path to somewhere else does not."""
-    return data_name.startswith(f"{node}.")
+    return data_name.startswith((f"{node}.", f"{node}_"))
 
 
 def item_name(dump: RankDump, item: int) -> str:
-    """Full item name: the stored data name without its extension, else `{node}.{role}.{path}` (parameters_grad: no role)."""
+    """Full item name: the stored data name without its extension, else as `derived_name` tells."""
     items = dump.items
     code = int(items.data_name[item])
     node = dump.nodes.names[items.node[item]]
     if code >= 0 and names_item(items.data_names[code], node):
         return items.data_names[code].rsplit(".", 1)[0]
-    role = Role(int(items.role[item]))
-    path = items.paths[items.path[item]]
+    return derived_name(node, int(items.role[item]), items.paths[items.path[item]])
+
+
+def derived_name(node: str, role: int, path: str) -> str:
+    """The name an item has by its place, `{node}.{role}.{path}`; parameters_grad and debug: no role."""
     if role in (Role.GRADIENT, Role.DEBUG):
-        return f"{node}.{path}" if path else node
-    word = "input" if role is Role.KWARG else ROLE_WORDS[role]
-    return f"{node}.{word}.{path}"
+        return naming.item_name(node, "", path)
+    return naming.item_name(node, ROLE_WORDS[Role.INPUT if role == Role.KWARG else role], path)

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.domain.records import ROLE_WORDS, Int32, Int64, Kind, RankDump, Role, State, names_item
+from dumpscope.domain.records import Int32, Int64, Kind, RankDump, Role, State, derived_name, names_item
 from dumpscope.export.cells import MISSING, Series, objects
 from dumpscope.export.rows import IN_SHAPE, INTEGERS, Head, head
+from dumpscope_format.naming import separator
 
 _MISSING, _NONE = 0, 1
 """Codes every table of a side begins with."""
@@ -116,15 +117,17 @@ def _suffixes(dump: RankDump) -> tuple[Any, Int32]:
     """What an item's name has behind its call's: distinct texts and codes."""
     items = dump.items
     width = len(items.paths) + 1
-    found, codes = np.unique(items.role.astype(np.int64) * width + items.path, return_inverse=True)
-    words = [_suffix(Role(key // width), items.paths[key % width]) for key in found.tolist()]
+    key = items.role.astype(np.int64) * width + items.path
+    span = len(Role) * width
+    if dump.header.layout != "msprobe":
+        marks = np.array([separator(name) == "_" for name in dump.nodes.names] or [False])
+        key += np.where(marks[items.node], span, 0)
+    found, codes = np.unique(key, return_inverse=True)
+    words = []
+    for one in found.tolist():
+        role, path = divmod(one % span, width)
+        words.append(derived_name("_forward" if one >= span else "", role, items.paths[path]).removeprefix("_forward"))
     return objects([*words, ""]), _padded(codes, len(words), len(words))
-
-
-def _suffix(role: Role, path: str) -> str:
-    if role in (Role.GRADIENT, Role.DEBUG):
-        return f".{path}" if path else ""
-    return f".{'input' if role is Role.KWARG else ROLE_WORDS[role]}.{path}"
 
 
 def _heads(dump: RankDump) -> tuple[list[Head], Int32]:

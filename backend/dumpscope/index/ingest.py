@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from dumpscope.analysis.makers import trace_rank
-from dumpscope.domain.records import ROLE_WORDS, Int32, Int64, RankDump, Role
+from dumpscope.domain.records import Int32, Int64, RankDump, derived_name
 from dumpscope.errors import LimitError, NotFoundError
 from dumpscope.index import tables
 from dumpscope.index.codec import (
@@ -160,12 +160,6 @@ def derived_names(dump: RankDump) -> Iterator[str]:
     items, names, paths = dump.items, dump.nodes.names, dump.items.paths
     for node, role, path in zip(items.node.tolist(), items.role.tolist(), items.path.tolist(), strict=True):
         yield derived_name(names[node], role, paths[path] if path >= 0 else "")
-
-
-def derived_name(node: str, role: int, path: str) -> str:
-    if role in (Role.GRADIENT, Role.DEBUG):
-        return f"{node}.{path}" if path else node
-    return f"{node}.{ROLE_WORDS[Role.INPUT] if role == Role.KWARG else ROLE_WORDS[role]}.{path}"
 
 
 def take(ids: Int64, codes: Int32) -> Int64:

@@ -9,11 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from dumpscope.domain.records import ROLE_WORDS, STATISTICS, names_item
+from dumpscope.domain.records import ROLE_WORDS, STATISTICS, derived_name, names_item
 from dumpscope.export.rows import Number, stored
 from dumpscope.index import tables
 from dumpscope.index.codec import DERIVED_SUFFIXES, STATE_BITS
-from dumpscope.index.ingest import derived_name
 from dumpscope.index.texts import texts_by_id
 
 

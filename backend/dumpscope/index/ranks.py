@@ -17,13 +17,13 @@ from dumpscope.domain.records import (
     RankDump,
     RankRef,
     Tree,
+    derived_name,
 )
 from dumpscope.domain.run import Run
 from dumpscope.errors import NotFoundError, Problem
 from dumpscope.index import tables
 from dumpscope.index.codec import DERIVED_SUFFIXES, codes, numbers, unpack_producers, unpack_states
 from dumpscope.index.database import Database, fetch_columns
-from dumpscope.index.ingest import derived_name
 from dumpscope.index.texts import stacks_by_id, texts_by_id
 
 

@@ -100,6 +100,7 @@ def _context(rows: Sequence[Any], targets: Sequence[Leaf | None], goldens: Seque
         nodes=0,
         end=0,
         unread=no,
+        unrecorded=no,
     )
 
 

@@ -65,7 +65,7 @@ def apply_edits(matching: Matching, edits: Sequence[Edit]) -> list[Problem]:
     if not edits:
         return []
     sides = matching.target, matching.golden
-    entries = [{side.name(entry): entry for entry in range(side.dumped)} for side in sides]
+    entries = [{side.dump.tree.names[entry]: entry for entry in range(side.dumped)} for side in sides]
     problems = []
     for edit in edits:
         found = [

@@ -17,7 +17,7 @@ from dumpscope.match.fusion_rules import Rule
 from dumpscope.match.mapping import Mapping, rename_labels
 from dumpscope.match.matching import Matching
 from dumpscope.match.renaming import rename
-from dumpscope.match.sides import Side, is_call, module_path, prepare, relative_label, similarity
+from dumpscope.match.sides import Side, common_names, is_call, module_path, prepare, relative_label, similarity
 
 Key = tuple[int, str]
 
@@ -72,7 +72,9 @@ def _rename(matching: Matching, mapping: Mapping) -> None:
 
 
 def _identical(target: RankDump, golden: RankDump) -> bool:
-    return target.tree.names == golden.tree.names and bool((target.tree.parent == golden.tree.parent).all())
+    if len(target.tree) != len(golden.tree) or not (target.tree.parent == golden.tree.parent).all():
+        return False
+    return common_names(target) == common_names(golden)
 
 
 def _match_below(matching: Matching, queue: deque[tuple[int, int]]) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from dumpscope.domain.facts import ItemPairs
 from dumpscope.domain.records import Int32, Int64, Items, RankDump, item_name
+from dumpscope.match.forms import Places, by_shape, common_places, forms_differ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,9 @@ def pair_items(target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int3
         return _with_assigned(target, golden, t_nodes, g_nodes, assigned)
     t_first, t_count = _bounds(target)
     g_first, g_count = _bounds(golden)
-    t_keys, g_keys = _keys(target.items, golden.items)
+    across = forms_differ(target, golden)
+    places = (common_places(target), common_places(golden)) if across else (target.items, golden.items)
+    t_keys, g_keys = _keys(*places)
     nt = np.where(t_nodes >= 0, t_count[t_nodes], 0)
     ng = np.where(g_nodes >= 0, g_count[g_nodes], 0)
     same = (t_nodes >= 0) & (g_nodes >= 0) & (nt == ng)
@@ -54,7 +57,10 @@ def pair_items(target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int3
         columns = _one_by_one(rest, t_nodes, g_nodes, (t_first, nt, t_keys), (g_first, ng, g_keys))
         for column, more in zip((pair, t_item, g_item), columns, strict=True):
             column.append(more)
-    return _sorted(target.items, golden.items, np.concatenate(pair), np.concatenate(t_item), np.concatenate(g_item))
+    found = np.concatenate(pair), np.concatenate(t_item), np.concatenate(g_item)
+    if across:
+        found = by_shape(target, golden, *found)
+    return _sorted(target.items, golden.items, *found)
 
 
 def find_items(dump: RankDump, names: set[str]) -> dict[str, int]:
@@ -68,7 +74,7 @@ def _bounds(dump: RankDump) -> tuple[Int64, Int64]:
     return np.append(edges[:-1], 0).astype(np.int64), np.append(np.diff(edges), 0).astype(np.int64)
 
 
-def _keys(target: Items, golden: Items) -> tuple[Int64, Int64]:
+def _keys(target: Items | Places, golden: Items | Places) -> tuple[Int64, Int64]:
     """Role and path as one number that means the same on both sides."""
     codes = {path: code for code, path in enumerate(target.paths)}
     for path in golden.paths:

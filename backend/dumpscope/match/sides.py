@@ -23,6 +23,7 @@ OTHERS: Final = 3.0
 class Side:
     """kind, direction, label, index: one per tree entry (dumped nodes first, as in Tree)
     children: entry numbers below an entry in order of time; -1 is the top
+    names: one per entry, those of ptdbg in msprobe's form, so that dumps of both match
     """
 
     dump: RankDump
@@ -32,6 +33,7 @@ class Side:
     index: list[int]
     children: dict[int, list[int]]
     first_item: list[int]
+    names: list[str]
     _signatures: dict[int, Signature] = field(default_factory=dict)
     _backward: dict[tuple[str, int], int] | None = None
     _labelled: dict[str, list[int]] | None = None
@@ -41,7 +43,8 @@ class Side:
         return len(self.dump.nodes)
 
     def name(self, entry: int) -> str:
-        return self.dump.tree.names[entry]
+        """The name that is the same on both sides, whatever form they were written in."""
+        return self.names[entry]
 
     def stack(self, entry: int) -> tuple[str, ...] | None:
         if entry >= self.dumped:
@@ -142,8 +145,15 @@ def prepare(dump: RankDump, *, flat: bool = False) -> Side:
         children.setdefault(-1 if flat else parents[entry], []).append(entry)
     bounds = np.searchsorted(dump.items.node, np.arange(len(nodes) + 1)).tolist()
     return Side(
-        dump=dump, kind=kind, direction=direction, label=label, index=index, children=children, first_item=bounds
-    )
+        dump=dump, kind=kind, direction=direction, label=label, index=index, children=children, first_item=bounds,
+        names=common_names(dump),
+    )  # fmt: skip
+
+
+def common_names(dump: RankDump) -> list[str]:
+    """Names of the tree's entries by which dumps of all forms match."""
+    names = dump.tree.names
+    return names if dump.header.layout == "msprobe" else [naming.canonical(name) for name in names]
 
 
 def module_path(label: str) -> str:

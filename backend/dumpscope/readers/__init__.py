@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dumpscope.readers.archive import Limits
 from dumpscope.readers.discover import discover
-from dumpscope.readers.msprobe import read_rank
 from dumpscope.readers.opening import open_dump
+from dumpscope.readers.ranks import read_rank
 
 __all__ = ["Limits", "discover", "open_dump", "read_rank"]

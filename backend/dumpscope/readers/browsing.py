@@ -17,6 +17,7 @@ GLANCE: Final = 200
 """Entries of a folder that are looked at to tell whether it is a dump."""
 ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
 _FILES: Final = frozenset({DUMP_JSON, DEBUG_JSON, JOURNAL})
+_LINES: Final = ".pkl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ def looks_like_dump(folder: str) -> bool:
         with os.scandir(folder) as entries:
             for _, entry in zip(range(GLANCE), entries, strict=False):
                 name = entry.name
-                if name in _FILES and _is(entry, folder=False):
+                if (name in _FILES or name.endswith(_LINES)) and _is(entry, folder=False):
                     return True
                 numbered = step_number(name) is not None or rank_number(name) is not None
                 if (numbered or is_single(name)) and _is(entry, folder=True):
@@ -68,7 +69,7 @@ def _offer(entry: os.DirEntry[str], roots: Sequence[str]) -> Offer | None:
         return Offer(name=name, kind="folder")
     if name.lower().endswith(ARCHIVES) and _is(entry, folder=False):
         return Offer(name=name, kind="archive")
-    if name in _FILES and _is(entry, folder=False):
+    if (name in _FILES or name.endswith(_LINES)) and _is(entry, folder=False):
         return Offer(name=name, kind="file")
     return None
 

@@ -10,6 +10,8 @@ from typing import Final
 
 from dumpscope.domain.records import Layout, RankRef
 from dumpscope.errors import Problem, UnreadableError
+from dumpscope.readers.ptdbg_files import SUFFIX, Found, find_files, lone_file, rank_ref, without_processes
+from dumpscope.readers.ptdbg_lines import looks_like_lines
 from dumpscope.readers.segments import open_regular
 from dumpscope_format.journal import JOURNAL, is_flushed, read_header
 from dumpscope_format.layout import (
@@ -25,7 +27,7 @@ from dumpscope_format.layout import (
 )
 
 HINT: Final = (
-    "name a dump root (holding step0, ...), a step folder, a rank folder, a dump.json or debug.json, "
+    "name a dump root (holding step0, ...), a step folder, a rank folder, a dump.json or debug.json, a ptdbg .pkl, "
     "or a .zip/.tar of one"
 )
 SEARCH_DEPTH: Final = 3
@@ -63,6 +65,8 @@ def _lone_file(real: str, named: str) -> Layout:
     head = _head(real)
     named_so = name in (DUMP_JSON, DEBUG_JSON) and (not head.strip() or b"{" in head[:64])
     if name != JOURNAL and not named_so and not _DATA.search(head):
+        if looks_like_lines(head) or (name.endswith(SUFFIX) and not head.strip()):
+            return Layout(root=os.path.dirname(real), ranks=[lone_file(real)], problems=[])
         raise UnreadableError("is not a dump file", where=named, hint=HINT)
     folder = os.path.dirname(real)
     parent = os.path.basename(os.path.dirname(folder))
@@ -135,7 +139,9 @@ class _Search:
         if any(os.path.lexists(os.path.join(folder, name)) for name in (DUMP_JSON, DEBUG_JSON, JOURNAL)):
             return True
         parts = self._folders(folder)
-        return bool(parts.steps or parts.ranks or parts.singles)
+        if parts.steps or parts.ranks or parts.singles:
+            return True
+        return self._files(folder, flat=rank_number(os.path.basename(folder)) is None) is not None
 
     def _dump(self, folder: str) -> list[RankRef]:
         name = os.path.basename(folder)
@@ -144,6 +150,9 @@ class _Search:
         if ref is not None:
             return [ref]
         parts = self._folders(folder)
+        if not (parts.steps or parts.ranks or parts.singles):
+            found = self._files(folder, flat=rank_number(name) is None)
+            return [] if found is None else [self._ptdbg(found, folder, above, name)]
         ranks: list[RankRef] = []
         for step, below in parts.steps:
             ranks += self._step(below, step, self._folders(below))
@@ -154,8 +163,9 @@ class _Search:
         return ranks or self._step(folder, step_number(name) or 0, parts)
 
     def _step(self, folder: str, step: int, parts: Folders) -> list[RankRef]:
-        ranks = [ref for number, below in parts.ranks if (ref := self._rank(below, step, number, None))]
-        singles = [ref for below in parts.singles if (ref := self._rank(below, step, None, None))]
+        ranks = [ref for number, below in parts.ranks if (ref := self._rank(below, step, number, None, any_form=True))]
+        ranks = without_processes(ranks, self._note)
+        singles = [ref for below in parts.singles if (ref := self._rank(below, step, None, None, any_form=True))]
         if ranks:
             if singles:
                 self._several(folder, f"ranks {ranks[0].label} to {ranks[-1].label} are read", singles)
@@ -168,7 +178,9 @@ class _Search:
             return [used]
         if singles:
             return singles
-        ref = self._rank(folder, step, None, "")
+        ref = self._rank(folder, step, None, "", any_form=True)
+        if ref is None and len(parts.others) == 1 and (tagged := self._folders(parts.others[0])).ranks:
+            return self._step(parts.others[0], step, tagged)  # ptdbg's guide puts the tag below the step
         if ref is None:
             self._note(folder, "missing", "The step folder holds no rank with a dump.json; it was left out.")
         return [] if ref is None else [ref]
@@ -181,8 +193,18 @@ class _Search:
             f"Several runs wrote into this step: {used}; left out: {names}. Name another one's folder to read it.",
         )
 
-    def _rank(self, folder: str, step: int, rank: int | None, label: str | None) -> RankRef | None:
-        """The dump files of one folder, None where it has none. label None: the folder's own name."""
+    def _files(self, folder: str, *, flat: bool) -> Found | None:
+        return find_files(folder, self.root, self._note, flat=flat)
+
+    def _ptdbg(self, found: Found, folder: str, step: int, name: str) -> RankRef:
+        rank = rank_number(name)
+        ref = rank_ref(found, step=step, rank=rank, label="" if rank is None else name, folder=folder)
+        return without_processes([ref], self._note)[0]
+
+    def _rank(
+        self, folder: str, step: int, rank: int | None, label: str | None, *, any_form: bool = False
+    ) -> RankRef | None:
+        """The dump files of one folder, None where it has none. label None: the folder's own name; any_form: ptdbg's too"""
         dump = _side(folder, DUMP_JSON, self.root, self.problems, self._loc(folder))
         debug = _side(folder, DEBUG_JSON, self.root, self.problems, self._loc(folder))
         main = dump or debug
@@ -191,6 +213,10 @@ class _Search:
             main is None or not is_flushed(left)
         ):  # the journal holds at least what the JSON holds
             main, dump, debug = left, (None if read_header(left).get("level") == "debug" else left), None
+        if main is None and any_form:
+            found = self._files(folder, flat=False)
+            name = os.path.basename(folder) if label is None else label
+            return None if found is None else rank_ref(found, step=step, rank=rank, label=name, folder=folder)
         if main is None:
             return None
         if dump and debug:

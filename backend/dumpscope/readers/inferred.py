@@ -14,6 +14,8 @@ from dumpscope.readers.outline import Outline
 from dumpscope_format.naming import twin
 
 _FRAME: Final = re.compile(r"File (.+?), line ([0-9]{1,9}), in ([^,\s]+)")
+_TOOL: Final = "/ptdbg_ascend/"
+"""Files of ptdbg itself: its wrappers have functions called `forward` and stand on the stacks of its dumps."""
 TOP: Final = -1
 
 
@@ -130,7 +132,7 @@ def _forward_frames(stack: tuple[str, ...]) -> list[Frame]:
     frames = []
     for text in reversed(stack):
         found = _FRAME.match(text)
-        if found and found[3] == "forward":
+        if found and found[3] == "forward" and _TOOL not in found[1]:
             frames.append(Frame(file=found[1], line=int(found[2])))
     return frames
 

@@ -1,0 +1,121 @@
+"""Dumps of ptdbg give the true origins: of every generation, against one another, and against msprobe's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from readers.ptdbg_dumps import convert_dump
+
+from dumpscope.domain.facts import Method, Verdict
+from dumpscope.domain.options import Options
+from dumpscope_format.naming import canonical
+from pipeline.comparing import compare
+
+FAULTS = [
+    ("target_fault", "golden", 0, "Functional.softmax.1.forward", "computation"),
+    ("stat_fault", "stat_golden", 0, "Functional.softmax.1.forward", "computation"),
+    ("target_fault_weight", "golden", 0, "Functional.linear.6.forward", "weight"),
+    ("stat_fault_weight", "stat_golden", 0, "Functional.linear.6.forward", "weight"),
+    ("target_fault_bwd", "golden", 0, "Functional.layer_norm.3.backward", "computation"),
+    ("stat_fault_bwd", "stat_golden", 0, "Functional.layer_norm.3.backward", "computation"),
+    ("target_nan", "golden", 0, "Functional.gelu.0.forward", "overflow"),
+    ("stat_nan", "stat_golden", 0, "Functional.gelu.0.forward", "overflow"),
+    ("target_nan_mask", "golden", 0, "Tensor.masked_fill.1.forward", "input"),
+    ("dist2_stat_fault", "dist2_stat_golden", 1, "Tensor.__add__.0.forward", "structure"),
+]
+FORMS = [
+    ("2.3", "2.3"),
+    ("4.0", "4.0"),
+    ("6.0", "6.0"),
+    ("2.3", "6.0"),
+    ("6.0", "4.0"),
+    ("4.0", None),
+    (None, "2.3"),
+    ("6.0", None),
+]
+
+
+@pytest.fixture(scope="module")
+def made(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
+    """Folders by dump and form, made when asked for."""
+
+    class Made(dict[tuple[str, str], Path]):
+        def __missing__(self, key: tuple[str, str | None]) -> Path:
+            name, form = key
+            if form is None:
+                return dumps / name
+            found = self[name, form] = convert_dump(dumps / name, tmp_path_factory.mktemp("ptdbg"), form=form)
+            return found
+
+    return Made()
+
+
+@pytest.mark.parametrize("forms", FORMS)
+@pytest.mark.parametrize(("target", "golden", "rank", "node", "kind"), FAULTS)
+def test_the_only_origin_is_the_true_call(
+    made: dict[tuple[str, str | None], Path], target: str, golden: str, rank: int, node: str, kind: str,
+    forms: tuple[str | None, str | None],
+) -> None:  # fmt: skip
+    answer, units = compare(made[target, forms[0]], made[golden, forms[1]], Options(steps=(0,)))
+    found = [(o.step, o.rank, canonical(o.node), o.kind) for o in answer.origins if o.step == 0]
+    assert found == [(0, rank, node, kind)]
+    if forms[0] in ("2.3", "4.0"):
+        assert answer.origins[0].node.endswith("_forward" if node.endswith("forward") else "_backward")
+    assert answer.counts.unreadable == 0
+    if target.startswith("target"):
+        assert {unit.mode for unit in units} == {"tensor"}
+
+
+@pytest.mark.parametrize("forms", [("2.3", "6.0"), ("4.0", None), (None, "6.0")])
+def test_a_dump_in_another_form_has_no_origin_and_its_calls_match_exactly(
+    made: dict[tuple[str, str | None], Path], forms: tuple[str | None, str | None]
+) -> None:
+    answer, units = compare(made["golden", forms[0]], made["golden", forms[1]], Options(steps=(0,)))
+    assert answer.origins == []
+    assert (answer.counts.no, answer.counts.warning) == (0, 0)
+    pairs = units[0].pairs
+    both = (pairs.target >= 0) & (pairs.golden >= 0)
+    assert set(pairs.method[both].tolist()) == {int(Method.EXACT)}
+    assert int(both.sum()) == 99
+    assert int((units[0].item_opinions.verdict == Verdict.YES).sum()) > 300
+
+
+def test_arguments_by_name_are_put_to_their_names(made: dict[tuple[str, str | None], Path]) -> None:
+    """6.0 counts them behind the others; msprobe keeps the names."""
+    _, (unit, *_) = compare(made["golden", "6.0"], made["golden", None], Options(steps=(0,)))
+    items = unit.items
+    both = (items.target >= 0) & (items.golden >= 0)
+    left = unit.target.items.paths
+    right = unit.golden.items.paths
+    named = {
+        (left[unit.target.items.path[t]], right[unit.golden.items.path[g]])
+        for t, g in zip(items.target[both].tolist(), items.golden[both].tolist(), strict=True)
+        if right[unit.golden.items.path[g]] and not right[unit.golden.items.path[g]][0].isdigit()
+    }
+    assert ("1", "dim") in named
+    assert all(number.isdigit() for number, _ in named)
+
+
+def test_an_argument_that_a_form_does_not_record_is_no_cause(made: dict[tuple[str, str | None], Path]) -> None:
+    """6.0 sees the other `approximate` of gelu only where both sides do; 4.0 never recorded it."""
+    answer, _ = compare(made["target_fault", "4.0"], made["golden", None], Options(steps=(0,)))
+    assert [origin.kind for origin in answer.origins] == ["computation"]
+
+
+def test_gradients_of_another_order_pair_by_their_shapes(dumps: Path, tmp_path: Path) -> None:
+    """The last autograd node inside a call hands back the same gradients in an order of its own."""
+    folder = convert_dump(dumps / "golden", tmp_path / "turned", form="4.0", summary="statistics")
+    path = next(folder.rglob("*.pkl"))
+    head = '["Functional_layer_norm_4_backward_output.'
+    turned = {"0": "2", "1": "0", "2": "1"}
+    lines = path.read_text().splitlines()
+    own = sorted(f"{head}{turned[line[len(head)]]}{line[len(head) + 1 :]}" for line in lines if line.startswith(head))
+    assert len(own) == 3
+    place = next(number for number, line in enumerate(lines) if line.startswith(head))
+    rest = [line for line in lines if not line.startswith(head)]
+    path.write_text("\n".join([*rest[:place], *own, *rest[place:]]) + "\n")
+    answer, _ = compare(folder, dumps / "golden")
+    assert (answer.origins, answer.counts.no, answer.counts.warning) == ([], 0, 0)
+    same, _ = compare(folder, convert_dump(dumps / "golden", tmp_path / "other", form="4.0", summary="statistics"))
+    assert same.counts.no > 0
