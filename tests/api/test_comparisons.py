@@ -320,3 +320,13 @@ def test_a_step_or_rank_that_a_side_lacks_is_refused_with_what_there_is(served: 
     assert late.json()["error"] == "usage"
     assert late.json()["detail"] == "the golden has no step 1"
     assert late.json()["hint"] == "the target has steps 0, 1, the golden has steps 0"
+
+
+def test_the_sample_is_compared_once_and_names_its_origin(client: Client) -> None:
+    made = client.post("/api/sample").json()
+    assert settled(client, f"/api/comparisons/{made['id']}")["origin"]["node"] == "Functional.softmax.1.forward"
+    assert client.post("/api/sample").json()["id"] == made["id"]
+    client.delete(f"/api/comparisons/{made['id']}")
+    again = client.post("/api/sample").json()
+    assert settled(client, f"/api/comparisons/{again['id']}")["status"] == "done"
+    assert client.get("/api/dumps").json()["total"] == 2

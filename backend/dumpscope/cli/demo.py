@@ -8,12 +8,10 @@ from pathlib import Path
 from dumpscope.cli.answer import print_answer
 from dumpscope.cli.app import FINE
 from dumpscope.cli.printing import line
-from dumpscope.demo import unpack
+from dumpscope.demo import NAME, unpack
 from dumpscope.domain.options import Options
 from dumpscope.pipeline.local import compare_layouts
 from dumpscope.readers import discover
-
-NAME = "Demo: a softmax that is 2 % off"
 
 
 def run(*, host: str | None, port: int | None, data_dir: Path | None, serve: bool) -> int:

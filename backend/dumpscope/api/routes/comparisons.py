@@ -10,7 +10,7 @@ from dumpscope.api import bodies, schemas, wire
 from dumpscope.api.parameters import Cursor, Id, Limit, Search
 from dumpscope.api.replies import decode_cursor, list_reply, reply
 from dumpscope.api.routes.dumps import stop
-from dumpscope.api.state import Shared
+from dumpscope.api.state import Shared, State
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer
 from dumpscope.errors import ConflictError
@@ -39,6 +39,12 @@ router = APIRouter(tags=["comparisons"])
 @router.post("/comparisons", status_code=202, response_model=schemas.Accepted)
 def start(body: bodies.NewComparison, state: Shared) -> Response:
     """Compare two dumps; it may be asked for while they are still read."""
+    row = begin(body, state)
+    return reply(schemas.Accepted(id=row.id, job=row.job or ""), 202, {"Location": f"/api/comparisons/{row.id}"})
+
+
+def begin(body: bodies.NewComparison, state: State) -> ComparisonRow:
+    """Register a comparison and queue its job."""
     options = Options.from_json(body.options.model_dump())
     load_policy(options.policy)
     check_options(options)
@@ -60,7 +66,7 @@ def start(body: bodies.NewComparison, state: Shared) -> Response:
     )
     job = state.runner.submit("compare", comparison)
     change_comparison(state.database, comparison, job=job.id)
-    return reply(schemas.Accepted(id=comparison, job=job.id), 202, {"Location": f"/api/comparisons/{comparison}"})
+    return get_comparison(state.database, comparison)
 
 
 @router.get("/comparisons", response_model=schemas.Page[schemas.Comparison])

@@ -1,9 +1,10 @@
 import { ActionIcon, Button, Checkbox, FileInput, Select, Textarea, TextInput, Tooltip } from "@mantine/core";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useCompare } from "../../api/changes";
 import { usePreview } from "../../api/matches";
 import type { CompareRequest, ComparisonOptions } from "../../api/types";
+import type { Side } from "../../base/leftovers";
 import { navigate } from "../../base/location";
 import { parseNumbers } from "../../base/moments";
 import { Icon } from "../../widgets/Icon";
@@ -11,7 +12,9 @@ import { PlanDialog } from "../../widgets/PlanDialog";
 import { Failure } from "../../widgets/States";
 import { DumpSelect, type PickedDump } from "./DumpSelect";
 import classes from "./HomeView.module.css";
+import { SideZone } from "./SideZone";
 import { Tried } from "./Tried";
+import type { Sides } from "./useSides";
 
 export interface Picked {
   target: PickedDump | null;
@@ -48,11 +51,13 @@ const DEFAULTS: Options = {
 };
 
 interface CompareFormProps {
-  picked: Picked;
-  onPick: (picked: Picked) => void;
+  sides: Sides;
+  /** Side that files are held over. */
+  over: Side | null;
 }
 
-export function CompareForm({ picked, onPick }: CompareFormProps) {
+export function CompareForm({ sides, over }: CompareFormProps) {
+  const { picked, pick: onPick } = sides;
   const { t } = useTranslation();
   const compare = useCompare();
   const [options, setOptions] = useState(DEFAULTS);
@@ -63,8 +68,7 @@ export function CompareForm({ picked, onPick }: CompareFormProps) {
   const numbersOk = parseNumbers(options.steps) !== null && parseNumbers(options.ranks) !== null;
   const ready = target !== null && golden !== null && numbersOk;
 
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const start = async () => {
     if (!target || !golden || !numbersOk) return;
     const body = {
       target: target.id,
@@ -75,20 +79,28 @@ export function CompareForm({ picked, onPick }: CompareFormProps) {
     compare.mutate(body, { onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`) });
   };
 
+  // Who brings both dumps has said all there is to say, unless the options are being looked at.
+  const latest = useRef(start);
+  latest.current = start;
+  useEffect(() => {
+    if (!sides.brought) return;
+    sides.settle();
+    if (!open) void latest.current();
+  }, [sides.brought, sides.settle, open]);
+
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void start();
+  };
+
   return (
     <section className={`panel ${classes.card}`} aria-labelledby="compare-title">
       <h2 className={classes.title} id="compare-title">
         {t("home.compare")}
       </h2>
-      <form id={COMPARE_FORM} onSubmit={(event) => void submit(event)}>
+      <form id={COMPARE_FORM} onSubmit={submit}>
         <div className={classes.pickers}>
-          <DumpSelect
-            label={t("home.target")}
-            hint={t("home.targetHint")}
-            testId="target"
-            value={target}
-            onChange={(dump) => onPick({ target: dump, golden })}
-          />
+          <SideZone side="target" over={over === "target"} sides={sides} />
           <Tooltip label={t("home.swap")}>
             <ActionIcon
               mb={2}
@@ -99,13 +111,7 @@ export function CompareForm({ picked, onPick }: CompareFormProps) {
               <Icon name="swap" />
             </ActionIcon>
           </Tooltip>
-          <DumpSelect
-            label={t("home.golden")}
-            hint={t("home.goldenHint")}
-            testId="golden"
-            value={golden}
-            onChange={(dump) => onPick({ target, golden: dump })}
-          />
+          <SideZone side="golden" over={over === "golden"} sides={sides} />
         </div>
         <div className={classes.submit}>
           <Button type="submit" disabled={!ready} loading={compare.isPending} data-testid="compare">

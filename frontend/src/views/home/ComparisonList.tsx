@@ -9,6 +9,7 @@ import { ClassMark, VerdictMark } from "../../widgets/Mark";
 import { MiddleName } from "../../widgets/MiddleName";
 import { Link } from "../../widgets/place";
 import { describeProblem } from "../../widgets/States";
+import { FirstSteps } from "./FirstSteps";
 import classes from "./HomeView.module.css";
 import { type Column, RecordList } from "./RecordList";
 import { RowActions } from "./RowActions";
@@ -45,12 +46,7 @@ export function ComparisonList() {
       testId="comparisons"
       useRows={useComparisons}
       columns={columns}
-      empty={
-        <>
-          {t("home.noComparisons")}
-          <pre>dumpscope compare TARGET GOLDEN</pre>
-        </>
-      }
+      empty={<FirstSteps />}
     />
   );
 }

@@ -2,6 +2,7 @@ import { Select } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useDumps } from "../../api/queries";
+import { isPath } from "../../base/sides";
 import { useDebounced } from "../../widgets/useDebounced";
 import { Detected } from "./Detected";
 import classes from "./HomeView.module.css";
@@ -19,16 +20,22 @@ interface DumpSelectProps {
   testId: string;
   value: PickedDump | null;
   onChange: (dump: PickedDump | null) => void;
+  /** A path on the server was pasted; none: paths are not taken. */
+  onPath?: (path: string) => void;
 }
 
+/** Begins the value of the choice that is a path. */
+const PATH = "path:";
+
 /** Searches on the server, so that any number of dumps can be picked from. */
-export function DumpSelect({ label, hint, testId, value, onChange }: DumpSelectProps) {
+export function DumpSelect({ label, hint, testId, value, onChange, onPath }: DumpSelectProps) {
   const { t } = useTranslation();
   const [text, setText] = useState("");
   const query = useDebounced(text === value?.name ? "" : text, 200);
   const dumps = useDumps(query);
   const found = (dumps.data?.pages.flatMap((page) => page.items) ?? []).filter((dump) => dump.status === "ready");
   const choices: PickedDump[] = value && !found.some((dump) => dump.id === value.id) ? [value, ...found] : found;
+  const pasted = onPath && isPath(text) && text !== value?.name ? text.trim() : null;
   return (
     <div>
       <Select
@@ -37,15 +44,20 @@ export function DumpSelect({ label, hint, testId, value, onChange }: DumpSelectP
             {label} <span className="dim">· {hint}</span>
           </>
         }
-        placeholder={t("home.pick")}
+        placeholder={t(onPath ? "home.pickOrPaste" : "home.pick")}
         searchable
         clearable
         nothingFoundMessage={t("home.nothingFound", { query })}
-        data={choices.map((dump) => ({ value: dump.id, label: dump.name }))}
+        data={[
+          ...(pasted === null ? [] : [{ value: PATH, label: pasted }]),
+          ...choices.map((dump) => ({ value: dump.id, label: dump.name })),
+        ]}
+        selectFirstOptionOnChange={pasted !== null}
         renderOption={({ option }) => (
           <div className={classes.choice}>
             <bdi>{option.label}</bdi>
             <div className={classes.sub}>
+              {option.value === PATH && t("home.readPath")}
               <bdi>{choices.find((dump) => dump.id === option.value)?.path}</bdi>
             </div>
           </div>
@@ -55,6 +67,10 @@ export function DumpSelect({ label, hint, testId, value, onChange }: DumpSelectP
         value={value?.id ?? null}
         onSearchChange={setText}
         onChange={(id) => {
+          if (id === PATH) {
+            if (pasted !== null) onPath?.(pasted);
+            return;
+          }
           const dump = choices.find((one) => one.id === id);
           onChange(dump ? { id: dump.id, name: dump.name, path: dump.path } : null);
         }}

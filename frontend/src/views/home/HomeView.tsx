@@ -1,14 +1,16 @@
 import { type DragEvent, useCallback, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useHealth } from "../../api/queries";
-import { fromDrop, type PickedFile } from "../../base/drop";
+import { fromDrop } from "../../base/drop";
+import type { Side } from "../../base/leftovers";
 import { Header } from "../../widgets/Header";
 import { Failure } from "../../widgets/States";
 import { AddDump } from "./AddDump";
-import { CompareForm, type Picked } from "./CompareForm";
+import { CompareForm } from "./CompareForm";
 import { ComparisonList } from "./ComparisonList";
 import { DumpList } from "./DumpList";
 import classes from "./HomeView.module.css";
+import { useSides } from "./useSides";
 import { useUploads } from "./useUploads";
 
 /** Start: compare two dumps, add dumps, find earlier comparisons. Files may be dropped anywhere. */
@@ -16,29 +18,30 @@ export function HomeView() {
   const { t } = useTranslation();
   const health = useHealth();
   const uploads = useUploads();
-  const [picked, setPicked] = useState<Picked>({ target: null, golden: null });
-  const [over, setOver] = useState(false);
+  const sides = useSides(uploads);
+  const { picked, pick: setPicked, take } = sides;
+  const [over, setOver] = useState<Side | "page" | null>(null);
   const depth = useRef(0);
 
   const drop = useCallback(
     async (event: DragEvent) => {
       event.preventDefault();
       depth.current = 0;
-      setOver(false);
-      const files: PickedFile[] = await fromDrop(event.dataTransfer);
-      uploads.start(files);
+      setOver(null);
+      const side = sideAt(event);
+      take(await fromDrop(event.dataTransfer), side);
     },
-    [uploads],
+    [take],
   );
   const enter = (event: DragEvent) => {
     if (!event.dataTransfer.types.includes("Files")) return;
     event.preventDefault();
     depth.current += 1;
-    setOver(true);
+    setOver(sideAt(event) ?? "page");
   };
   const leave = () => {
     depth.current = Math.max(0, depth.current - 1);
-    if (depth.current === 0) setOver(false);
+    if (depth.current === 0) setOver(null);
   };
 
   return (
@@ -58,12 +61,18 @@ export function HomeView() {
         <h1 className="sr">{t("home.title")}</h1>
         {health.error && <Failure problem={health.error} onRetry={() => void health.refetch()} />}
         <div className={classes.top}>
-          <CompareForm picked={picked} onPick={setPicked} />
-          <AddDump uploads={uploads} over={over} picked={picked} onPick={setPicked} />
+          <CompareForm sides={sides} over={over === "page" ? null : over} />
+          <AddDump uploads={uploads} over={over === "page"} picked={picked} onPick={setPicked} />
         </div>
         <ComparisonList />
         <DumpList picked={picked} onPick={setPicked} />
       </main>
     </div>
   );
+}
+
+/** The side whose zone files are held over. */
+function sideAt(event: DragEvent): Side | null {
+  const zone = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-side]") : null;
+  return (zone?.dataset.side as Side | undefined) ?? null;
 }

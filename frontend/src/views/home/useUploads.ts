@@ -24,7 +24,8 @@ export interface Uploads {
   empty: boolean;
   /** Bytes that one upload may have; null until the server has told. */
   room: number | null;
-  start: (files: readonly PickedFile[]) => void;
+  /** Keys of the lines, one per dump, in the order of `bundle`. */
+  start: (files: readonly PickedFile[]) => number[];
   cancel: (key: number) => void;
   dismiss: (key: number) => void;
 }
@@ -47,8 +48,10 @@ export function useUploads(): Uploads {
     (files: readonly PickedFile[]) => {
       const bundles = bundle(files);
       setEmpty(bundles.length === 0);
+      const keys: number[] = [];
       for (const one of bundles) {
         const key = next.current++;
+        keys.push(key);
         const line = { key, bundle: one, progress: NOTHING, state: "sending" as const, problem: null, dump: null };
         if (room !== null && one.bytes > room) {
           const [size, most] = [formatBytes(one.bytes), formatBytes(room)];
@@ -74,6 +77,7 @@ export function useUploads(): Uploads {
             void client.invalidateQueries({ queryKey: ["uploads"] });
           });
       }
+      return keys;
     },
     [change, client, room],
   );

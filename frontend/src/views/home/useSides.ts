@@ -1,0 +1,77 @@
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { bundle, type PickedFile } from "../../base/drop";
+import { SIDES, type Side } from "../../base/leftovers";
+import { sidesOf } from "../../base/sides";
+import type { Picked } from "./CompareForm";
+import type { PickedDump } from "./DumpSelect";
+import type { UploadLine, Uploads } from "./useUploads";
+
+export interface Sides {
+  picked: Picked;
+  pick: (picked: Picked) => void;
+  /** A dump that the user brought for a side, as a path on the server. */
+  bring: (side: Side, dump: PickedDump) => void;
+  /** Files that the user brought: for a side, or wherever they belong. */
+  take: (files: readonly PickedFile[], side: Side | null) => void;
+  /** What is on its way to a side. */
+  arriving: Readonly<Record<Side, UploadLine | null>>;
+  /** Both sides were brought and are there: nothing is left to ask before comparing. */
+  brought: boolean;
+  /** The comparison was started, or is to wait for a click. */
+  settle: () => void;
+}
+
+const NOBODY: Record<Side, number | null> = { target: null, golden: null };
+const NOTHING: Picked = { target: null, golden: null };
+const NEITHER: Record<Side, boolean> = { target: false, golden: false };
+
+/** The two dumps to compare: picked from those that are there, or brought, as files or as paths. */
+export function useSides(uploads: Uploads): Sides {
+  const [picked, pick] = useState<Picked>(NOTHING);
+  const [lines, setLines] = useState(NOBODY);
+  const [own, setOwn] = useState(NEITHER);
+
+  const bring = useCallback((side: Side, dump: PickedDump) => {
+    pick((now) => ({ ...now, [side]: dump }));
+    setOwn((now) => ({ ...now, [side]: true }));
+  }, []);
+
+  const start = uploads.start;
+  const take = useCallback(
+    (files: readonly PickedFile[], side: Side | null) => {
+      const keys = start(files);
+      const names = bundle(files).map(({ name }) => name);
+      const [first, second] = names;
+      if (side !== null && keys.length === 1) setLines((now) => ({ ...now, [side]: keys[0] ?? null }));
+      else if (first !== undefined && second !== undefined && names.length === 2) {
+        const [one, other] = sidesOf(first, second);
+        setLines((now) => ({ ...now, [one]: keys[0] ?? null, [other]: keys[1] ?? null }));
+      }
+    },
+    [start],
+  );
+
+  const arriving = useMemo(() => {
+    const line = (side: Side) =>
+      uploads.lines.find((one) => one.key === lines[side] && one.state === "sending") ?? null;
+    return { target: line("target"), golden: line("golden") };
+  }, [lines, uploads.lines]);
+
+  useEffect(() => {
+    for (const side of SIDES) {
+      if (lines[side] === null) continue;
+      const line = uploads.lines.find((one) => one.key === lines[side]);
+      if (line?.state === "sending") continue;
+      if (line?.dump) bring(side, { id: line.dump, name: line.bundle.name, path: line.bundle.name });
+      setLines((now) => ({ ...now, [side]: null }));
+    }
+  }, [lines, uploads.lines, bring]);
+
+  const settle = useCallback(() => setOwn(NEITHER), []);
+  const change = useCallback((next: Picked) => {
+    pick(next);
+    setOwn(NEITHER);
+  }, []);
+  const brought = own.target && own.golden && picked.target !== null && picked.golden !== null;
+  return { picked, pick: change, bring, take, arriving, brought, settle };
+}
