@@ -41,6 +41,17 @@ def read_run(folder: str, root: str, loc: str) -> tuple[Run | None, list[Problem
     return None, problems
 
 
+def argument_names(folder: str, root: str) -> dict[str, list[str]]:
+    """Names of the arguments of functions and module classes, as our own run.json tells them; empty without one."""
+    told = _object(os.path.join(folder, RUN_JSON), root, "", []) or {}
+    named = told.get("arguments")
+    return {
+        label: [str(name) for name in names]
+        for label, names in (named.items() if isinstance(named, dict) else ())
+        if isinstance(names, list)
+    }
+
+
 def _object(path: str, root: str, loc: str, problems: list[Problem]) -> dict[str, Any] | None:
     """The JSON object in a file, None where there is none; what is wrong with it is noted."""
     if not os.path.lexists(path):

@@ -1,0 +1,65 @@
+"""`dumpscope reproduce`: a script that runs one call of a dump alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from dumpscope.cli.app import FINE
+from dumpscope.cli.opening import opened
+from dumpscope.errors import UsageError
+from dumpscope.pipeline.reproduce import FoundCall, copy_tensors, find_call, write_script
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """copy: put the tensors beside the script; matrix: run it over devices, types and layouts with `python`"""
+
+    path: Path
+    node: str
+    output: Path | None
+    step: int | None
+    rank: int | None
+    copy: bool
+    matrix: bool
+    python: str | None
+
+
+def run(request: Request) -> int:
+    with opened(request.path) as layout, tempfile.TemporaryDirectory(prefix="dumpscope-") as room:
+        found = find_call(layout, request.node, step=request.step, rank=request.rank)
+        archive = not request.path.is_dir() and request.path.suffix != ".json"
+        if request.output is None and not request.matrix:
+            if archive and found.files:
+                raise UsageError("the tensors lie in an archive", hint="give -o FILE: they are copied beside it")
+            sys.stdout.write(write_script(found, origin=_origin(request, found), data=_data(found)))
+            return FINE
+        target = request.output or Path(room) / "call.py"
+        _write(request, found, target, copied=request.copy or archive)
+        if request.output is not None:
+            print(f"wrote {request.output}", file=sys.stderr)
+        if not request.matrix:
+            return FINE
+        return subprocess.run([request.python or sys.executable, target, "--matrix"], check=False).returncode
+
+
+def _write(request: Request, found: FoundCall, target: Path, *, copied: bool) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    data = _data(found)
+    if copied and found.files:
+        data = f"{target.stem}_data"
+        copy_tensors(found, target.parent / data)
+    target.write_text(write_script(found, origin=_origin(request, found), data=data), encoding="utf-8")
+
+
+def _data(found: FoundCall) -> str:
+    return os.path.abspath(found.folder) if found.folder else ""
+
+
+def _origin(request: Request, found: FoundCall) -> str:
+    rank = "" if found.ref.rank is None else f", rank {found.ref.rank}"
+    return f"{request.path.resolve().name}, step {found.ref.step}{rank}"

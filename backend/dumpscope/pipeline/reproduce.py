@@ -1,0 +1,161 @@
+"""Find the records of one call in a dump and write what runs it alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dumpscope.domain.records import Layout, RankRef
+from dumpscope.domain.run import Run
+from dumpscope.errors import DumpscopeError, NotFoundError, UnreadableError, UsageError
+from dumpscope.readers.bodies import Body, read_bodies
+from dumpscope.readers.msprobe import dump_root, read_rank
+from dumpscope.readers.run import argument_names, read_run
+from dumpscope.reproduce.calls import Records, document, forward_name, label_of, reason, specs
+from dumpscope.reproduce.script import script
+from dumpscope_format.layout import RUN_JSON, TENSOR_FOLDER, safe_join
+from dumpscope_format.naming import NodeName, build, parse
+from dumpscope_format.replay import RUNTIME, CallDocument
+
+INSIDE_LIMIT: Final = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundCall:
+    """A call's document and where it was found. folder: of its tensor files, None where the dump has none"""
+
+    ref: RankRef
+    call: CallDocument
+    folder: str | None
+
+    @property
+    def files(self) -> list[str]:
+        """Names of its tensor files that are there, each once."""
+        if self.folder is None:
+            return []
+        named = [spec["file"] for part in _parts(self.call) for spec in specs(part) if "file" in spec]
+        return [name for name in dict.fromkeys(named) if os.path.isfile(os.path.join(self.folder, name))]
+
+
+def _parts(call: CallDocument) -> Iterator[object]:
+    yield from (call["args"], list(call["kwargs"].values()), call["grads"], call["results"], call["gradients"])
+
+
+def find_call(layout: Layout, node: str, *, step: int | None = None, rank: int | None = None) -> FoundCall:
+    """The call that `node` names, in the first step and rank that has it.
+
+    Raises UsageError where it cannot be run alone, NotFoundError where no rank holds it."""
+    name = forward_name(node)
+    chosen = [ref for ref in layout.ranks if step in (None, ref.step) and rank in (None, ref.rank or 0)]
+    for ref in chosen:
+        wanted = (build(name), _backward(name))
+        bodies = read_bodies(ref, wanted)
+        if wanted[0] in bodies:
+            return _found(ref, name, bodies)
+    hint = "its backward is there, but not the forward with its arguments" if _has_backward(chosen, name) else None
+    raise NotFoundError(f"no call {label_of(name)}.{name.index} in this dump", where=layout.root, hint=hint)
+
+
+def calls_of(ref: RankRef) -> Iterator[tuple[str, CallDocument | UsageError]]:
+    """Every function call of a rank in the order of the file, or why it cannot be run alone."""
+    bodies = read_bodies(ref)
+    run, names, own = _told(ref)
+    for node, body in bodies.items():
+        name = parse(node)
+        if name.kind != "api" or name.direction != "forward":
+            continue
+        records = Records(
+            name=name,
+            forward=body,
+            backward=bodies.get(_backward(name)),
+            names=names.get(name.label, []),
+            run=run,
+            own=own,
+        )
+        try:
+            yield f"{name.label}.{name.index}", document(records)
+        except UsageError as error:
+            yield f"{name.label}.{name.index}", error
+
+
+def write_script(found: FoundCall, *, origin: str, data: str) -> str:
+    """The text of the script of a call; see `reproduce.script.script`."""
+    return script(found.call, runtime(), origin=origin, data=data)
+
+
+def copy_tensors(found: FoundCall, folder: Path) -> None:
+    """Copy the tensor files of a call into a folder that is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in found.files:
+        assert found.folder is not None
+        shutil.copyfile(safe_join(found.folder, name), folder / name)
+
+
+def runtime() -> list[tuple[str, str]]:
+    """Names and texts of the modules that a script carries; they are read, not imported."""
+    place = importlib.util.find_spec("dumpscope_capture")
+    folders = list(place.submodule_search_locations or ()) if place else []
+    if not folders:
+        raise UnreadableError("dumpscope_capture is not installed beside dumpscope", hint="install the whole package")
+    base = Path(folders[0]) / "replay"
+    return [(name, (base / f"{name}.py").read_text(encoding="utf-8")) for name in RUNTIME]
+
+
+def _found(ref: RankRef, name: NodeName, bodies: dict[str, Body]) -> FoundCall:
+    run, names, own = _told(ref)
+    records = Records(
+        name=name,
+        forward=bodies[build(name)],
+        backward=bodies.get(_backward(name)),
+        names=names.get(name.label, []),
+        run=run,
+        own=own,
+    )
+    try:
+        call = document(records)
+    except UsageError as error:
+        raise reason(error, _inside(ref, name)) from error
+    return FoundCall(ref=ref, call=call, folder=tensor_folder(ref))
+
+
+def tensor_folder(ref: RankRef) -> str | None:
+    """Folder of a rank's tensor files beside its JSON."""
+    folder = os.path.join(os.path.dirname(ref.dump_json), TENSOR_FOLDER)
+    return folder if os.path.isdir(folder) else None
+
+
+def _told(ref: RankRef) -> tuple[Run | None, dict[str, list[str]], bool]:
+    run, _ = read_run(ref.folder, dump_root(ref), "")
+    own = os.path.isfile(os.path.join(ref.folder, RUN_JSON))
+    return run, argument_names(ref.folder, dump_root(ref)), own
+
+
+def _backward(name: NodeName) -> str:
+    return build(NodeName(kind=name.kind, direction="backward", label=name.label, index=name.index, prefix=name.prefix))
+
+
+def _has_backward(refs: Sequence[RankRef], name: NodeName) -> bool:
+    return any(_backward(name) in read_bodies(ref, (_backward(name),)) for ref in refs)
+
+
+def _inside(ref: RankRef, name: NodeName) -> list[str]:
+    """Function calls recorded inside a module, by the module tree."""
+
+    try:
+        dump = read_rank(ref)
+    except DumpscopeError:
+        return []
+    wanted = build(name)
+    found = []
+    for entry, node in enumerate(dump.tree.names[: len(dump.nodes.names)]):
+        parent = int(dump.tree.parent[entry])
+        if parent >= 0 and dump.tree.names[parent] == wanted and parse(node).kind == "api":
+            found.append(node.rpartition(".")[0])
+            if len(found) == INSIDE_LIMIT:
+                break
+    return found

@@ -1,0 +1,90 @@
+"""Modules that a function with their recorded parameters stands for; of any other the dump does not hold how it was built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from dumpscope.errors import UsageError
+from dumpscope.reproduce.values import Reader
+from dumpscope_format.naming import NodeName
+
+Made = tuple[str, list[Any], list[str], list[str]]
+
+
+def stand_in(name: NodeName, forward: dict[str, Any], reader: Reader) -> Made:
+    """(target, arguments, their names, what was assumed). Raises UsageError for a module that cannot be rebuilt."""
+    cls = name.label.rpartition(".")[2]
+    make = _MAKERS.get(cls)
+    if make is None:
+        raise UsageError(f"the dump does not hold how this {cls} was built, so {name} cannot be run alone")
+    records = forward.get("input_args")
+    given = [reader.value(record, f"input.{place}") for place, record in enumerate(records or [])]
+    stored = forward.get("parameters")
+    parameters = {
+        key: reader.value(record[0] if isinstance(record, list) and len(record) == 1 else record, f"parameters.{key}")
+        for key, record in (stored.items() if isinstance(stored, dict) else ())
+    }
+    if not given or forward.get("input_kwargs"):
+        raise UsageError(f"{name} was called with keyword arguments, which the function in its place does not have")
+    return make(given[0], parameters)
+
+
+def _linear(given: Any, parameters: dict[str, Any]) -> Made:
+    return (
+        "Functional.linear",
+        [given, _weight(parameters), parameters.get("bias")],
+        ["input", "weight", "bias"],
+        ["torch.nn.functional.linear with the recorded parameters stands for the module"],
+    )
+
+
+def _layer_norm(given: Any, parameters: dict[str, Any]) -> Made:
+    weight = _weight(parameters)
+    return (
+        "Functional.layer_norm",
+        [given, weight["shape"], weight, parameters.get("bias"), 1e-5],
+        ["input", "normalized_shape", "weight", "bias", "eps"],
+        ["torch.nn.functional.layer_norm stands for the module; eps is assumed to be 1e-05, its default"],
+    )
+
+
+def _embedding(given: Any, parameters: dict[str, Any]) -> Made:
+    return (
+        "Functional.embedding",
+        [given, _weight(parameters)],
+        ["input", "weight"],
+        ["torch.nn.functional.embedding stands for the module, with no padding index and no largest norm"],
+    )
+
+
+def _plain(function: str) -> Callable[[Any, dict[str, Any]], Made]:
+    def make(given: Any, parameters: dict[str, Any]) -> Made:
+        return (
+            f"Functional.{function}",
+            [given],
+            ["input"],
+            [f"torch.nn.functional.{function} with its defaults stands for the module"],
+        )
+
+    return make
+
+
+def _weight(parameters: dict[str, Any]) -> Any:
+    if not isinstance(parameters.get("weight"), dict):
+        raise UsageError("the dump holds no weight of this module")
+    return parameters["weight"]
+
+
+_MAKERS: Final[dict[str, Callable[[Any, dict[str, Any]], Made]]] = {
+    "Linear": _linear,
+    "LayerNorm": _layer_norm,
+    "Embedding": _embedding,
+    **{
+        cls: _plain(function)
+        for cls, function in {
+            "ReLU": "relu", "ReLU6": "relu6", "SiLU": "silu", "Mish": "mish", "GELU": "gelu", "Hardswish": "hardswish",
+            "LogSigmoid": "logsigmoid", "Sigmoid": "sigmoid", "Tanh": "tanh", "Softsign": "softsign",
+        }.items()
+    },
+}  # fmt: skip

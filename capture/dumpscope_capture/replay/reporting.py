@@ -1,0 +1,174 @@
+"""A call run and judged as a whole: on a device, in the dump, and what sets the two apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dumpscope_capture.replay.arguments import Case, Tensors, load, tensor_specs
+from dumpscope_capture.replay.judging import ERROR, SKIP, WARNING, Judgement, judge, worst
+from dumpscope_capture.replay.measures import alike
+from dumpscope_capture.replay.running import Outcome, Side, run
+from dumpscope_capture.replay.targets import RANDOM, UNWRITTEN, short_name
+
+
+class Report:
+    """One call in one case. `here` and `recorded` are judgements by item against the reference, `matches` tells which recorded
+    results came out bit for bit the same here."""
+
+    def __init__(self, call: dict[str, Any], folder: str | None, case: Case) -> None:
+        self.call = call
+        self.case = case
+        tensors = Tensors(folder, case.seed)
+        self.outcome = run(call, tensors, case)
+        on_cpu = Case(layout="contiguous", seed=case.seed, dtype=case.dtype)
+        self.reference = run(call, tensors, on_cpu, Side(raised=True))
+        self.kind = kind_of(call["target"])
+        moved = self._moved(tensors, on_cpu)
+        self.here = self._judged({**self.outcome.outputs, **self.outcome.gradients}, moved)
+        recorded = {} if case.dtype != "recorded" else self._recorded(tensors)
+        self.made_up = list(tensors.made_up)
+        if self.made_up:
+            recorded = {}
+        self.recorded = self._judged(recorded, moved)
+        given = {**self.outcome.outputs, **self.outcome.gradients}
+        self.matches = {item: _same(given.get(item), tensor) for item, tensor in recorded.items()}
+
+    @property
+    def verdict(self) -> str:
+        """Of the run here; a run that broke off is an error."""
+        if self.outcome.error:
+            return ERROR
+        if self.reference.error:
+            return SKIP
+        return worst([one.verdict for one in self.here.values()])
+
+    @property
+    def recorded_verdict(self) -> str:
+        return worst([one.verdict for one in self.recorded.values()]) if not self.reference.error else SKIP
+
+    def sentences(self) -> list[str]:
+        """What the run shows, first the answer."""
+        if self.outcome.error:
+            return [f"The call breaks off here: {self.outcome.error}"]
+        if self.reference.error:
+            return [f"There is no reference: {self.reference.error}"]
+        said = []
+        if self.verdict == SKIP:
+            said.append("Nothing to judge: " + "; ".join(dict.fromkeys(one.reason for one in self.here.values())))
+        elif self.verdict == ERROR:
+            said.append("Reproduced: this call alone gives a wrong result here.")
+        elif self.recorded_verdict == ERROR:
+            said.append("Not reproduced: the recorded result is wrong, this call alone gives a right one here.")
+        elif self.recorded:
+            said.append("Right here, and right in the dump.")
+        else:
+            said.append(
+                "Not reproduced: this call alone gives a right result here; the dump holds none to compare with."
+            )
+        if said[0].startswith("Not"):
+            said += [
+                f"Differs from the call in the net: {one}." for one in differences(self.call, self.case, self.made_up)
+            ]
+        return said
+
+    def document(self) -> dict[str, Any]:
+        """As JSON: what a cell of the matrix and a row of the pre-check are made of."""
+        return {
+            "name": self.call["name"],
+            "verdict": self.verdict,
+            "recorded": self.recorded_verdict,
+            "error": self.outcome.error or self.reference.error,
+            "grads": self.outcome.grads,
+            "seconds": self.outcome.seconds,
+            "here": {item: one.document() for item, one in self.here.items()},
+            "in_dump": {item: one.document() for item, one in self.recorded.items()},
+            "matches": self.matches,
+            "made_up": self.made_up,
+            "said": self.sentences(),
+        }
+
+    def _moved(self, tensors: Tensors, on_cpu: Case) -> Outcome:
+        if self.kind != "number" or self.reference.error:
+            return Outcome()
+        types = [spec["dtype"] for spec in tensor_specs([self.call["args"], self.call["kwargs"]])]
+        own = [getattr(torch, one) for one in types if one.startswith(("float", "bfloat"))]
+        if self.case.dtype != "recorded":
+            own = [getattr(torch, self.case.dtype)]
+        if not own or any(dtype.itemsize < 2 for dtype in own):
+            return Outcome()
+        return run(self.call, tensors, on_cpu, Side(raised=True, shaken=max(own, key=lambda one: torch.finfo(one).eps)))
+
+    def _judged(self, found: dict[str, torch.Tensor], moved: Outcome) -> dict[str, Judgement]:
+        right = {**self.reference.outputs, **self.reference.gradients}
+        near = {**moved.outputs, **moved.gradients}
+        judged = {
+            item: judge(tensor, right[item], near.get(item), kind=self.kind)
+            for item, tensor in found.items()
+            if item in right
+        }
+        for item in found.keys() - right.keys():
+            judged[item] = Judgement(verdict=WARNING, reason="the reference gives no such result")
+        return judged
+
+    def _recorded(self, tensors: Tensors) -> dict[str, torch.Tensor]:
+        """Results of the dump that have files, under the items of a run."""
+        specs = {spec["tensor"]: spec for spec in tensor_specs(self.call["results"])}
+        if self.outcome.grads == "recorded":
+            specs |= self._recorded_gradients()
+        kept: dict[str, torch.Tensor] = {}
+        for item, spec in specs.items():
+            if spec.get("file"):
+                path = tensors.path(spec)
+                if path is not None:
+                    kept[item] = load(path)
+        return kept
+
+    def _recorded_gradients(self) -> dict[str, dict[str, Any]]:
+        """By item. A dump that records the gradients of the last autograd node tells whose they are where it is the only one."""
+        recorded = self.call["gradients"]
+        if self.call["gradients_of"] == "node":
+            owners = self.outcome.node
+        else:
+            given = tensor_specs([self.call["args"], list(self.call["kwargs"].values())])
+            owners = [spec["tensor"] for spec in given if spec.get("requires_grad")]
+        if len(owners) != len(recorded):
+            return {}
+        return {
+            f"gradient.{owner}": spec
+            for owner, spec in zip(owners, recorded, strict=True)
+            if owner is not None and spec is not None
+        }
+
+
+def kind_of(target: str) -> str:
+    name = short_name(target)
+    return "random" if name in RANDOM else "unwritten" if name in UNWRITTEN else "number"
+
+
+def differences(call: dict[str, Any], case: Case, made_up: list[str]) -> list[str]:
+    """What of the call in the net a run alone does not have."""
+    said = []
+    if made_up:
+        said.append(f"numbers of {', '.join(made_up[:4])} are made up between the recorded extremes")
+    specs = list(tensor_specs([call["args"], call["kwargs"]]))
+    devices = sorted({spec.get("device", "") for spec in specs} - {""}) or call["seen"].get("devices", [])
+    others = [one for one in devices if one.split(":")[0].split(" ")[0] != case.device.split(":")[0]]
+    if others:
+        said.append(f"it ran on {', '.join(others)}, this on {case.device}")
+    elif not devices:
+        said.append(f"the dump does not say on which device it ran; this is {case.device}")
+    if case.layout == "contiguous" and any(spec.get("stride") for spec in specs):
+        said.append("its arguments did not lie in row-major order")
+    elif specs and not call["seen"].get("layouts"):
+        said.append("the dump does not keep strides, offsets and storage formats of its arguments")
+    versions = call["seen"].get("versions", {})
+    if versions.get("torch") and versions["torch"] != torch.__version__:
+        said.append(f"it ran with torch {versions['torch']}, this is {torch.__version__}")
+    said.append("memory, streams and the calls before it are those of the net")
+    return said
+
+
+def _same(one: torch.Tensor | None, other: torch.Tensor) -> bool:
+    return one is not None and (one.shape, one.dtype) == (other.shape, other.dtype) and bool(alike(one, other).all())

@@ -1,0 +1,82 @@
+"""From the name of a call to the function of torch behind it, and what is known of some functions by their name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+
+RANDOM: Final = frozenset((
+    "alpha_dropout", "bernoulli", "bernoulli_", "cauchy_", "dropout", "dropout1d", "dropout2d", "dropout3d", "dropout_",
+    "exponential_", "feature_alpha_dropout", "feature_dropout", "geometric_", "gumbel_softmax", "log_normal_", "multinomial",
+    "normal", "normal_", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random_", "randperm",
+    "rrelu", "rrelu_", "uniform_",
+))  # fmt: skip
+"""Their results are compared by how many zeros they hold, not number by number."""
+UNWRITTEN: Final = frozenset((
+    "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_with_format", "resize_",
+))  # fmt: skip
+"""Their results are whatever lay in memory."""
+CONVERSIONS: Final = frozenset((
+    "bfloat16", "bool", "byte", "char", "cpu", "cuda", "double", "float", "half", "int", "long", "npu", "short", "to", "type",
+    "type_as",
+))  # fmt: skip
+"""What they do is to choose a type: the reference keeps it."""
+_OWNERS: Final = {
+    "Functional": "torch.nn.functional",
+    "Tensor": "torch.Tensor",
+    "VF": "torch._VF",
+    "Aten": "torch.ops.aten",
+}
+_ELSEWHERE: Final = ("linalg", "special", "fft", "nn.functional", "_C._nn", "ops.aten")
+
+
+def function(target: str) -> Callable[..., Any]:
+    """The function that `Functional.softmax`, `Torch.add`, `Tensor.add_`, `NPU.npu_rms_norm`... name; LookupError without one."""
+    prefix, _, name = target.rpartition(".")
+    if prefix in _OWNERS:
+        owners = [_owner(_OWNERS[prefix])]
+    elif prefix == "Torch":
+        owners = [torch, *(_owner(f"torch.{place}") for place in _ELSEWHERE)]
+    elif prefix == "NPU":
+        owners = [importlib.import_module("torch_npu"), torch.ops.npu]
+    else:
+        try:
+            owners = [importlib.import_module(prefix)]
+        except ImportError as error:
+            raise LookupError(f"{prefix} is no module that can be imported here; --prelude may bring it") from error
+    for owner in owners:
+        found = getattr(owner, name, None)
+        if callable(found):
+            return found  # type: ignore[no-any-return]
+    raise LookupError(f"torch {torch.__version__} has no {target}")
+
+
+def _owner(path: str) -> Any:
+    owner: Any = torch
+    for part in path.split(".")[1:]:
+        owner = getattr(owner, part)
+    return owner
+
+
+def short_name(target: str) -> str:
+    return target.rpartition(".")[2]
+
+
+def writes(target: str, kwargs: dict[str, Any]) -> bool:
+    """Whether a call changes an argument: `add_`, `__iadd__`, `__setitem__`, `inplace=True`, `out=`."""
+    name = short_name(target)
+    inside = (
+        name.startswith("__i")
+        and name.endswith("__")
+        and name not in ("__invert__", "__index__", "__int__", "__iter__")
+    )
+    return (
+        inside
+        or name == "__setitem__"
+        or (name.endswith("_") and not name.endswith("__"))
+        or kwargs.get("inplace") is True
+        or kwargs.get("out") is not None
+    )

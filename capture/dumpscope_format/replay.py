@@ -1,0 +1,70 @@
+"""The JSON document of one call: what `dumpscope reproduce` writes into a script and `dumpscope precheck` sends to a worker.
+
+A value is a number, text, true, false, null or a list of values; everything else is an object with one telling key:
+
+    {"tensor": ITEM, "dtype": "float32", "shape": [2, 8], ...}   see TensorValue
+    {"float": "nan" | "inf" | "-inf"}   {"complex": [real, imaginary]}   {"tuple": [VALUE...]}   {"dict": {KEY: VALUE}}
+    {"dtype": "float16"}   {"device": "npu:0"}   {"slice": [start, stop, step]}   {"ellipsis": true}
+    {"size": [2, 3]}   {"memory_format": "channels_last"}   {"layout": "strided"}
+
+The same text is a Python literal once true, false and null are True, False and None.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NotRequired, TypedDict
+
+Value = Any
+
+RUNTIME: Final = ("arguments", "targets", "running", "measures", "judging", "reporting", "matrix", "command")
+"""Modules of dumpscope_capture.replay in the order in which a script carries their text."""
+
+
+class TensorValue(TypedDict):
+    """A tensor of the call. Without a file it is made up between min and max.
+
+    tensor: its item, `input.0`, `kwargs.mask`, `grad.0`, `output.0`
+    file: name below the data folder, or an absolute path; min, max: numbers or "nan", "inf", "-inf"
+    stride, offset: in elements, where it did not lie in row-major order; storage: tensors with the same text share memory
+    counts: numbers of `nan`, `inf` and `-inf` elements; device: where it was
+    """
+
+    tensor: str
+    dtype: str
+    shape: list[int]
+    requires_grad: NotRequired[bool]
+    file: NotRequired[str]
+    min: NotRequired[Any]
+    max: NotRequired[Any]
+    counts: NotRequired[dict[str, int]]
+    stride: NotRequired[list[int]]
+    offset: NotRequired[int]
+    storage: NotRequired[str]
+    device: NotRequired[str]
+
+
+class CallDocument(TypedDict):
+    """One call.
+
+    name: "Functional.group_norm.3"; target: "Functional.group_norm", or a function that stands for a module
+    args, kwargs: what it was called with; names: names of positional arguments
+    grads: gradients of its results, null where none came; results, gradients: what the dump says it gave, forward and backward
+    gradients_of: "arguments" where there is one of each argument that requires it, "node" where they are the last autograd node's
+    backward: "recorded" (the dump has one), "sum" (of the results) or "none"
+    modes: switches at the call: grad, autocast, deterministic...; seen: versions, devices and what else is known of the run
+    notes: what was assumed
+    """
+
+    name: str
+    target: str
+    args: list[Value]
+    kwargs: dict[str, Value]
+    names: list[str]
+    grads: list[Value]
+    results: list[Value]
+    gradients: list[Value]
+    gradients_of: str
+    backward: str
+    modes: dict[str, Any]
+    seen: dict[str, Any]
+    notes: list[str]
