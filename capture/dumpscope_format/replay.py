@@ -25,7 +25,8 @@ class TensorValue(TypedDict):
 
     tensor: its item, `input.0`, `kwargs.mask`, `grad.0`, `output.0`
     file: name below the data folder, or an absolute path; min, max: numbers or "nan", "inf", "-inf"
-    stride, offset: in elements, where it did not lie in row-major order; storage: tensors with the same text share memory
+    stride, offset: in elements, where it did not lie in row-major order
+    start, total: the file holds bytes of a storage of `total` bytes from byte `start` on; tensors of one such file share memory
     counts: numbers of `nan`, `inf` and `-inf` elements; device: where it was
     """
 
@@ -39,7 +40,8 @@ class TensorValue(TypedDict):
     counts: NotRequired[dict[str, int]]
     stride: NotRequired[list[int]]
     offset: NotRequired[int]
-    storage: NotRequired[str]
+    start: NotRequired[int]
+    total: NotRequired[int]
     device: NotRequired[str]
 
 

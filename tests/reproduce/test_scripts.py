@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reproduce import run_scripts
 
 from dumpscope.cli.app import status
 from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.pipeline.reproduce import FoundCall, calls_of, find_call, runtime, tensor_folder, write_script
 from dumpscope.readers import discover
+from reproduce import run_scripts
 
 pytest.importorskip("torch")
 
@@ -50,7 +50,9 @@ def run(script: Path, *options: object, cwd: Path | None = None) -> subprocess.C
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=cwd)
 
 
-@pytest.mark.parametrize("name", ["golden", "conv_L1", "weird_mix", "types_L1", "microbatch", "checkpoint", "target_bf16"])
+@pytest.mark.parametrize(
+    "name", ["golden", "conv_L1", "weird_mix", "types_L1", "microbatch", "checkpoint", "target_bf16"]
+)
 def test_every_call_of_a_healthy_tensor_dump_runs_and_passes(name: str, dumps: Path, tmp_path: Path) -> None:
     found = said(dumps / name, tmp_path)
     assert len(found) > 3
@@ -102,7 +104,9 @@ def test_a_script_needs_torch_only_and_tells_what_the_dump_got_wrong(dumps: Path
     assert done.returncode == 1, done.stderr
     assert "Not reproduced: the recorded result is wrong" in done.stdout
     assert "Differs from the call in the net: the dump does not say on which device" in done.stdout
-    assert "dumpscope" not in "".join(line for line in script.read_text().splitlines(True) if line.startswith(("import", "from")))
+    assert "dumpscope" not in "".join(
+        line for line in script.read_text().splitlines(True) if line.startswith(("import", "from"))
+    )
 
 
 def test_scalars_dtype_and_layout_are_options_of_the_script(dumps: Path, tmp_path: Path) -> None:
@@ -161,7 +165,9 @@ def test_a_process_that_dies_is_a_cell_of_the_matrix(dumps: Path, tmp_path: Path
     assert "deterministic flips the result: fails no more from True to False (2x), of 2 failing pairs." in done.stdout
 
 
-def test_the_command_runs_the_matrix_and_says_when_nothing_fails(dumps: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_command_runs_the_matrix_and_says_when_nothing_fails(
+    dumps: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert status(["reproduce", str(dumps / "golden"), "Functional.gelu.0", "--matrix"]) == 0
     assert "No cell fails: not reproduced on this machine." in capfd.readouterr().out
 

@@ -234,7 +234,9 @@ def parse(
 @app.command()
 def reproduce(
     path: Dump,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="The call: Functional.softmax.1, backward included.")],
+    node: Annotated[
+        str | None, typer.Argument(metavar="NODE", help="The call: Functional.softmax.1, backward included.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Script to write. Default: stdout.")] = None,
     step: Annotated[int | None, typer.Option("--step", help="Of this step. Default: the first that has it.")] = None,
     rank: Annotated[int | None, typer.Option("--rank", help="Of this rank. Default: the first that has it.")] = None,

@@ -6,13 +6,15 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from dumpscope.cli.app import FINE
 from dumpscope.cli.opening import opened
 from dumpscope.errors import UsageError
-from dumpscope.pipeline.reproduce import FoundCall, copy_tensors, find_call, write_script
+from dumpscope.pipeline.reproduce import FoundCall, copy_tensors, find_call, find_saved, is_saved, write_script
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +22,7 @@ class Request:
     """copy: put the tensors beside the script; matrix: run it over devices, types and layouts with `python`"""
 
     path: Path
-    node: str
+    node: str | None
     output: Path | None
     step: int | None
     rank: int | None
@@ -30,8 +32,7 @@ class Request:
 
 
 def run(request: Request) -> int:
-    with opened(request.path) as layout, tempfile.TemporaryDirectory(prefix="dumpscope-") as room:
-        found = find_call(layout, request.node, step=request.step, rank=request.rank)
+    with found_call(request.path, request.node, request.step, request.rank) as found, _room() as room:
         archive = not request.path.is_dir() and request.path.suffix != ".json"
         if request.output is None and not request.matrix:
             if archive and found.files:
@@ -45,6 +46,22 @@ def run(request: Request) -> int:
         if not request.matrix:
             return FINE
         return subprocess.run([request.python or sys.executable, target, "--matrix"], check=False).returncode
+
+
+@contextmanager
+def found_call(path: Path, node: str | None, step: int | None, rank: int | None) -> Iterator[FoundCall]:
+    """The call that `node` names in the dump at `path`, or the saved call at `path`."""
+    if is_saved(path):
+        yield find_saved(str(path))
+        return
+    if node is None:
+        raise UsageError("name the call", hint="dumpscope reproduce DUMP Functional.softmax.1")
+    with opened(path) as layout:
+        yield find_call(layout, node, step=step, rank=rank)
+
+
+def _room() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="dumpscope-")
 
 
 def _write(request: Request, found: FoundCall, target: Path, *, copied: bool) -> None:

@@ -16,8 +16,10 @@ from dumpscope.errors import DumpscopeError, NotFoundError, UnreadableError, Usa
 from dumpscope.readers.bodies import Body, read_bodies
 from dumpscope.readers.msprobe import dump_root, read_rank
 from dumpscope.readers.run import argument_names, read_run
+from dumpscope.reproduce import saved
 from dumpscope.reproduce.calls import Records, document, forward_name, label_of, reason, specs
 from dumpscope.reproduce.script import script
+from dumpscope_format import saved_call
 from dumpscope_format.layout import RUN_JSON, TENSOR_FOLDER, safe_join
 from dumpscope_format.naming import NodeName, build, parse
 from dumpscope_format.replay import RUNTIME, CallDocument
@@ -51,14 +53,38 @@ def find_call(layout: Layout, node: str, *, step: int | None = None, rank: int |
 
     Raises UsageError where it cannot be run alone, NotFoundError where no rank holds it."""
     name = forward_name(node)
+    call = f"{label_of(name)}.{name.index}"
     chosen = [ref for ref in layout.ranks if step in (None, ref.step) and rank in (None, ref.rank or 0)]
     for ref in chosen:
+        kept = os.path.join(ref.folder, saved_call.call_folder(call))
+        if os.path.isfile(os.path.join(kept, saved_call.CALL_JSON)):
+            return find_saved(kept, ref)
         wanted = (build(name), _backward(name))
         bodies = read_bodies(ref, wanted)
         if wanted[0] in bodies:
             return _found(ref, name, bodies)
     hint = "its backward is there, but not the forward with its arguments" if _has_backward(chosen, name) else None
-    raise NotFoundError(f"no call {label_of(name)}.{name.index} in this dump", where=layout.root, hint=hint)
+    raise NotFoundError(f"no call {call} in this dump", where=layout.root, hint=hint)
+
+
+def find_saved(folder: str, ref: RankRef | None = None) -> FoundCall:
+    """The call of a saved call's folder. Raises UnreadableError, UsageError."""
+    try:
+        documents = saved_call.read(folder)
+        call = saved.document(documents)
+    except saved_call.SavedCallError as error:
+        raise UnreadableError(str(error)) from error
+    if ref is None:
+        step, rank = documents.call["step"], documents.call["rank"]
+        ref = RankRef(
+            step=step or 0, rank=rank, label="", folder=folder, dump_json="", stack_json=None, construct_json=None
+        )
+    return FoundCall(ref=ref, call=call, folder=str(documents.folder))
+
+
+def is_saved(path: Path) -> bool:
+    """Whether a path is a saved call: its folder or its call.json."""
+    return path.name == saved_call.CALL_JSON or (path / saved_call.CALL_JSON).is_file()
 
 
 def calls_of(ref: RankRef) -> Iterator[tuple[str, CallDocument | UsageError]]:

@@ -65,10 +65,21 @@ class Tensors:
                 found = make_up(spec, self.seed)
                 if found.numel():
                     self.made_up.append(item)
+            elif "total" in spec:
+                found = viewed(self.storage(spec), spec)
             else:
                 found = load(path)
             self._read[item] = found
         return found
+
+    def storage(self, spec: dict[str, Any]) -> torch.Tensor:
+        """A copy of the bytes of the storage behind a tensor, as long as the storage was."""
+        path = self.path(spec)
+        assert path is not None
+        held = load(path)
+        whole = torch.zeros(int(spec["total"]), dtype=torch.uint8)
+        whole[int(spec["start"]) : int(spec["start"]) + held.numel()] = held
+        return whole
 
     def path(self, spec: dict[str, Any]) -> str | None:
         """The file of a tensor, None where it is not there."""
@@ -87,6 +98,12 @@ def load(path: str) -> torch.Tensor:
     if not isinstance(found, torch.Tensor):
         raise TypeError(f"{path} holds a {type(found).__name__}, not a tensor")
     return found.detach()
+
+
+def viewed(storage: torch.Tensor, spec: dict[str, Any]) -> torch.Tensor:
+    """The tensor of a storage given as bytes; it shares them."""
+    blank = torch.empty(0, dtype=getattr(torch, spec["dtype"]), device=storage.device)
+    return blank.set_(storage.untyped_storage(), spec["offset"], tuple(spec["shape"]), tuple(spec["stride"]))
 
 
 def make_up(spec: dict[str, Any], seed: int) -> torch.Tensor:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import torch
 
-from dumpscope_capture.replay.arguments import Case, Tensors, laid_out, rebuilt, tensor_specs
+from dumpscope_capture.replay.arguments import Case, Tensors, laid_out, rebuilt, tensor_specs, viewed
 from dumpscope_capture.replay.targets import CONVERSIONS, function, short_name, writes
 
 HALVES: Final = (torch.float16, torch.bfloat16)
@@ -75,12 +75,22 @@ def _forward_and_backward(call: dict[str, Any], tensors: Tensors, case: Case, si
     changes = writes(target, call["kwargs"])
     differentiates = call["backward"] != "none" and torch.is_grad_enabled()
 
+    storages: dict[str, torch.Tensor] = {}
+    as_it_lay = raised is None and case.dtype == "recorded" and case.layout == "recorded"
+
     def given(spec: dict[str, Any]) -> torch.Tensor:
         item = spec["tensor"]
-        tensor = _typed(tensors(spec), case, raised)
-        if side.shaken is not None:
-            tensor = shaken(tensor, side.shaken, case.seed)
-        tensor = laid_out(tensor, spec, case.layout).to(case.device)
+        if item in held:
+            return held[item]
+        if as_it_lay and "total" in spec and tensors.path(spec) is not None:
+            if spec["file"] not in storages:
+                storages[spec["file"]] = tensors.storage(spec).to(case.device)
+            tensor = viewed(storages[spec["file"]], spec)
+        else:
+            tensor = _typed(tensors(spec), case, raised)
+            if side.shaken is not None:
+                tensor = shaken(tensor, side.shaken, case.seed)
+            tensor = laid_out(tensor, spec, case.layout).to(case.device)
         if differentiates and spec.get("requires_grad") and (tensor.is_floating_point() or tensor.is_complex()):
             leaves[item] = tensor.requires_grad_()
             tensor = tensor.clone() if changes else tensor  # a leaf must not be written

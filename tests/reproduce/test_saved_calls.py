@@ -1,0 +1,96 @@
+"""A saved call gives the call as it was: bytes, strides, offsets, aliases, state."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dumpscope.cli.app import status
+from reproduce import run_scripts
+
+torch = pytest.importorskip("torch")
+
+
+def entry(tensor: Any, storage: int = 0, **more: Any) -> dict[str, Any]:
+    return {
+        "storage": storage, "dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape),
+        "stride": list(tensor.stride()), "offset": tensor.storage_offset(), "device": "npu:0", "requires_grad": False,
+        "leaf": True, "contiguous": tensor.is_contiguous(), "memory_format": "contiguous_format", "format": None,
+        "alignment": 64, "parameter": False, **more,
+    }  # fmt: skip
+
+
+def save(folder: Path, tensors: list[dict[str, Any]], base: Any, args: list[Any], **more: Any) -> Path:
+    """A saved call of one storage, as the format describes it."""
+    folder.mkdir(parents=True)
+    data = torch.empty(0, dtype=torch.uint8).set_(base.untyped_storage())
+    torch.save(data.clone(), folder / "storage.0.pt")
+    storage = {
+        "file": "storage.0.pt",
+        "start": 0,
+        "nbytes": data.numel(),
+        "total": data.numel(),
+        "crc32": "0",
+        "exact": True,
+    }
+    call = {
+        "schema": 1, "name": "Functional.group_norm.3",
+        "api": {"prefix": "Functional", "name": "group_norm", "target": "torch.nn.functional.group_norm"},
+        "tensors": tensors, "storages": [storage], "args": args, "kwargs": {}, "stack": [], "module": None, "step": 0, "rank": 0,
+        "modes": {"grad": True}, "autocast": {}, "rng": {}, "versions": {"torch": "2.1.0"}, "devices": ["cpu", "npu:0"],
+        "numerics": {}, "seeds": {}, "environment": {}, "substituted": None, **more,
+    }  # fmt: skip
+    (folder / "call.json").write_text(json.dumps(call))
+    return folder
+
+
+def test_arguments_keep_strides_offsets_and_the_memory_they_share(tmp_path: Path) -> None:
+    base = torch.arange(400.0)
+    given = base.as_strided((2, 4, 5), (60, 1, 9), 7)
+    weight = base.as_strided((4,), (1,), 0)
+    tensor = {"type": "tensor", "tensor": 0}
+    args = [tensor, 2, {"type": "tensor", "tensor": 1}, None, 1e-05]
+    saved = save(tmp_path / "saved", [entry(given, requires_grad=True), entry(weight)], base, args)
+    assert status(["reproduce", str(saved), "-o", str(tmp_path / "call.py"), "--copy"]) == 0
+    probe = tmp_path / "probe.py"
+    probe.write_text(
+        "import torch\n"
+        "real = torch.nn.functional.group_norm\n"
+        "seen = []\n"
+        "def group_norm(x, groups, weight=None, bias=None, eps=1e-5):\n"
+        "    one, other = x.untyped_storage(), weight.untyped_storage()\n"
+        "    seen.append((x.stride(), x.storage_offset(), one.data_ptr() == other.data_ptr()))\n"
+        "    torch.seen = seen\n"
+        "    return real(x, groups, weight, bias, eps)\n"
+        "torch.nn.functional.group_norm = group_norm\n"
+    )
+    before = torch.nn.functional.group_norm
+    try:
+        found = run_scripts.run(tmp_path / "call.py", "--prelude", probe)
+    finally:
+        torch.nn.functional.group_norm = before
+    assert found["verdict"] == "pass"
+    assert torch.seen[0] == ((60, 1, 9), 7, True)
+    assert set(found["here"]) == {"output.0", "gradient.input.0"}
+    contiguous = run_scripts.run(tmp_path / "call.py", "--layout", "contiguous", "--eps", "0.1")
+    assert contiguous["verdict"] == "pass"
+    assert any("it ran on npu:0, this on cpu" in one for one in contiguous["said"])
+    assert any("did not lie in row-major order" in one for one in contiguous["said"])
+    assert any("it ran with torch 2.1.0" in one for one in contiguous["said"])
+
+
+def test_a_value_that_cannot_be_made_again_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = torch.ones(4)
+    opaque = {"type": "opaque", "class": "my.Handle", "text": "<Handle>"}
+    saved = save(tmp_path / "saved", [entry(base)], base, [{"type": "tensor", "tensor": 0}, opaque])
+    assert status(["reproduce", str(saved)]) == 2
+    assert "input.1 is a my.Handle, which cannot be made again" in capsys.readouterr().err
+
+
+def test_a_damaged_saved_call_is_one_clear_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "call.json").write_text('{"schema": 1}')
+    assert status(["reproduce", str(tmp_path)]) == 2
+    assert "lacks name" in capsys.readouterr().err
