@@ -48,12 +48,12 @@ class WrapList:
     low_risk: frozenset[str]
     core: frozenset[str]
 
-    def without(self, left: Collection[str]) -> WrapList:
-        """The same list without some names, of every category."""
-        if not left:
-            return self
-        names = {key: tuple(name for name in some if name not in left) for key, some in self.names.items()}
-        return replace(self, names=names)
+    def changed(self, *, without: Collection[str] = (), tensor: Collection[str] = ()) -> WrapList:
+        """The same list without some names, of every category, and with some more of tensors."""
+        names = {**self.names, "tensor": (*self.names["tensor"], *tensor)}
+        return replace(
+            self, names={key: tuple(one for one in some if one not in without) for key, some in names.items()}
+        )
 
 
 def read_list(path: str | None = None) -> WrapList:
@@ -80,7 +80,7 @@ def read_list(path: str | None = None) -> WrapList:
 
 
 class Table:
-    """Finds the node name of a call that a function mode receives."""
+    """Finds the node name of a call that a function mode receives. missing: listed calls that the installed software lacks"""
 
     def __init__(self, wanted: WrapList, *, namespaces: Iterable[str] = ()) -> None:
         self._by_function: dict[Any, Api] = {}
@@ -89,10 +89,14 @@ class Table:
         self._branches: dict[types.FunctionType, Api] = {}
         self._fronts: dict[types.CodeType, Api] = {}
         self._namespaces = frozenset(namespaces)
+        found: set[str] = set()
+        listed: list[str] = []
         for category, names in wanted.names.items():
             if category not in ("distributed", "npu_distributed"):
                 for owner in owners(category):
-                    self._add(category, owner, names)
+                    listed += [f"{PREFIXES[category]}.{name}" for name in expand(owner, names)]
+                    found |= self._add(category, owner, names)
+        self.missing = tuple(name for name in dict.fromkeys(listed) if name not in found)
 
     def find(self, function: Any, frame: types.FrameType | None, args: tuple[Any, ...]) -> Api | None:
         """The listed call behind a function that a mode received from `frame`; None where none is listed."""
@@ -145,11 +149,14 @@ class Table:
         self._by_function[function] = api
         return api
 
-    def _add(self, category: str, owner: Any, names: Iterable[str]) -> None:
+    def _add(self, category: str, owner: Any, names: Iterable[str]) -> set[str]:
+        """Take in what the owner has. Returns the names of that."""
+        found: set[str] = set()
         for name in expand(owner, names):
             function = attribute(owner, name)
             if function is None or not callable(function):
                 continue
+            found.add(f"{PREFIXES[category]}.{name}")
             api = Api(prefix=PREFIXES[category], name=name.rsplit(".", 1)[-1], function=function)
             if category == "tensor":
                 self._methods.setdefault(api.name, api)
@@ -171,6 +178,7 @@ class Table:
                 and not function.__name__.endswith(known.name)
             ):
                 self._by_function[function] = api  # of two names of one object, the object's own
+        return found
 
 
 _REFLECTED: Final = {"__rdiv__": "__rtruediv__"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from dumpscope_capture.functions import FunctionMode
 from dumpscope_capture.launches import Launches
 from dumpscope_capture.megatron import MicroSteps, micro_sink
 from dumpscope_capture.modules import ModuleScopes
-from dumpscope_capture.names import Table, optional, read_list
+from dumpscope_capture.names import Table, WrapList, optional, read_list
 from dumpscope_capture.recording import Recording
 from dumpscope_capture.seen import Seen
 from dumpscope_capture.selection import Selection
@@ -40,11 +40,12 @@ from dumpscope_format.schema import MICRO_STEP_KEY
 class Session:
     """What a debugger with one configuration does.
 
-    selection: which nodes are recorded, where the configuration's keys do not say it; leave_out: listed calls that are no nodes
+    selection: which nodes are recorded, where the configuration's keys do not say it; listed: calls that are nodes, where it is
+    not the list that the configuration names
     """
 
-    def __init__(self, config: Config, *, selection: Selection | None = None, leave_out: Collection[str] = ()) -> None:
-        wanted = read_list(config.wrap_ops).without(leave_out)
+    def __init__(self, config: Config, *, selection: Selection | None = None, listed: WrapList | None = None) -> None:
+        wanted = listed or read_list(config.wrap_ops)
         self.config = config
         self.faults = Faults()
         if selection is None:

@@ -148,7 +148,7 @@ class Capture:
             config, mode=switch.mode, scope=switch.scope, api_list=switch.api_list,
             spellings=(Spelling(Form(generation="2.3")), Spelling(Form(generation="6.0"))), exact=form.one_file,
         )  # fmt: skip
-        options: dict[str, Any] = {"selection": selection, "leave_out": settings.leave_out}
+        options: dict[str, Any] = {"selection": selection, "listed": settings.listed(more=not msprobe)}
         if overflow:
             options["ending"] = self._ending
         session: PtdbgSession

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -17,6 +17,7 @@ from dumpscope_capture.calls import Call
 from dumpscope_capture.claims import is_free
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Quiet, call_stack, rank
+from dumpscope_capture.names import WrapList
 from dumpscope_capture.ptdbg.files import FOLDER_MODE, PklSink, Plan
 from dumpscope_capture.ptdbg.forms import Form, Spelling
 from dumpscope_capture.ptdbg.lines import Line, LineRecorder
@@ -98,11 +99,18 @@ class PtdbgSession(Session):
         config: Config,
         *,
         selection: Selection,
-        leave_out: Collection[str] = (),
+        listed: WrapList | None = None,
         ending: Callable[[Path], BaseException] | None = None,
     ) -> None:
         self.ending = ending
-        super().__init__(config, selection=selection, leave_out=leave_out)
+        super().__init__(config, selection=selection, listed=listed)
+        missing = self.table.missing
+        if missing and missing not in _told:
+            _told.add(missing)
+            LOG.info(
+                "%d listed calls are not in torch %s and cannot be recorded: %s", len(missing), torch.__version__,
+                ", ".join(missing),
+            )  # fmt: skip
 
     def written(self, path: Path) -> None:
         """A call is on disk. Raises what ends the program where it was the last one asked for."""
@@ -260,6 +268,9 @@ class PklSession(PtdbgSession):
             path.rename(below / path.name)
         LOG.warning("%s held %s of an earlier run, now in %s", folder, ", ".join(path.name for path in there), below)
 
+
+_told: set[tuple[str, ...]] = set()
+"""Calls said to be missing already."""
 
 _written: set[tuple[Any, ...]] = set()
 """Files of this process, which it may add to."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from dumpscope_capture.config import ConfigError
-from dumpscope_capture.names import read_list
+from dumpscope_capture.names import WrapList, read_list
 from dumpscope_capture.ptdbg.errors import ParameterError
 from dumpscope_capture.ptdbg.forms import GENERATIONS
 
@@ -50,6 +50,11 @@ class Settings:
                 raise ParameterError("leave_out", leave_out, "a list of operators' names, like ['t', 'transpose']")
             found = replace(found, leave_out=tuple(leave_out))
         return found
+
+    def listed(self, *, more: bool) -> WrapList:
+        """The calls that are nodes. more: those too that ptdbg lists and msprobe does not, unless the program brings its list"""
+        tensor = ("__getitem__",) if more and self.wrap_ops is None else ()
+        return read_list(self.wrap_ops).changed(without=self.leave_out, tensor=tensor)
 
 
 def from_environment() -> Settings:
