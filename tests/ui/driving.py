@@ -67,3 +67,13 @@ def finished(server: Server, target: Path, golden: Path) -> str:
         assert status in ("pending", "running"), status
         time.sleep(0.1)
     raise AssertionError("the comparison was not done within 90 seconds")
+
+
+def ready(server: Server, folder: Path) -> str:
+    """Address of a dump that is read."""
+    dump = ask(server, "POST", "/dumps", {"path": str(folder)})["id"]
+    deadline = time.monotonic() + 60
+    while ask(server, "GET", f"/dumps/{dump}")["status"] == "pending":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return f"{server.url}/dumps/{dump}"

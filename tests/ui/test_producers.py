@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,17 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from ui.conftest import Server
-from ui.driving import ask
-
-
-def ready(server: Server, folder: Path) -> str:
-    """Address of a dump that is read."""
-    dump = ask(server, "POST", "/dumps", {"path": str(folder)})["id"]
-    deadline = time.monotonic() + 60
-    while ask(server, "GET", f"/dumps/{dump}")["status"] == "pending":
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    return f"{server.url}/dumps/{dump}"
+from ui.driving import ready
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from enum import IntFlag
-from typing import Final
+from typing import Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from dumpscope.analysis.forward import forward_of
 from dumpscope.domain.communication import unread
 from dumpscope.domain.limits import SCALED, at_limit, is_limit, limits
+from dumpscope.domain.phrases import Phrase, english, phrase
 from dumpscope.domain.records import Direction, Items, Kind, NodeKind, RankDump, Role, State, item_name
 
 GROWTH: Final = 100.0
@@ -30,11 +31,9 @@ CLIPPED: Final = 1.0715
 """Largest input over the limit of an fp8 output from which the output was clipped: below, rounding alone takes it there."""
 
 
-BORN_BACKWARD: Final = (
-    "the forward is finite, its derivative is not: look for a root, norm or log at 0, or a division by a small number "
-    "behind a where; add an epsilon there, then run this backward alone"
-)
-CLIPPED_ADVICE: Final = "the scale of this tensor is out of date: look at its amax history, or scale with a margin"
+Part = Literal["origin", "input", "propagated", "contains", "absorbed", "intended", "saturated", "growth"]
+PARTS: Final[tuple[Part, ...]] = get_args(Part)
+Level = Literal["medium", "high", "critical"]
 
 
 class Found(IntFlag):
@@ -56,20 +55,29 @@ class Finding:
 
     inputs, outputs: what was found on each side ("nan", "inf", "-inf", "limit", "-limit"); items: names of the items that hold it
     forward: the call whose backward this is, "" for others and where it was not dumped
+    said, advised: evidence and advice as sentences of `dumpscope.domain.overflow_words`; advised may be empty
     level: medium (inputs only), high (both sides, or the norm grew a hundredfold), critical (outputs only)
     """
 
     ordinal: int
     node: str
-    part: str
-    level: str
+    part: Part
+    level: Level
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     items: tuple[str, ...]
-    evidence: str
-    advice: str
+    said: tuple[Phrase, ...]
+    advised: tuple[Phrase, ...]
     stack: tuple[str, ...]
     forward: str = ""
+
+    @property
+    def evidence(self) -> str:
+        return english(self.said)
+
+    @property
+    def advice(self) -> str:
+        return english(self.advised)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +103,7 @@ class Overflow:
         return next(iter(self.causes), None)
 
     @property
-    def parts(self) -> dict[str, int]:
+    def parts(self) -> dict[Part, int]:
         return dict(Counter(finding.part for finding in self.findings))
 
 
@@ -142,13 +150,12 @@ class _Walk:
         inputs, outputs, arguments = (Found(int(side[node])) for side in (self.inputs, self.outputs, self.arguments))
         if not inputs and not outputs and not self.growing[node] and not self.clipped[node]:
             return  # an infinite argument without any effect
-        part, evidence, advice = self._part(node, inputs, outputs, arguments)
+        part, said, advice = self._part(node, inputs, outputs, arguments)
         forward = forward_of(self.dump.nodes, node)
         if part == "origin" and forward >= 0 and not self.outputs[forward]:
             name = self.dump.nodes.names[forward]
-            evidence += f"; {name} holds none, so it was born in the backward pass"
-            advice = BORN_BACKWARD
-        level = "critical" if outputs and not inputs else "medium" if inputs and not outputs else "high"
+            said, advice = phrase("overflow.born_backward", what=[said], node=name), "born_backward"
+        level: Level = "critical" if outputs and not inputs else "medium" if inputs and not outputs else "high"
         if part in ("intended", "saturated"):
             level = "medium"
             self.last_intended = self.dump.nodes.names[node] if outputs else self.last_intended
@@ -164,66 +171,55 @@ class _Walk:
                 inputs=_words(inputs),
                 outputs=_words(outputs),
                 items=self._items(node),
-                evidence=evidence,
-                advice=advice,
+                said=(said,),
+                advised=(phrase(f"overflow.advice.{advice}"),) if advice else (),
                 stack=self._stack(node, forward),
                 forward=self.dump.nodes.names[forward] if forward >= 0 else "",
             )
         )
 
-    def _part(self, node: int, inputs: Found, outputs: Found, arguments: Found) -> tuple[str, str, str]:
+    def _part(self, node: int, inputs: Found, outputs: Found, arguments: Found) -> tuple[Part, Phrase, str]:
+        """What the node is, why, and which advice it gets, "" for none."""
         came, went = _said(inputs), _said(outputs)
         if not inputs and not outputs and self.clipped[node]:
-            return (
-                "saturated",
-                "inputs are larger than the output's dtype can hold, which stands at its limit",
-                CLIPPED_ADVICE,
-            )
+            return "saturated", phrase("overflow.saturated"), "scale"
         if not inputs and not outputs:
-            return "growth", f"the norm of an output is more than {GROWTH:.0f} times that of the inputs", ""
+            return "growth", phrase("overflow.growth", factor=f"{GROWTH:.0f}"), ""
         if not outputs:
             if inputs & Found.NAN and self.first_cause is None:
                 return self._from_outside(node, came)
-            return "absorbed", f"inputs hold {came}, outputs are finite", ""
+            return "absorbed", phrase("overflow.absorbed", came=came), ""
         if node in self.around:
-            return "contains", f"a call inside this module is where {went} starts", ""
+            return "contains", phrase("overflow.contains", went=went), ""
         if not inputs and _asked_for(arguments, outputs):
-            return "intended", f"an argument is {_said(arguments)}, so {went} in the output was asked for", ""
+            return "intended", phrase("overflow.intended", given=_said(arguments), went=went), ""
         if self.dump.nodes.kind[node] in (NodeKind.GRADIENT, NodeKind.DEBUG):  # no call, so no inputs
             if self.first_cause is not None:
-                return "propagated", f"holds {went} after {self.first_cause}", ""
-            return "origin", f"holds {went}, and nothing dumped before it does", "look at what computed this value"
+                return "propagated", phrase("overflow.after", went=went, node=self.first_cause), ""
+            return "origin", phrase("overflow.alone", went=went), "value"
         if not inputs:
-            return "origin", f"every recorded input is finite, the output holds {went}", _origin_advice(outputs)
+            return "origin", phrase("overflow.born", went=went), _origin_advice(outputs)
         if inputs & NONFINITE and not outputs & NONFINITE:
-            return "absorbed", f"inputs hold {came}, outputs {went}", ""
+            return "absorbed", phrase("overflow.absorbed_partly", came=came, went=went), ""
         if self.first_cause is not None:
-            return "propagated", f"inputs already hold {came}; it started at {self.first_cause}", ""
+            return "propagated", phrase("overflow.propagated", came=came, node=self.first_cause), ""
         if inputs & (Found.NAN | Found.POS_INF):
             return self._from_outside(node, came)
         if not inputs & NONFINITE and outputs & (Found.NAN | Found.POS_INF):
-            return "origin", f"inputs hold {came}, the output holds {went}", _origin_advice(outputs)
+            return "origin", phrase("overflow.came_up", came=came, went=went), _origin_advice(outputs)
         if outputs & Found.NAN:
-            return self._born_of_mask(came)
-        return "intended", f"inputs hold {came} and the output still does: a mask on its way", ""
+            return "origin", self._born_of_mask(came), "mask"
+        return "intended", phrase("overflow.mask", came=came), ""
 
-    def _born_of_mask(self, came: str) -> tuple[str, str, str]:
-        source = f" (from {self.last_intended})" if self.last_intended else ""
-        return (
-            "origin",
-            f"inputs hold {came}{source} but no NaN, the output holds NaN",
-            "a row that is -inf throughout has no softmax: look for a mask that hides a whole row, not at this operator",
-        )
+    def _born_of_mask(self, came: list[Phrase]) -> Phrase:
+        if self.last_intended:
+            return phrase("overflow.masked_from", came=came, node=self.last_intended)
+        return phrase("overflow.masked", came=came)
 
-    def _from_outside(self, node: int, came: str) -> tuple[str, str, str]:
+    def _from_outside(self, node: int, came: list[Phrase]) -> tuple[Part, Phrase, str]:
         if self.weights[node]:
-            what, advice = (
-                "a parameter",
-                "the weight itself is broken: look at its initialisation, loading or last update",
-            )
-        else:
-            what, advice = "an input", "it comes from the data or from a call that was not dumped"
-        return "input", f"{what} already holds {came}, and no dumped call produced it", advice
+            return "input", phrase("overflow.from_weight", came=came), "weight"
+        return "input", phrase("overflow.from_data", came=came), "data"
 
     def _mark_around(self, node: int) -> None:
         parents = self.dump.tree.parent
@@ -351,17 +347,11 @@ def _words(found: Found) -> tuple[str, ...]:
     return tuple(word for flag, word in named if found & flag)
 
 
-def _said(found: Found) -> str:
-    said = {"limit": "the largest number of its dtype", "-limit": "the most negative number of its dtype"}
-    return " and ".join(said.get(word, word) for word in _words(found))
+def _said(found: Found) -> list[Phrase]:
+    return [phrase(f"overflow.word.{word}") for word in _words(found)]
 
 
 def _origin_advice(outputs: Found) -> str:
     if not outputs & NONFINITE:
-        return (
-            "the result was clipped at the limit of its dtype: scale it down or use a wider dtype; where inf should show, "
-            "switch the device to inf/nan mode"
-        )
-    if outputs & Found.NAN:
-        return "an invalid operation (0/0, log or root of a negative number, inf - inf) inside this call: run it alone"
-    return "the result left the range of its dtype, or a division by zero: check the input's magnitude, run it alone"
+        return "clipped"
+    return "invalid" if outputs & Found.NAN else "range"

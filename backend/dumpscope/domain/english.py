@@ -1,4 +1,4 @@
-"""Every sentence the server writes about a comparison, in English, by its id (see `dumpscope.domain.phrases`).
+"""Every sentence the server writes about a comparison or a dump, in English, by its id (see `dumpscope.domain.phrases`).
 
 frontend/src/texts/said.zh.json holds the same ids in Chinese; a test compares ids and placeholders.
 """
@@ -6,6 +6,8 @@ frontend/src/texts/said.zh.json holds the same ids in Chinese; a test compares i
 from __future__ import annotations
 
 from typing import Final
+
+from dumpscope.domain.overflow_words import OVERFLOW
 
 RULES: Final[dict[str, str]] = {
     "rule.E-1": "Equal: every number, byte or hash that was stored agrees.",
@@ -384,5 +386,6 @@ _PLAN: Final[dict[str, str]] = {
 
 ENGLISH: Final[dict[str, str]] = {
     **RULES, **_ITEM, **_NODE, **_LEFTOVER, **_ORIGIN, **_ADVICE, **_SETTING, **_FIGURE, **_PLAN,
+    **OVERFLOW,
 }  # fmt: skip
 """Templates for `str.format`; an enumeration is joined by commas."""

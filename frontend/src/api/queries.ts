@@ -310,6 +310,35 @@ export function useDumpNodes(id: string, unit: Unit, q: string) {
   });
 }
 
+/** Where NaN, infinities and clipped numbers of a dump began. */
+export function useOverflow(id: string, unit: Unit, enabled: boolean) {
+  return useQuery({
+    queryKey: ["dumps", "data", id, "overflow", unit],
+    queryFn: ({ signal }) =>
+      take(
+        api().GET("/api/dumps/{dump_id}/overflow", { params: { path: { dump_id: id }, query: { ...unit } }, signal }),
+      ),
+    enabled,
+  });
+}
+
+/** Calls that saw such a number, all or only `node`. */
+export function useFindings(id: string, unit: Unit, node: string | null, enabled: boolean) {
+  return useInfiniteQuery({
+    queryKey: ["dumps", "data", id, "findings", unit, node],
+    queryFn: ({ pageParam, signal }) =>
+      take(
+        api().GET("/api/dumps/{dump_id}/findings", {
+          params: { path: { dump_id: id }, query: { ...unit, node, cursor: pageParam, limit: PAGE_ROWS } },
+          signal,
+        }),
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next,
+    enabled,
+  });
+}
+
 export function useDumpNode(id: string, unit: Unit, name: string | null) {
   return useQuery({
     queryKey: ["dumps", "data", id, "node", unit, name],

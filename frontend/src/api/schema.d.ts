@@ -628,6 +628,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/dumps/{dump_id}/overflow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Summary
+         * @description Where the first NaN, infinity or clipped number was born.
+         */
+        get: operations["summary_api_dumps__dump_id__overflow_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/dumps/{dump_id}/findings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Findings
+         * @description Calls that saw such a number, in the order in which they ended.
+         */
+        get: operations["findings_api_dumps__dump_id__findings_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/matching/preview": {
         parameters: {
             query?: never;
@@ -2188,6 +2228,62 @@ export interface components {
             /** Items */
             items: components["schemas"]["Origin"][];
         };
+        /**
+         * OverflowFinding
+         * @description A call that saw a number that is not finite, or at the limit of its dtype. `inputs`, `outputs`: `nan`, `inf`, `-inf`,
+         *     `limit`, `-limit`; `items`: the records that hold them; `forward`: the call whose backward this is, or empty.
+         */
+        OverflowFinding: {
+            /** Ordinal */
+            ordinal: number;
+            /** Node */
+            node: string;
+            /**
+             * Part
+             * @enum {string}
+             */
+            part: "origin" | "input" | "propagated" | "contains" | "absorbed" | "intended" | "saturated" | "growth";
+            /**
+             * Level
+             * @enum {string}
+             */
+            level: "medium" | "high" | "critical";
+            /** Inputs */
+            inputs: string[];
+            /** Outputs */
+            outputs: string[];
+            /** Items */
+            items: string[];
+            /** Evidence */
+            evidence: string;
+            /** Evidence Said */
+            evidence_said: components["schemas"]["Phrase"][];
+            /** Advice */
+            advice: string;
+            /** Advice Said */
+            advice_said: components["schemas"]["Phrase"][];
+            /** Forward */
+            forward: string;
+        };
+        /**
+         * OverflowSummary
+         * @description `first`: the first number nobody asked for; `counts`: calls by part; `unknown`: calls whose tensors have no extrema.
+         */
+        OverflowSummary: {
+            /** Step */
+            step: number;
+            /** Rank */
+            rank: number;
+            first: components["schemas"]["OverflowFinding"] | null;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            /** Checked */
+            checked: number;
+            /** Unknown */
+            unknown: number;
+        };
         /** Page[CollectivePart] */
         Page_CollectivePart_: {
             /** Items */
@@ -2269,6 +2365,17 @@ export interface components {
         Page_NodeRow_: {
             /** Items */
             items: components["schemas"]["NodeRow"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+        };
+        /** Page[OverflowFinding] */
+        Page_OverflowFinding_: {
+            /** Items */
+            items: components["schemas"]["OverflowFinding"][];
             /** Next */
             next: string | null;
             /** Total */
@@ -4712,6 +4819,86 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ValuePage"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    summary_api_dumps__dump_id__overflow_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverflowSummary"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    findings_api_dumps__dump_id__findings_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Only this call. */
+                node?: string | null;
+                /** @description Any of these parts; several times or with commas. */
+                part?: string[];
+                /** @description `next` (or `prev`) of the page before. */
+                cursor?: string | null;
+                /** @description Rows of the page; it may end earlier to stay under 200 kB. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_OverflowFinding_"];
                 };
             };
             /** @description What went wrong. */

@@ -1,9 +1,10 @@
+import { SegmentedControl } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useJob } from "../../api/jobs";
-import { type Unit, useDump, useDumpNode, useDumpNodes } from "../../api/queries";
-import type { Dump } from "../../api/types";
+import { type Unit, useDump, useDumpNode, useDumpNodes, useOverflow } from "../../api/queries";
+import type { Dump, OverflowSummary } from "../../api/types";
 import { formatMoment } from "../../base/moments";
 import { formatBytes, formatCount } from "../../base/numbers";
 import { CopyButton } from "../../widgets/CopyButton";
@@ -21,7 +22,8 @@ import { useKeys } from "../../widgets/useKeys";
 import { useTree } from "../../widgets/useTree";
 import { DumpTrends } from "./DumpTrends";
 import classes from "./DumpView.module.css";
-import { NodeList } from "./NodeList";
+import { FirstOverflow } from "./FirstOverflow";
+import { FindingList, NodeList } from "./NodeList";
 import { NodePanel } from "./NodePanel";
 import { RunNotes } from "./RunNotes";
 
@@ -72,6 +74,9 @@ function Ready({ dump }: { dump: Dump }) {
   const selected = address.node ?? first;
   const tree = useTree("dumps", dump.id, unit, selected, "");
   const node = useDumpNode(dump.id, unit, selected).data;
+  const overflow = useOverflow(dump.id, unit, dump.nodes > 0).data;
+  const found = Object.values(overflow?.counts ?? {}).reduce((sum, count) => sum + count, 0);
+  const onlyFound = address.dialog === "overflow" && found > 0;
   const [lost, setLost] = useState<string | null>(null);
   const [text, setText] = useState(address.query);
   const query = useDebounced(text.trim(), 250);
@@ -121,7 +126,13 @@ function Ready({ dump }: { dump: Dump }) {
         />
       </Header>
       <main id="main" className={classes.main} tabIndex={-1}>
-        <Facts dump={dump} unit={unit} onTrends={several ? () => update({ dialog: "trends" }) : null} />
+        <Facts
+          dump={dump}
+          unit={unit}
+          overflow={overflow}
+          onSelect={select}
+          onTrends={several ? () => update({ dialog: "trends" }) : null}
+        />
         <div className={classes.panels}>
           <section className={`panel ${classes.panel}`} aria-label={t("tree.title")}>
             <Boundary title={t("app.crashed")}>
@@ -137,8 +148,27 @@ function Ready({ dump }: { dump: Dump }) {
                 onText={setText}
                 data-search
               />
+              {found > 0 && (
+                <SegmentedControl
+                  size="xs"
+                  mt={4}
+                  fullWidth
+                  aria-label={t("dump.overflow.show")}
+                  data={[
+                    { value: "all", label: t("dump.overflow.all") },
+                    { value: "overflow", label: t("dump.overflow.found", { total: formatCount(found) }) },
+                  ]}
+                  value={onlyFound ? "overflow" : "all"}
+                  onChange={(value) => update({ dialog: value === "overflow" ? value : null })}
+                  data-testid="show-findings"
+                />
+              )}
             </div>
-            <NodeList id={dump.id} unit={unit} query={query} selected={selected} onSelect={select} />
+            {onlyFound ? (
+              <FindingList id={dump.id} unit={unit} selected={selected} onSelect={select} />
+            ) : (
+              <NodeList id={dump.id} unit={unit} query={query} selected={selected} onSelect={select} />
+            )}
           </section>
           <section className={`panel ${classes.panel}`} aria-label={t("evidence.title")}>
             <Boundary title={t("app.crashed")} resetKey={selected ?? ""}>
@@ -147,7 +177,14 @@ function Ready({ dump }: { dump: Dump }) {
                   <ProblemList problems={dump.problems} />
                 </div>
               ) : (
-                <NodePanel id={dump.id} unit={unit} name={selected} trend={several} onSelect={select} />
+                <NodePanel
+                  id={dump.id}
+                  unit={unit}
+                  name={selected}
+                  trend={several}
+                  notable={found > 0}
+                  onSelect={select}
+                />
               )}
             </Boundary>
           </section>
@@ -169,10 +206,12 @@ function Ready({ dump }: { dump: Dump }) {
 interface FactsProps {
   dump: Dump;
   unit: Unit;
+  overflow: OverflowSummary | undefined;
+  onSelect: (name: string) => void;
   onTrends: (() => void) | null;
 }
 
-function Facts({ dump, unit, onTrends }: FactsProps) {
+function Facts({ dump, unit, overflow, onSelect, onTrends }: FactsProps) {
   const { t, i18n } = useTranslation();
   const facts: [keyof typeof labels, string][] = [
     ["framework", dump.framework ?? ""],
@@ -211,6 +250,7 @@ function Facts({ dump, unit, onTrends }: FactsProps) {
           {dump.path}
         </span>
         <CopyButton text={dump.path} label={t("app.copy")} />
+        {overflow && <FirstOverflow summary={overflow} onSelect={onSelect} />}
         <RunNotes id={dump.id} unit={unit} />
         {onTrends && (
           <button type="button" className={`plain ${classes.pill}`} onClick={onTrends} data-testid="open-trends">

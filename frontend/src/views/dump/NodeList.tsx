@@ -1,12 +1,10 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
-import { type Unit, useDumpNodes } from "../../api/queries";
+import { type Unit, useDumpNodes, useFindings } from "../../api/queries";
+import { say } from "../../texts/said";
 import { MiddleName } from "../../widgets/MiddleName";
-import { Empty, Failure, Loading } from "../../widgets/States";
 import classes from "./DumpView.module.css";
-
-const ROW = 24;
+import { PartMark } from "./PartMark";
+import { RowList } from "./RowList";
 
 interface NodeListProps {
   id: string;
@@ -19,75 +17,52 @@ interface NodeListProps {
 /** Nodes in call order, page by page. */
 export function NodeList({ id, unit, query, selected, onSelect }: NodeListProps) {
   const { t, i18n } = useTranslation();
-  const box = useRef<HTMLDivElement>(null);
   const nodes = useDumpNodes(id, unit, query);
-  const rows = nodes.data?.pages.flatMap((page) => page.items) ?? [];
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => box.current,
-    estimateSize: () => ROW,
-    overscan: 12,
-  });
-  const shown = virtual.getVirtualItems();
-  const last = shown.at(-1)?.index ?? 0;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is visible decides what is fetched
-  useEffect(() => {
-    if (rows.length > 0 && last >= rows.length - 30 && nodes.hasNextPage && !nodes.isFetching)
-      void nodes.fetchNextPage();
-  }, [last, rows.length]);
-
-  const press = (event: KeyboardEvent) => {
-    const at = rows.findIndex((row) => row.name === selected);
-    const goals: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1 };
-    const goal = goals[event.key];
-    if (goal === undefined) return;
-    event.preventDefault();
-    const next = rows[goal];
-    if (!next) return;
-    onSelect(next.name, true);
-    virtual.scrollToIndex(goal, { align: "auto" });
-  };
-
-  if (nodes.error) return <Failure problem={nodes.error} onRetry={() => void nodes.refetch()} />;
-  if (nodes.isPending) return <Loading />;
-  if (rows.length === 0) return <Empty>{query ? t("home.nothingFound", { query }) : t("dump.noCalls")}</Empty>;
   return (
-    <div
-      ref={box}
-      className={classes.list}
-      role="listbox"
-      tabIndex={0}
-      aria-label={t("dump.calls")}
-      onKeyDown={press}
-      data-testid="nodes"
+    <RowList
+      pages={nodes}
+      height={24}
+      nameOf={(row) => row.name}
+      selected={selected}
+      onSelect={onSelect}
+      empty={query ? t("home.nothingFound", { query }) : t("dump.noCalls")}
+      id="nodes"
     >
-      <div style={{ height: virtual.getTotalSize(), position: "relative" }} role="none">
-        {shown.map((item) => {
-          const row = rows[item.index];
-          if (!row) return null;
-          return (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the list, which holds the focus
-            <div
-              key={row.ordinal}
-              role="option"
-              tabIndex={-1}
-              aria-selected={row.name === selected}
-              className={classes.row}
-              style={{ transform: `translateY(${item.start}px)` }}
-              onClick={() => onSelect(row.name)}
-              data-name={row.name}
-            >
-              <span className={classes.order}>{row.ordinal}</span>
-              <span>
-                <MiddleName name={row.name} />
-              </span>
-              <span className="dim">
-                {i18n.exists(`kinds.${row.kind}`) ? t(`kinds.${row.kind as "api"}`) : row.kind}
-              </span>
-            </div>
-          );
-        })}
-      </div>
-    </div>
+      {(row) => (
+        <>
+          <span className={classes.order}>{row.ordinal}</span>
+          <span>
+            <MiddleName name={row.name} />
+          </span>
+          <span className="dim">{i18n.exists(`kinds.${row.kind}`) ? t(`kinds.${row.kind as "api"}`) : row.kind}</span>
+        </>
+      )}
+    </RowList>
+  );
+}
+
+/** Calls that saw NaN, infinity or the limit of their dtype, with what each did to it. */
+export function FindingList({ id, unit, selected, onSelect }: Omit<NodeListProps, "query">) {
+  const { t } = useTranslation();
+  return (
+    <RowList
+      pages={useFindings(id, unit, null, true)}
+      height={42}
+      nameOf={(row) => row.node}
+      selected={selected}
+      onSelect={onSelect}
+      empty={t("dump.noCalls")}
+      id="findings"
+    >
+      {(row) => (
+        <span className={classes.finding}>
+          <span>
+            <PartMark part={row.part} />
+            <MiddleName name={row.node} />
+          </span>
+          <span className="dim">{say(row.evidence, row.evidence_said)}</span>
+        </span>
+      )}
+    </RowList>
   );
 }

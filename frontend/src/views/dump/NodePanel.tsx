@@ -1,7 +1,8 @@
 import { useTranslation } from "react-i18next";
-import { type Unit, useDumpNode } from "../../api/queries";
+import { type Unit, useDumpNode, useFindings } from "../../api/queries";
 import { formatAddress } from "../../base/address";
 import { callLabel } from "../../base/names";
+import { say } from "../../texts/said";
 import { CopyButton } from "../../widgets/CopyButton";
 import { LeafTable } from "../../widgets/IoTable";
 import { MiddleName } from "../../widgets/MiddleName";
@@ -10,6 +11,7 @@ import { Stack } from "../../widgets/Stack";
 import { Empty, Failure, Loading } from "../../widgets/States";
 import classes from "./DumpView.module.css";
 import { NodeTrend } from "./NodeTrend";
+import { PartMark } from "./PartMark";
 
 interface NodePanelProps {
   id: string;
@@ -17,12 +19,15 @@ interface NodePanelProps {
   name: string | null;
   /** Whether there is more than one step or rank, so that the call has a trend. */
   trend: boolean;
+  /** Whether any call here saw NaN, infinity or the limit of a dtype. */
+  notable: boolean;
   onSelect: (name: string) => void;
 }
 
-export function NodePanel({ id, unit, name, trend, onSelect }: NodePanelProps) {
+export function NodePanel({ id, unit, name, trend, notable, onSelect }: NodePanelProps) {
   const { t } = useTranslation();
   const node = useDumpNode(id, unit, name);
+  const found = useFindings(id, unit, name, notable && name !== null).data?.pages[0]?.items[0];
   const [address] = useAddress();
   if (!name) return <Empty>{t("dump.noNode")}</Empty>;
   if (node.error) return <Failure problem={node.error} onRetry={() => void node.refetch()} />;
@@ -43,6 +48,17 @@ export function NodePanel({ id, unit, name, trend, onSelect }: NodePanelProps) {
           </button>
         ))}
       </div>
+      {found?.node === data.name && (
+        <p className={classes.why} data-testid="finding">
+          <PartMark part={found.part} /> {say(found.evidence, found.evidence_said)}
+          {found.advice && (
+            <>
+              <br />
+              <strong>{t("dump.overflow.todo")}:</strong> {say(found.advice, found.advice_said)}
+            </>
+          )}
+        </p>
+      )}
       <h3>{t("evidence.io")}</h3>
       <LeafTable
         items={data.items}

@@ -1,0 +1,37 @@
+import { useTranslation } from "react-i18next";
+import type { OverflowSummary } from "../../api/types";
+import { formatCount } from "../../base/numbers";
+import classes from "./DumpView.module.css";
+
+interface FirstOverflowProps {
+  summary: OverflowSummary;
+  onSelect: (name: string) => void;
+}
+
+/** The first number of a dump that is not finite or was clipped, or that there is none. */
+export function FirstOverflow({ summary, onSelect }: FirstOverflowProps) {
+  const { t } = useTranslation();
+  const { first, checked, unknown } = summary;
+  const rest = unknown > 0 ? t("dump.overflow.unknown", { total: formatCount(unknown) }) : "";
+  if (first) {
+    const clipped = !first.outputs.concat(first.inputs).some((word) => /nan|inf/.test(word));
+    return (
+      <button
+        type="button"
+        className={`plain ${classes.pill} ${classes.alarm}`}
+        onClick={() => onSelect(first.node)}
+        title={[t("dump.overflow.firstHint"), rest].filter(Boolean).join(" · ")}
+        data-testid="first-overflow"
+      >
+        ∞ {t(clipped ? "dump.overflow.firstClipped" : "dump.overflow.first")}:{" "}
+        <span className="mono">{first.node}</span>
+      </button>
+    );
+  }
+  if (checked === 0) return null;
+  return (
+    <span className="dim" title={rest} data-testid="no-overflow">
+      {t("dump.overflow.none", { count: checked, total: formatCount(checked) })}
+    </span>
+  );
+}

@@ -1,0 +1,63 @@
+"""Where NaN and infinities of one dump began, over REST."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from api.conftest import Client, register, settled
+
+CAUSE = "Functional.gelu.0.forward"
+
+
+def ready(client: Client, folder: Path) -> str:
+    dump = register(client, folder)
+    assert settled(client, f"/api/dumps/{dump}")["status"] == "ready"
+    return dump
+
+
+def test_the_first_number_that_is_not_finite_is_named_with_its_reason(served: Client, dumps: Path) -> None:
+    dump = ready(served, dumps / "target_nan")
+    found = served.get(f"/api/dumps/{dump}/overflow").json()
+    assert found["first"]["node"] == CAUSE
+    assert (found["first"]["part"], found["first"]["level"]) == ("origin", "critical")
+    assert found["first"]["evidence_said"][0]["id"] == "overflow.born"
+    assert found["counts"]["origin"] == 1
+    assert found["counts"]["propagated"] > 10
+    assert found["checked"] > found["counts"]["propagated"]
+
+
+def test_every_call_it_reached_is_listed_page_by_page(served: Client, dumps: Path) -> None:
+    dump = ready(served, dumps / "target_nan")
+    counts = served.get(f"/api/dumps/{dump}/overflow").json()["counts"]
+    names: list[str] = []
+    cursor = ""
+    while True:
+        page = served.get(f"/api/dumps/{dump}/findings?limit=7{cursor}").json()
+        names += [row["node"] for row in page["items"]]
+        assert page["total"] == sum(counts.values())
+        if page["next"] is None:
+            break
+        cursor = f"&cursor={page['next']}"
+    assert len(names) == len(set(names)) == sum(counts.values())
+    assert names[0] == CAUSE
+    reached = served.get(f"/api/dumps/{dump}/findings?part=propagated").json()
+    assert reached["total"] == counts["propagated"]
+    assert all(CAUSE in row["evidence"] for row in reached["items"])
+    one = served.get(f"/api/dumps/{dump}/findings", params={"node": CAUSE}).json()
+    assert [row["node"] for row in one["items"]] == [CAUSE]
+
+
+def test_a_dump_of_finite_numbers_says_so(served: Client, dumps: Path) -> None:
+    dump = ready(served, dumps / "stat_golden")
+    found = served.get(f"/api/dumps/{dump}/overflow").json()
+    assert found["first"] is None
+    assert found["checked"] > 0
+
+
+def test_an_unknown_part_is_refused_with_those_there_are(served: Client, dumps: Path) -> None:
+    dump = ready(served, dumps / "golden")
+    answer = served.get(f"/api/dumps/{dump}/findings?part=wrong")
+    assert answer.status_code == 400
+    assert "origin" in answer.json()["hint"]
+    assert served.get("/api/dumps/none/overflow").status_code == 404
+    assert served.get(f"/api/dumps/{dump}/overflow?rank=9").status_code == 404
