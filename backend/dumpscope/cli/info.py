@@ -11,19 +11,47 @@ from dumpscope.cli.app import FINE, INCOMPLETE
 from dumpscope.cli.opening import opened, ranks, require_some
 from dumpscope.cli.printing import line, listed, plural, print_json
 from dumpscope.domain.records import Kind, Layout, NodeKind, RankDump
-from dumpscope.errors import Problem
+from dumpscope.errors import Problem, UnreadableError
 from dumpscope.export.document import problem_document
+from dumpscope.readers.kernel_files import KernelFolder, kernel_folders
 from dumpscope_format.run import GROUPS
 
 
 def run(path: Path, *, as_json: bool) -> int:
-    with opened(path) as layout:
-        document, lost = describe(path, layout)
+    try:
+        with opened(path) as layout:
+            document, lost = describe(path, layout)
+    except UnreadableError:
+        folders = kernel_folders(path) if path.is_dir() else []
+        if not folders:
+            raise
+        return _run_kernels(path, folders, as_json=as_json)
+    if (
+        not document["nodes"] and path.is_dir() and (folders := kernel_folders(path))
+    ):  # a plan is called dump.json as well
+        return _run_kernels(path, folders, as_json=as_json)
     if as_json:
         print_json(document)
     else:
         _print(document)
     return INCOMPLETE if lost else FINE
+
+
+def _run_kernels(path: Path, folders: list[KernelFolder], *, as_json: bool) -> int:
+    """What a device dumped of its kernels is listed; it is no dump that can be compared."""
+    if as_json:
+        print_json({"schema": 1, "path": str(path), "layout": "kernels", "units": [asdict(one) for one in folders]})
+        return FINE
+    line(str(path))
+    line(
+        f"  kernels of an Ascend device, {plural(sum(one.files for one in folders), 'file')} (convert with CANN's msaccucmp.py)"
+    )
+    for one in folders:
+        place = ", ".join(f"{word} {value}" for word, value in (("device", one.device), ("model", one.model)) if value)
+        listed_types = ", ".join(f"{name} {count}" for name, count in one.operators.items())
+        line(f"  {one.time or one.path}{': ' if place else ''}{place}: {plural(one.files, 'file')}, {one.nbytes} bytes")
+        line(f"    {listed_types}")
+    return FINE
 
 
 def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
