@@ -181,7 +181,7 @@ def test_a_value_no_float_holds_and_a_name_no_text_holds_are_written_in_every_fo
         tmp_path / "out", FORMATS, answer, [lambda: Table(unit)], lambda: report(answer, Shelf([unit])), pairs=True
     )
     table, book, document_file, *_ = files
-    assert len(files) == len(FORMATS)
+    assert len(files) == len(FORMATS) + 2  # ptdbg are three files
     rows = list(csv.DictReader(table.open(newline="")))
     assert [rows[1][name] for name in ("NPU Name", "NPU max", "Max diff")] == [
         "Torch.?x.0.forward.input.1", digits, "inf",

@@ -77,7 +77,7 @@ def compare(
     ] = None,
     formats: Annotated[
         list[str] | None,
-        typer.Option("--format", help="csv, xlsx, json, html, ptdbg-csv; several with commas. Default csv."),
+        typer.Option("--format", help="csv, xlsx, json, html, ptdbg; several with commas. Default csv."),
     ] = None,
     policy: Annotated[
         str, typer.Option("--policy", help="How to judge: default, ptdbg, msprobe, or a policy file.")

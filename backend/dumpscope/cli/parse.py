@@ -22,23 +22,36 @@ def run(path: Path, prefix: str) -> int:
                 problems.append(dump)
                 continue
             read += 1
-            nodes = [node for node, name in enumerate(dump.nodes.names) if name.startswith(prefix)]
+            nodes = _found(dump, prefix)
             found += len(nodes)
             if nodes and len(layout.ranks) > 1:
                 line(styled(f"step {ref.step} rank {ref.rank or 0}", "bold"))
-            for node in nodes:
-                _print(dump, node)
+            for node, items in nodes.items():
+                _print(dump, node, items)
         require_some(read, layout, problems)
     if not found:
-        raise NotFoundError(f"no node begins with {prefix!r}", where=str(path))
+        raise NotFoundError(f"no node or value begins with {prefix!r}", where=str(path))
     return INCOMPLETE if problems else FINE
 
 
-def _print(dump: RankDump, node: int) -> None:
+def _found(dump: RankDump, prefix: str) -> dict[int, list[int]]:
+    """Nodes and the items of them to print: all of a node whose name begins with the prefix, else those whose own name does."""
+    out = {}
+    edges = np.searchsorted(dump.items.node, np.arange(len(dump.nodes) + 1)).tolist()
+    for node, name in enumerate(dump.nodes.names):
+        items = range(edges[node], edges[node + 1])
+        if name.startswith(prefix):
+            out[node] = list(items)
+        elif prefix.startswith(name):
+            chosen = [item for item in items if item_name(dump, item).startswith(prefix)]
+            if chosen:
+                out[node] = chosen
+    return out
+
+
+def _print(dump: RankDump, node: int, chosen: list[int]) -> None:
     line(styled(dump.nodes.names[node], "bold"))
-    items = dump.items
-    start, stop = np.searchsorted(items.node, [node, node + 1]).tolist()
-    for item in range(start, stop):
+    for item in chosen:
         line(f"  {item_name(dump, item)}  {_cells(dump, item)}")
     stack = int(dump.nodes.stack[node])
     if stack >= 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +13,14 @@ from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
 from dumpscope.export.document import json_text
 from dumpscope.export.junit import junit_text
-from dumpscope.export.ptdbg import ptdbg_csv
+from dumpscope.export.ptdbg import ptdbg_csv, ptdbg_xlsx
+from dumpscope.export.ptdbg_advice import advice
 from dumpscope.export.report import Report, report_html
 from dumpscope.export.table import Table
 from dumpscope.export.tables import csv_text
 from dumpscope.export.xlsx import write_xlsx
 
-FORMATS: Final = ("csv", "xlsx", "json", "html", "junit", "ptdbg-csv")
+FORMATS: Final = ("csv", "xlsx", "json", "html", "junit", "ptdbg", "ptdbg-csv", "ptdbg-xlsx")
 
 Tables = Sequence[Callable[[], Table]]
 """A fresh table per call: its columns live as long as one format needs them."""
@@ -64,6 +66,11 @@ def write_files(
     for name in check_formats(formats):
         if name in ("csv", "ptdbg-csv"):
             written += [_csv(folder, name, make(), alone=len(tables) == 1) for make in tables]
+        elif name == "ptdbg":
+            written += write_ptdbg(folder, "ptdbg_result{unit}", "ptdbg_advisor{unit}", answer, tables)
+        elif name == "ptdbg-xlsx":
+            path = folder / "ptdbg_result.xlsx"
+            written.append(_whole(path, lambda part: ptdbg_xlsx(part, (make() for make in tables))))
         elif name == "xlsx":
             written.append(
                 _whole(folder / "compare_result.xlsx", lambda part: write_xlsx(part, (make() for make in tables)))
@@ -82,9 +89,37 @@ def write_files(
     return written
 
 
+def write_ptdbg(
+    folder: Path, table_name: str, advice_name: str | None, answer: Answer, tables: Tables, *, stacks: bool = True
+) -> list[Path]:
+    """ptdbg's csv, xlsx and advisor's text of every table. Names: `{unit}` stands for step and rank where there are several
+    tables; advice_name: None for no advice; stacks: with the column of call stacks where there are any"""
+    written = []
+    for make in tables:
+        table = make()
+        unit = _unit(table, alone=len(tables) == 1)
+        path = folder / table_name.format(unit=unit)
+        written.append(
+            _whole(path.with_name(f"{path.name}.csv"), partial(_text, pieces=ptdbg_csv(table, stacks=stacks)))
+        )
+        written.append(_whole(path.with_name(f"{path.name}.xlsx"), partial(_book, table=table, stacks=stacks)))
+        if advice_name is not None:
+            text = [advice(answer, table)]
+            written.append(_whole(folder / f"{advice_name.format(unit=unit)}.txt", partial(_text, pieces=text)))
+    return written
+
+
+def _book(part: str, table: Table, stacks: bool) -> None:
+    ptdbg_xlsx(part, [table], stacks=stacks)
+
+
+def _unit(table: Table, *, alone: bool) -> str:
+    return "" if alone else f"_step{table.step}_rank{table.rank}"
+
+
 def _csv(folder: Path, name: str, table: Table, *, alone: bool) -> Path:
     stem = "compare_result" if name == "csv" else "ptdbg_result"
-    unit = "" if alone else f"_step{table.step}_rank{table.rank}"
+    unit = _unit(table, alone=alone)
     pieces = csv_text(table) if name == "csv" else ptdbg_csv(table)
     return _whole(folder / f"{stem}{unit}.csv", lambda part: _text(part, pieces))
 

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import numpy as np
 
 from dumpscope.domain.facts import Outcome
-from dumpscope.domain.records import Float64, Int64
+from dumpscope.domain.records import Bool, Float64, Int64
 from dumpscope.export.cells import MISSING, Bound, Series
 from dumpscope.export.columns import ACCURACY, TableColumn, message_column, names_of, stack_column, stat_columns
+from dumpscope.export.ptdbg_marks import floats, known, row_marks
 from dumpscope.export.table import Table
 from dumpscope.export.tables import bound, heading_line, lines, selected
 from dumpscope.export.text import Cell, cell, guarded
+from dumpscope.export.xlsx import Sheet, write_xlsx
 
 _REAL: Final = ("Cosine", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio")
+"""Columns of measured tensors."""
 _REAL_PLACES: Final = (0, 2, 3, 4, 5)
 _COSINE, _LARGEST = 0, 2
 _DIFF: Final = ("Max diff", "Min diff", "Mean diff", "L2norm diff")
 
 
-def ptdbg_csv(table: Table) -> Iterator[str]:
-    """The table as csv text, some thousand lines at a time. Golden-only items have no place in it."""
-    listed = ptdbg_columns(table.mode, stacks=table.stacks)
+def ptdbg_csv(table: Table, *, stacks: bool = True) -> Iterator[str]:
+    """The table as csv text, some thousand lines at a time. Golden-only items have no place in it. stacks: show what there are"""
+    listed = _listed(table, stacks)
     yield heading_line(listed)
     yield from lines(selected(table.blocks(), table.present(golden=False)), bound(listed, table))
+
+
+def ptdbg_xlsx(target: str, tables: Iterable[Table], *, stacks: bool = True) -> None:
+    """The tables as a workbook, one sheet each, with rows coloured as `ptdbg_marks` tells."""
+    sheet = Sheet(columns=lambda table: _listed(table, stacks), rows=_with_target, fills=row_marks)
+    write_xlsx(target, tables, sheet)
+
+
+def _with_target(table: Table) -> Bool:
+    found: Bool = table.present(golden=False)
+    return found
+
+
+def _listed(table: Table, stacks: bool) -> list[TableColumn]:
+    return ptdbg_columns(table.mode, stacks=stacks and bool(table.unit.target.nodes.stacks))
 
 
 def ptdbg_columns(mode: str, *, stacks: bool) -> list[TableColumn]:
@@ -77,7 +95,7 @@ def _found(table: Table) -> Bound:
 
 
 def _real(place: int) -> Callable[[Table], Bound]:
-    words = ("shape unmatched", "N/A", "Nan", "unsupported")
+    words = ("shape unmatched", "N/A", "Nan", 0, "unsupported")
 
     def bind(table: Table) -> Bound:
         series = table.tensor(place)
@@ -85,7 +103,14 @@ def _real(place: int) -> Callable[[Table], Bound]:
         assert measured is not None
         width = len(series.table)
         alone, disagree = ~table.present(golden=True), table.count_column("nonfinite_disagree") > 0
-        absent = np.select([table.row_outcome == Outcome.SHAPE, disagree, alone], [0, 1, 2], 3)
+        outcome = table.row_outcome
+        empty = outcome == Outcome.EMPTY
+        single = empty | (outcome == Outcome.SCALAR) | (table.count_column("elements") == 1)
+        absent = np.select(
+            [outcome == Outcome.SHAPE, disagree, alone, single if place == _COSINE else empty],
+            [0, 1, 2, 4 if place == _COSINE else 3],
+            2,
+        )
 
         def codes(rows: Int64) -> Any:
             found = series.codes(rows)
@@ -111,7 +136,7 @@ _EQUAL: Final = ("Different", "Pass", "Nan")
 def accuracy(table: Table) -> Any:
     """ptdbg's own accuracy label per row, code into _LABELS: cosine and largest absolute error against fixed limits."""
     rows = np.arange(len(table))
-    cosine, largest = (_floats(table.tensor(place), rows) for place in (_COSINE, _LARGEST))
+    cosine, largest = (floats(table.tensor(place), rows) for place in (_COSINE, _LARGEST))
     wrong = ((cosine < 0.99) & (largest > 0.001)) | (cosine < 0.9) | (largest > 1)
     return np.select(
         [
@@ -131,8 +156,11 @@ def statistics_result(table: Table) -> Any:
     warned = np.zeros(len(rows), bool)
     with np.errstate(invalid="ignore"):
         for place in range(4):
-            one, other = (_floats(side.stat(place), rows) for side in (table.target, table.golden))
+            sides = table.target.stat(place), table.golden.stat(place)
+            one, other = (floats(side, rows) for side in sides)
             warned |= np.abs(one - other) / (np.maximum(np.abs(one), np.abs(other)) + 1e-10) > 0.5
+            apart = ~((one == other) | (np.isnan(one) & np.isnan(other)) | (np.isfinite(one) & np.isfinite(other)))
+            warned |= apart & known(sides[0], rows) & known(sides[1], rows)
     both = table.present(golden=False) & table.present(golden=True)
     return np.where(both, warned.astype(np.int32), 2)
 
@@ -147,18 +175,12 @@ def md5_result(table: Table) -> Any:
     return np.where(both, same.astype(np.int32), 2)
 
 
-def _floats(series: Series, rows: Int64) -> Float64:
-    """A series as float64, nan where it is no number."""
-    assert series.numbers is not None
-    codes = series.codes(rows)
-    held = np.array([*map(_float, series.table), np.nan])
-    return np.where(codes < 0, series.numbers(rows), held[codes])
-
-
-def _float(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return float("nan")
-    try:
-        return float(value)
-    except OverflowError:  # an integer that no float holds
-        return float("inf") if value > 0 else float("-inf")
+def failing(table: Table) -> Bool:
+    """Rows whose label says that something is wrong: No, Unmatched, Warning or Different."""
+    if table.mode == "structure":
+        return np.zeros(len(table), bool)
+    label, words = {
+        "tensor": (accuracy, _LABELS), "statistics": (statistics_result, _WARNINGS), "md5": (md5_result, _EQUAL)
+    }[table.mode]  # fmt: skip
+    found: Bool = np.isin(words, ("No", "Unmatched", "Warning", "Different"))[label(table)]
+    return found

@@ -31,7 +31,7 @@ class Table:
     """Rows of one step and rank in the order of its item pairs; a call without items has a row in a structure comparison.
 
     stacks: the target has call stacks, so tables have a column for them; reference: distances from one were measured
-    pair: node pair of each row
+    pair: node pair of each row; role: Role of its items, -1 for a call without items
     Series hold arrays, never the table: a cycle would keep its columns until the collector comes by.
     """
 
@@ -47,6 +47,7 @@ class Table:
         self.golden = self._side(golden=True)
         facts, opinions = unit.facts, unit.item_opinions
         self._scalar, self._scalar_diff, self._scalar_rel = self._scalars()
+        self.role = _behind(self._context.role, -1)[self._item]
         self.row_outcome = _behind(facts.outcome, Outcome.NO_DATA)[self._item]
         self.verdict = np.where(self._item >= 0, _behind(opinions.verdict, 0)[self._item], 0)
         bare = self._item < 0

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import IO, Final
+from typing import IO, Any, Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
+from dumpscope.domain.records import Bool
 from dumpscope.export.cells import Drawn
 from dumpscope.export.columns import ACCURACY, TableColumn, columns
 from dumpscope.export.table import Table
-from dumpscope.export.tables import bound
+from dumpscope.export.tables import bound, selected
 from dumpscope.export.text import Cell
 
 SHEET_ROWS: Final = 1_048_575
@@ -29,6 +31,8 @@ _MARKS: Final = {"No": ' s="2"', "Warning": ' s="3"'}
 _SPECIAL: Final = re.compile("[&<>\\x00-\\x08\\x0b-\\x1f\\ud800-\\udfff\\ufffe\\uffff]|_x")
 _HIDDEN: Final = re.compile("[\\x00-\\x08\\x0b-\\x1f\\ud800-\\udfff\\ufffe\\uffff]|_(?=x[0-9a-fA-F]{4}_)")
 """What XML cannot hold, and what would be read as the escape of it."""
+_FILLS: Final = 3
+"""Style before the first fill of a row."""
 _ROW: Final = "\x00"
 """Stands for the row's number until the row is whole."""
 
@@ -40,16 +44,20 @@ _TYPE: Final = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 _BOOK_STYLES: Final = (
     f'{_XML}<styleSheet {_MAIN}><fonts count="2"><font><sz val="11"/><name val="Calibri"/><family val="2"/></font>'
     '<font><b/><sz val="11"/><name val="Calibri"/><family val="2"/></font></fonts>'
-    '<fills count="4"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill>'
+    '<fills count="6"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill>'
     '<fill><patternFill patternType="solid"><fgColor rgb="FFFFC7CE"/><bgColor indexed="64"/></patternFill></fill>'
-    '<fill><patternFill patternType="solid"><fgColor rgb="FFFFEB9C"/><bgColor indexed="64"/></patternFill></fill></fills>'
+    '<fill><patternFill patternType="solid"><fgColor rgb="FFFFEB9C"/><bgColor indexed="64"/></patternFill></fill>'
+    '<fill><patternFill patternType="solid"><fgColor rgb="00FFFF00"/><bgColor indexed="64"/></patternFill></fill>'
+    '<fill><patternFill patternType="solid"><fgColor rgb="FFFF0000"/><bgColor indexed="64"/></patternFill></fill></fills>'
     '<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>'
     '<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>'
-    '<cellXfs count="4"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/>'
+    '<cellXfs count="6"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/>'
     '<xf numFmtId="0" fontId="1" fillId="0" borderId="0" xfId="0" applyFont="1" applyAlignment="1">'
     '<alignment wrapText="1"/></xf>'
     '<xf numFmtId="0" fontId="0" fillId="2" borderId="0" xfId="0" applyFill="1"/>'
-    '<xf numFmtId="0" fontId="0" fillId="3" borderId="0" xfId="0" applyFill="1"/></cellXfs>'
+    '<xf numFmtId="0" fontId="0" fillId="3" borderId="0" xfId="0" applyFill="1"/>'
+    '<xf numFmtId="0" fontId="0" fillId="4" borderId="0" xfId="0" applyFill="1"/>'
+    '<xf numFmtId="0" fontId="0" fillId="5" borderId="0" xfId="0" applyFill="1"/></cellXfs>'
     '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>'
 )
 _SHEET: Final = (
@@ -59,24 +67,40 @@ _SHEET: Final = (
 )
 
 
-def write_xlsx(target: str | IO[bytes], tables: Iterable[Table]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """What a sheet shows of a table. rows: which of its rows, all where None; fills: code of each row's fill, 0 for none; then
+    cells have no fills of their own"""
+
+    columns: Callable[[Table], list[TableColumn]]
+    rows: Callable[[Table], Bool] | None = None
+    fills: Callable[[Table], Any] | None = None
+
+
+USUAL: Final = Sheet(columns=lambda table: columns(table.mode, stacks=table.stacks, reference=table.reference))
+
+
+def write_xlsx(target: str | IO[bytes], tables: Iterable[Table], sheet: Sheet = USUAL) -> None:
     """Write one sheet per table, several where a table is longer than a sheet, with one block of rows as text at a time."""
     names: list[str] = []
     with ZipFile(target, "w", ZIP_DEFLATED) as book:
         for table in tables:
-            _write_table(book, names, table)
+            _write_table(book, names, table, sheet)
         if not names:
             names.append("empty")
-            with book.open("xl/worksheets/sheet1.xml", "w") as sheet:
-                sheet.write(f"{_XML}<worksheet {_MAIN}><sheetData/></worksheet>".encode())
+            with book.open("xl/worksheets/sheet1.xml", "w") as part:
+                part.write(f"{_XML}<worksheet {_MAIN}><sheetData/></worksheet>".encode())
         for name, text in _package(names).items():
             book.writestr(name, text)
 
 
-def _write_table(book: ZipFile, names: list[str], table: Table) -> None:
-    listed = columns(table.mode, stacks=table.stacks, reference=table.reference)
-    sources, drawn = bound(listed, table), list(map(_drawn, listed, map(letters, range(len(listed)))))
-    blocks = table.blocks()
+def _write_table(book: ZipFile, names: list[str], table: Table, shown: Sheet) -> None:
+    listed = shown.columns(table)
+    fills = None if shown.fills is None else shown.fills(table)
+    marks = {} if fills is not None else _MARKS
+    sources = bound(listed, table)
+    drawn = [_drawn(column, letters(place), marks) for place, column in enumerate(listed)]
+    blocks = table.blocks() if shown.rows is None else selected(table.blocks(), shown.rows(table))
     ahead = next(blocks, None)
     part = 0
     while ahead is not None or part == 0:
@@ -89,20 +113,25 @@ def _write_table(book: ZipFile, names: list[str], table: Table) -> None:
                 room = SHEET_ROWS + 1 - line
                 rows, rest = ahead[:room], ahead[room:]
                 cells = [draw(source(rows)) for draw, source in zip(drawn, sources, strict=True)]
-                written = _row_texts(cells, line + 1).encode()
+                written = _row_texts(cells, line + 1, None if fills is None else fills[rows].tolist()).encode()
                 sheet.write(written)
                 line, size = line + len(rows), size + len(written)
                 ahead = rest if len(rest) else next(blocks, None)
             sheet.write(b"</sheetData></worksheet>")
 
 
-def _row_texts(cells: Sequence[Sequence[str]], first: int) -> str:
+def _row_texts(cells: Sequence[Sequence[str]], first: int, fills: Sequence[int] | None) -> str:
+    """Rows as text. fills: code of each, 1 and 2 for the fills behind those of verdicts"""
+    rows = map("".join, zip(*cells, strict=True))
+    if fills is not None:
+        rows = map(_filled, rows, fills)
     return "".join(
-        [
-            f'<row r="{line}">{row.replace(_ROW, str(line))}</row>'
-            for line, row in enumerate(map("".join, zip(*cells, strict=True)), start=first)
-        ]
+        [f'<row r="{line}">{row.replace(_ROW, str(line))}</row>' for line, row in enumerate(rows, start=first)]
     )
+
+
+def _filled(row: str, fill: int) -> str:
+    return row.replace("<c ", f'<c s="{_FILLS + fill}" ') if fill else row
 
 
 def _heading(listed: Sequence[TableColumn]) -> str:
@@ -116,8 +145,9 @@ def letters(place: int) -> str:
     return (letters(ahead - 1) if ahead else "") + chr(ord("A") + last)
 
 
-def _drawn(column: TableColumn, letter: str) -> Drawn:
-    marks = _MARKS if column.name == ACCURACY else {}
+def _drawn(column: TableColumn, letter: str, marks: Mapping[str, str]) -> Drawn:
+    if column.name != ACCURACY:
+        marks = {}
 
     def text(value: Cell) -> str:
         if isinstance(value, str):

@@ -1,0 +1,71 @@
+"""The advisor's three lines beside a ptdbg table: line, suspect and advice, the suspect being the cause that data flow tells."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from dumpscope.domain.facts import Origin
+from dumpscope.domain.records import Role
+from dumpscope.domain.result import Answer
+from dumpscope.export.ptdbg import failing
+from dumpscope.export.ptdbg_marks import floats
+from dumpscope.export.table import Table
+
+_AT_INPUT: Final = ("input", "weight", "configuration", "communication")
+"""Kinds of causes that show in what a call received."""
+
+
+def advice(answer: Answer, table: Table) -> str:
+    """Text of the file. Line: of the suspect in the csv, where the heading is line 1; NA where nothing is suspect.
+
+    Further independent causes follow the first, with commas; what they only spread to is never named.
+    """
+    own = [origin for origin in answer.origins if (origin.step, origin.rank) == (table.step, table.rank)]
+    if own:
+        found = [_place(table, origin) for origin in own]
+        lines = ", ".join(str(line) if line else "NA" for line, _ in found)
+        names = ", ".join(name for _, name in found)
+        return _text(lines, names, " ".join(_said(origin) for origin in own))
+    elsewhere = [origin for origin in answer.origins if any(one.rank == table.rank for one in origin.spread)]
+    if elsewhere:
+        first = elsewhere[0]
+        said = f"What differs here came from {first.node} of step {first.step} rank {first.rank}. {_said(first)}"
+        return _text("NA", first.node, said)
+    return _text("NA", "NA", _nothing(table))
+
+
+def _text(line: str, suspects: str, said: str) -> str:
+    return f"Line: {line}\nSuspect Nodes: {suspects}\nExpert Advice: {' '.join(said.split())}\n"
+
+
+def _said(origin: Origin) -> str:
+    return f"{origin.evidence} {origin.advice}"
+
+
+def _place(table: Table, origin: Origin) -> tuple[int | None, str]:
+    """Line in the csv and name of the value at which a cause shows most."""
+    shown = np.cumsum(table.present(golden=False)) + 1
+    rows = np.flatnonzero((table.pair == origin.pair) & table.present(golden=False))
+    if not len(rows):
+        return None, origin.node
+    given = np.isin(table.role[rows], (Role.INPUT, Role.KWARG, Role.PARAMETER))
+    wanted = given if origin.kind in _AT_INPUT else ~given
+    if wanted.any():
+        rows = rows[wanted]
+    score = floats(table.score, rows)
+    row = int(rows[np.argmax(np.where(np.isnan(score), -1.0, score))])
+    name = table.target.names(np.array([row]))[0]
+    return int(shown[row]), name or origin.node
+
+
+def _nothing(table: Table) -> str:
+    """Why nothing is suspect."""
+    both = table.present(golden=True) & table.present(golden=False)
+    if not both.any():
+        return "No value of one side met one of the other: nothing was compared. Check that both ran the same model."
+    bad = int((failing(table) & both).sum())
+    if bad:
+        return f"{bad} values are beyond the limits, and no single call is their cause: they differ everywhere, or too little."
+    return "All values that were compared are within the limits."
