@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
@@ -46,10 +47,11 @@ class Place(threading.local):
 
 
 class Call:
-    """A node between its start and its end. substituted: how an intervention ran it."""
+    """A node between its start and its end. substituted: how an intervention ran it; saved: where a saver put it,
+    and the number the graph stood at."""
 
     __slots__ = (
-        "api", "body", "edges", "extra", "first", "held", "idle", "name", "outcome", "parent", "stack", "substituted",
+        "api", "body", "edges", "extra", "first", "held", "idle", "name", "outcome", "parent", "saved", "stack", "substituted",
     )  # fmt: skip
 
     def __init__(self, name: str, outcome: Outcome, parent: str | None) -> None:
@@ -65,6 +67,7 @@ class Call:
         self.held: Held | None = None
         self.extra: dict[str, dict[str, str]] = {}
         self.substituted: str | None = None
+        self.saved: tuple[Path, int] | None = None
 
     @property
     def label(self) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
+from dumpscope_format.interventions import InterventionError, check_pattern
+
 TASKS: Final = ("statistics", "tensor", "structure", "overflow_check", "acc_check")
 LEVELS: Final = ("L0", "L1", "L2", "mix", "debug")
 SUMMARIES: Final = ("statistics", "md5", "xor")
@@ -52,6 +54,7 @@ class Config:
 
     backward: "own" records the gradient of every argument, "msprobe" what msprobe records (all gradients of the last
     autograd node)
+    save_calls: names or patterns of calls that are saved whole before they execute
     list: substrings of names to keep; it stands for the file's key `list`
     """
 
@@ -68,6 +71,7 @@ class Config:
     custom_op_namespaces: tuple[str, ...] = ("_C_ascend",)
     backward: str = "own"
     wrap_ops: str | None = None
+    save_calls: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
     list: tuple[str, ...] = ()
     data_mode: tuple[str, ...] = ("all",)
@@ -99,7 +103,7 @@ class Config:
 
 _COMMON: Final = (
     "task", "dump_path", "level", "rank", "step", "precision", "async_dump", "extra_info", "dump_enable", "risk_level",
-    "custom_op_namespaces", "backward", "wrap_ops",
+    "custom_op_namespaces", "backward", "wrap_ops", "save_calls",
 )  # fmt: skip
 _SECTION: Final = (
     "scope", "list", "data_mode", "summary_mode", "tensor_list", "bench_path", "diff_nums", "overflow_nums",
@@ -174,6 +178,7 @@ def _checked(values: dict[str, Any], source: str | None) -> Config:
     }
     for key in ("async_dump", "extra_info", "dump_enable"):
         checks[key] = _flag
+    checks["save_calls"] = patterns
     for key in ("custom_op_namespaces", "scope", "list", "tensor_list", "white_list", "black_list"):
         checks[key] = _texts
     config = Config(**{key: checks[key](key, value) for key, value in values.items()}, source=source)
@@ -253,6 +258,17 @@ def _texts(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(part, str) and part for part in value):
         raise ConfigError(key, value, "a list of texts")
     return tuple(value)
+
+
+def patterns(key: str, value: Any) -> tuple[str, ...]:
+    """A list of names or patterns of calls. Raises ConfigError."""
+    found = _texts(key, value)
+    for pattern in found:
+        try:
+            check_pattern(pattern)
+        except InterventionError as error:
+            raise ConfigError(key, pattern, str(error)) from None
+    return found
 
 
 def _data_mode(key: str, value: Any) -> tuple[str, ...]:

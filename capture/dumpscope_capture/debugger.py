@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from dumpscope_capture.config import Config, ConfigError, load
+from dumpscope_capture.config import Config, ConfigError, load, patterns
 from dumpscope_capture.context import LOG, rank
 from dumpscope_capture.counting import COUNTING
 from dumpscope_capture.custom import CustomCalls
@@ -201,6 +201,15 @@ class PrecisionDebugger:
             self._reload()
             if self._may_record(None):
                 self._saver.save(variable, name, save_backward, step=self.current_step)
+
+    @either
+    def save_call(self, *names: str) -> None:
+        """Save calls whole before they execute, from the next start on: `save_call("Functional.group_norm.3")`, or patterns.
+
+        They lie in `saved_calls/` of the rank's folder; `dumpscope_capture.saved_call.load` brings them back. Raises ConfigError.
+        """
+        with self._guard:
+            self._session.saver.add(patterns("save_calls", names))
 
     @either
     def set_init_step(self, step: int) -> None:

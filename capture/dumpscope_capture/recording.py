@@ -32,7 +32,7 @@ from dumpscope_capture.names import Api
 from dumpscope_capture.parameters import ParameterGradients
 from dumpscope_capture.passes import Passes
 from dumpscope_capture.provenance import Provenance
-from dumpscope_capture.selection import Selection
+from dumpscope_capture.selection import Outcome, Selection
 from dumpscope_capture.sink import Sink
 from dumpscope_capture.values import Recorder
 from dumpscope_format.naming import api_name, item_name
@@ -125,7 +125,9 @@ class Recording:
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
         """Record a call's arguments before it runs."""
         name = api_name(api.prefix, api.name, self.count(api.label), "forward")
-        outcome = self.selection.call(name, api.prefix, api.name, custom=api.custom)
+        outcome: Outcome = "drop"
+        if self.config.level != "L0" or api.custom:  # at L0 calls are only counted, for those that are saved
+            outcome = self.selection.call(name, api.prefix, api.name, custom=api.custom)
         call = Call(name, outcome, self.parent() if self.links else None)
         if call.parent is None and self.links and self.functions_too and is_clipping(frame):
             call.parent = "clip_grad"

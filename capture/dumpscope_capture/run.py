@@ -13,9 +13,15 @@ import os
 import runpy
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
+from dumpscope_capture import parties
+from dumpscope_capture.call_saving import CallSaver
+from dumpscope_capture.context import rank
+from dumpscope_capture.counting import COUNTING
 from dumpscope_capture.interventions import activate
 from dumpscope_format.interventions import REPORT_VARIABLE, VARIABLE, InterventionError
+from dumpscope_format.layout import rank_folder
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -34,6 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         activate()
     except InterventionError as error:
         parser.error(str(error))
+    if given.save_call:
+        parties.PARTIES.append(_saver(parser, given.save_call, given.output))
+        COUNTING.retain()
     if given.module:
         sys.argv = [given.module, *program]
         sys.path[0] = os.getcwd()
@@ -45,6 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.argv = program
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     runpy.run_path(script, run_name="__main__")
+
+
+def _saver(parser: argparse.ArgumentParser, names: Sequence[str], output: str) -> CallSaver:
+    folder = Path(output, rank_folder(rank(), os.getpid()))
+    try:
+        return CallSaver(names, lambda: folder)
+    except InterventionError as error:
+        parser.error(str(error))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,6 +79,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help=f"write the names of all calls and what was done, as JSON, at the end; sets {REPORT_VARIABLE}",
     )
+    parser.add_argument(
+        "--save-call",
+        metavar="NAME",
+        action="append",
+        help="save a call, or the calls of a pattern, before it executes; may be given again",
+    )
+    parser.add_argument("--output", metavar="DIR", default=".", help="where saved_calls/ is made (default: here)")
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead of a file")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="the script and its arguments")
     return parser

@@ -14,6 +14,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from dumpscope_capture import functions, kernels, parties
 from dumpscope_capture.aten import AtenMode
+from dumpscope_capture.call_saving import CallSaver
 from dumpscope_capture.checks import Bench, Overflow
 from dumpscope_capture.claims import Claim, is_free
 from dumpscope_capture.collectives import Collectives
@@ -62,6 +63,8 @@ class Session:
         self.mode: FunctionMode | None = None
         self.aten: AtenMode | None = None
         self.kernels = self.recording.kernels = _kernels(config, self.faults)
+        self.saver = CallSaver(config.save_calls, lambda: self.sink.folder if self.sink is not None else None)
+        self.recording.parties.append(self.saver)
         self.ended = False
         self.installed = False
         self._check = self._make_check()
@@ -96,7 +99,8 @@ class Session:
             self.aten = AtenMode(self.recording)
             self.aten.enter()
             self.thread = threading.get_ident()
-        if self.config.functions or self.kernels is not None:
+        recorded = self.config.functions or self.kernels is not None
+        if recorded or (self.saver.names and self.config.level == "L0"):
             if optional() != self._optional:  # imported since
                 self._optional = optional()
                 self.table = Table(self._wanted, namespaces=self.config.custom_op_namespaces)
@@ -105,6 +109,7 @@ class Session:
             functions.enter(self.mode)
             self.thread = threading.get_ident()
             self.scopes.adopt = self._adopt
+        if recorded:
             self.collectives.install()
             self.launches.install()
         if self.recording.links:
@@ -211,7 +216,7 @@ class Session:
             run=told(self.config, self.rank, step),
             earlier=self._written,
         )
-        self.step = step
+        self.step = self.saver.step = step
         if isinstance(self._check, Bench):
             self._check.open(step, folder.name)
         if self.kernels is not None:

@@ -66,7 +66,7 @@ class Tensor(TypedDict):
     """A tensor over a storage. stride, offset: in elements; two values that were one object share an entry.
 
     device: where it lay, "npu:0"; format: of its storage on an NPU, null elsewhere (its bytes are in plain order all the same)
-    leaf: it was no result of another call; alignment: greatest power of two up to 4096 that divided its address
+    leaf: it was no result of another call; alignment: greatest power of two up to 4096 that divided its address, 0 for none
     conj, neg: lazy bits of torch; parameter: it was an nn.Parameter
     """
 
@@ -105,7 +105,7 @@ class Api(TypedDict):
 class CallFile(Tables):
     """call.json. autocast: by device type; rng: state file by device; modes: switches of torch by name.
 
-    module: node of the enclosing module; substituted: how an intervention ran it, null where it ran as it is
+    module: node of the enclosing module
     """
 
     schema: int
@@ -125,14 +125,14 @@ class CallFile(Tables):
     numerics: dict[str, Any]
     seeds: dict[str, Any]
     environment: dict[str, str]
-    substituted: str | None
 
 
 class ResultsFile(Tables):
-    """results.json."""
+    """results.json. substituted: how an intervention ran the call, null where it ran as it is."""
 
     schema: int
     result: Value
+    substituted: str | None
 
 
 class GradientsFile(Tables):

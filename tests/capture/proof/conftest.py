@@ -15,6 +15,9 @@ from dumpscope_capture import interventions, parties  # noqa: E402
 from dumpscope_capture.counting import COUNTING  # noqa: E402
 
 
+device.register()  # before the first backward of the process: autograd counts the devices then, once
+
+
 @pytest.fixture(autouse=True)
 def tidy() -> Iterator[None]:
     """One test's interventions are none of the next's."""
@@ -31,7 +34,6 @@ def tidy() -> Iterator[None]:
 @pytest.fixture
 def sim() -> Iterator[Any]:
     """The simulated device without faults."""
-    device.register()
     with device.planted():
         yield device
 
