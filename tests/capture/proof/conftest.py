@@ -14,7 +14,6 @@ from capture.proof import device  # noqa: E402
 from dumpscope_capture import interventions, parties  # noqa: E402
 from dumpscope_capture.counting import COUNTING  # noqa: E402
 
-
 device.register()  # before the first backward of the process: autograd counts the devices then, once
 
 

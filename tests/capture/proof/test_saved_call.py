@@ -40,7 +40,8 @@ def _again(value: Any, folder: Path, device: str | None = "cpu") -> Any:
 
 
 def _bits(tensor: torch.Tensor) -> bytes:
-    return tensor.detach().reshape(-1).clone().view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+    row = torch.empty(tensor.numel(), dtype=tensor.dtype)
+    return row.copy_(tensor.detach().reshape(-1)).view(torch.uint8).numpy().tobytes()
 
 
 plain = st.recursive(
