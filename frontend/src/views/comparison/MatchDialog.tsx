@@ -13,6 +13,7 @@ import { SearchField } from "../../widgets/SearchField";
 import { Empty, Failure, Loading } from "../../widgets/States";
 import { useDebounced } from "../../widgets/useDebounced";
 import classes from "./Matching.module.css";
+import { MatchPreview } from "./MatchPreview";
 import type { Triage } from "./useTriage";
 
 const NEAR = 60;
@@ -163,6 +164,7 @@ function Partners({ comparison, unit, node, triage }: PartnersProps) {
             aria-selected={index === at}
             className={classes.partner}
             onClick={() => join(row)}
+            onMouseMove={() => index !== at && setActive(index)}
           >
             <span className="num dim" title={t("list.title")}>
               {distance(row.order - node.order)}
@@ -173,6 +175,9 @@ function Partners({ comparison, unit, node, triage }: PartnersProps) {
           </div>
         ))}
       </div>
+      {rows[at] && (
+        <MatchPreview comparison={comparison} unit={unit} own={own} node={node} candidate={rows[at].address} />
+      )}
       <p className={`${classes.lead} dim`}>{t("matching.hint")}</p>
     </>
   );
