@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -102,6 +102,16 @@ class KernelDump:
         first.register_hook(arrived)  # type: ignore[no-untyped-call]
         return result
 
+    def rerun(
+        self, node: str, folder: Path, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Run a call that is over once more inside the device's dump; nothing of it reaches the program."""
+        copies = tree_map_only(torch.Tensor, _copy, (args, kwargs))
+        kinds = [part.device.type for part in tree_leaves(copies) if isinstance(part, torch.Tensor)]
+        kind = next((kind for kind in kinds if kind != "cpu"), "cpu")
+        with _kept_random(kind), torch.no_grad(), self._window(node, folder):
+            function(*copies[0], **copies[1])
+
     def _replay(
         self,
         node: str,
@@ -110,9 +120,7 @@ class KernelDump:
         copies: tuple[tuple[Any, ...], dict[str, Any]],
         gradient: torch.Tensor,
     ) -> None:
-        kind = gradient.device.type
-        kept = torch.random.fork_rng(devices=[]) if kind == "cpu" else torch.random.fork_rng(device_type=kind)
-        with kept, torch.enable_grad(), torch._C.DisableTorchFunction():
+        with _kept_random(gradient.device.type), torch.enable_grad(), torch._C.DisableTorchFunction():
             args, kwargs = copies
             if writes_in_place(getattr(function, "__name__", ""), kwargs):
                 args, kwargs = tree_map_only(torch.Tensor, torch.clone, copies)
@@ -135,6 +143,11 @@ class KernelDump:
             self._device.synchronize()
             self._device.finalize_dump()
         LOG.info("The kernel data of %s is dumped successfully.", node)
+
+
+def _kept_random(kind: str) -> AbstractContextManager[Any]:
+    """What runs in the block uses up no random numbers of the program's. kind: of the device it runs on"""
+    return torch.random.fork_rng(devices=[]) if kind == "cpu" else torch.random.fork_rng(device_type=kind)
 
 
 def _written_plan(folder: Path) -> str:

@@ -120,6 +120,7 @@ _SWITCHES: Final[dict[str, Callable[[], Any]]] = {
     "float32_matmul_precision": torch.get_float32_matmul_precision,
     "matmul_tf32": lambda: _tf32(lambda: _CUDA.matmul.allow_tf32, lambda: _CUDA.matmul.fp32_precision),
     "cudnn_tf32": lambda: _tf32(lambda: _CUDNN.allow_tf32, lambda: _CUDNN.conv.fp32_precision),
+    "jit_compile": lambda: not sys.modules["torch_npu"].npu.is_jit_compile_false(),
     "matmul_hf32": lambda: _npu("matmul"),
     "conv_hf32": lambda: _npu("conv"),
     "fp16_reduced_sums": lambda: _CUDA.matmul.allow_fp16_reduced_precision_reduction,

@@ -91,5 +91,10 @@ def kernel_dump(config: str | None, scope: str, gradients: Sequence[str], faults
     return KernelDump(device(), (name,), (), faults, plan=checked_plan(config), gradient=gradient)
 
 
+def reruns(config: str | None, faults: Faults) -> KernelDump:
+    """The dump of calls that are run once more for it, whichever they are."""
+    return KernelDump(device(), ("any",), (), faults, plan=checked_plan(config))
+
+
 def _loader(path: str) -> Callable[[], torch.Tensor]:
     return lambda: torch.from_numpy(np.load(path, allow_pickle=False))

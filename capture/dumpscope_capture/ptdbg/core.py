@@ -23,7 +23,7 @@ from dumpscope_capture.ptdbg.errors import CaptureEnd, Code, DumpException, Over
 from dumpscope_capture.ptdbg.findings import Findings
 from dumpscope_capture.ptdbg.forms import Form, Spelling
 from dumpscope_capture.ptdbg.matching import ModeSelection
-from dumpscope_capture.ptdbg.session import PklSession, PtdbgSession, Target
+from dumpscope_capture.ptdbg.session import PklRecording, PklSession, PtdbgSession, Target
 from dumpscope_capture.ptdbg.settings import from_environment
 from dumpscope_capture.ptdbg.wishes import WORK_PATH, Hook, Place, Switch, checked_place
 
@@ -167,6 +167,8 @@ class Capture:
             )  # fmt: skip
         if overflow:
             session.recording.overflow = Findings(config, session._end, hook, form)
+        if overflow and hook.dump_mode == "acl" and isinstance(session.recording, PklRecording):
+            session.recording.again = acl.reruns(hook.dump_config, session.faults)
         if switch.mode == "acl" and hook.dump_mode == "acl":
             kernels = acl.kernel_dump(hook.dump_config, switch.scope[0], self.backward_input, session.faults)
             session.kernels = session.recording.kernels = kernels

@@ -17,6 +17,7 @@ from dumpscope_capture.calls import Call
 from dumpscope_capture.claims import is_free
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Quiet, call_stack, rank
+from dumpscope_capture.kernels import KernelDump
 from dumpscope_capture.names import WrapList
 from dumpscope_capture.ptdbg.files import FOLDER_MODE, PklSink, Plan
 from dumpscope_capture.ptdbg.forms import Form, Spelling
@@ -48,11 +49,15 @@ class Target:
 
 
 class PklRecording(Recording):
-    """Names results as ptdbg does: one that stands alone has no position, and keyword arguments follow the others."""
+    """Names results as ptdbg does: one that stands alone has no position, and keyword arguments follow the others.
+
+    again: runs calls that overflow once more inside the device's dump
+    """
 
     def __init__(self, config: Config, selection: Selection, faults: Any) -> None:
         super().__init__(config, selection, faults)
         self.provenance = None
+        self.again: KernelDump | None = None
 
     def take_arguments(
         self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None
@@ -70,6 +75,14 @@ class PklRecording(Recording):
                 self.recorder.record_quietly(value, f"{head}.{place}")
                 for place, value in enumerate((*args, *kwargs.values()))
             ]
+
+    def _keep_overflow(self, call: Call, result: Any) -> bool:
+        held = call.held
+        found = super()._keep_overflow(call, result)
+        if found and self.again is not None and held is not None and call.api is not None and self.sink is not None:
+            with self.faults.guard("a kernel dump"):
+                self.again.rerun(call.name, self.sink.folder, call.api.function, held.args, held.kwargs)
+        return found
 
     def record_output(self, result: Any, name: str) -> Any:
         return self.record(result, item_name(name, "output", ""))

@@ -481,6 +481,18 @@ def test_m_capture_6_the_watch_on_gradients_is_warned_of(
     assert not [text for text in warnings() if "NPU_ASD_ENABLE" in text]
 
 
+def test_m_precheck_1_the_setting_of_jit_compile_is_told_with_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    npu = install(monkeypatch)
+    npu.npu.is_jit_compile_false = lambda: True
+    configure(layout="msprobe")
+    on()
+    F.relu(torch.ones(2))
+    off()
+    core.forget()
+    (folder,) = Path("out/step0").iterdir()
+    assert json.loads((folder / "run.json").read_text())["numerics"]["jit_compile"] is False
+
+
 def test_m_precheck_3_bfloat16_is_recorded_with_its_gradients() -> None:
     on()
     x = torch.ones(2, dtype=torch.bfloat16, requires_grad=True)

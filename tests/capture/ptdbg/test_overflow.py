@@ -302,3 +302,33 @@ def test_a_torch_npu_without_the_switch_is_named(
         look()
         torch.relu(torch.ones(2))
     assert "may not work on this platform" in caplog.text
+
+
+def test_a_call_that_overflows_is_run_again_inside_the_devices_dump(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    npu = install(monkeypatch)
+    npu._C.infinities = True
+    Path("dump.json").write_text('{"dump": {"dump_path": "."}}')
+    look(overflow_nums=-1, dump_mode="acl", dump_config="dump.json")
+    x = torch.full((2,), 1e38)
+    x.mul_(100)
+    y = torch.full((2,), 1e-30, requires_grad=True)
+    with caplog.at_level(logging.WARNING, logger="dumpscope"):
+        torch.log(y).sum().backward(torch.tensor(1e38))
+    set_dump_switch("OFF")
+    assert x.tolist() == [float("inf")] * 2
+    assert [call for call in npu.calls if "dump" in call] == ["init_dump", "set_dump output", "finalize_dump"]
+    assert "scope=['Torch.log.0.backward']" in caplog.text
+
+
+def test_the_debugger_takes_the_acl_mode_of_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    npu = install(monkeypatch)
+    npu._C.infinities = True
+    Path("dump.json").write_text('{"dump": {"dump_path": "."}}')
+    debugger = PrecisionDebugger("./out", hook_name="overflow_check")
+    debugger.configure_hook(mode="acl", acl_config="dump.json", overflow_nums=-1)
+    debugger.start()
+    overflow()
+    debugger.stop()
+    assert "init_dump" in npu.calls
