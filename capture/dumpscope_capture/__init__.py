@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dumpscope_capture.backward_failures import Explainer, Failure, explain_backward
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.debugger import PrecisionDebugger, module_dump, module_dump_end
 from dumpscope_capture.interventions import Interventions, intervene
@@ -10,6 +11,6 @@ from dumpscope_format.interventions import InterventionError
 from dumpscope_format.trials import controls, judge
 
 __all__ = [
-    "ConfigError", "InterventionError", "Interventions", "PrecisionDebugger", "controls", "intervene", "judge", "module_dump",
-    "module_dump_end", "random_save", "seed_all",
+    "ConfigError", "Explainer", "Failure", "InterventionError", "Interventions", "PrecisionDebugger", "controls",
+    "explain_backward", "intervene", "judge", "module_dump", "module_dump_end", "random_save", "seed_all",
 ]  # fmt: skip

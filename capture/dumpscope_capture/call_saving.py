@@ -114,6 +114,12 @@ class CallSaver:
             for node, wanted in by_node.items():
                 node.register_prehook(_Arrived(gradients, wanted))
 
+    def failed(self, error: BaseException) -> None:
+        """Nothing to do: what the call was given is on disk."""
+
+    def report(self) -> dict[str, Any]:
+        return {"saved_calls": [path.name for path in self.saved]} if self.saved else {}
+
 
 class _Gradients:
     """Gradients of one call's results, written as they come."""

@@ -48,10 +48,11 @@ class Place(threading.local):
 
 class Call:
     """A node between its start and its end. substituted: how an intervention ran it; saved: where a saver put it,
-    and the number the graph stood at."""
+    and the number the graph stood at; began, origin: the same number, stack and module, for an explainer."""
 
     __slots__ = (
-        "api", "body", "edges", "extra", "first", "held", "idle", "name", "outcome", "parent", "saved", "stack", "substituted",
+        "api", "began", "body", "edges", "extra", "first", "held", "idle", "name", "origin", "outcome", "parent", "saved",
+        "stack", "substituted",
     )  # fmt: skip
 
     def __init__(self, name: str, outcome: Outcome, parent: str | None) -> None:
@@ -68,6 +69,8 @@ class Call:
         self.extra: dict[str, dict[str, str]] = {}
         self.substituted: str | None = None
         self.saved: tuple[Path, int] | None = None
+        self.began = -1
+        self.origin: tuple[tuple[str, ...], str | None] = ((), None)
 
     @property
     def label(self) -> str:

@@ -21,6 +21,7 @@ PRECISIONS: Final = ("low", "high")
 RISKS: Final = ("ALL", "CORE", "FOCUS")
 DATA_MODES: Final = ("all", "forward", "backward", "input", "output")
 BACKWARDS: Final = ("own", "msprobe")
+EXPLANATIONS: Final = ("off", "table", "nan", "anomaly")
 NUMBER_LIMIT: Final = 1_000_000
 MODES_LIMIT: Final = 4
 
@@ -54,6 +55,7 @@ class Config:
 
     backward: "own" records the gradient of every argument, "msprobe" what msprobe records (all gradients of the last
     autograd node)
+    explain_backward: how the call behind a failing backward is found
     save_calls: names or patterns of calls that are saved whole before they execute
     list: substrings of names to keep; it stands for the file's key `list`
     """
@@ -72,6 +74,7 @@ class Config:
     backward: str = "own"
     wrap_ops: str | None = None
     save_calls: tuple[str, ...] = ()
+    explain_backward: str = "off"
     scope: tuple[str, ...] = ()
     list: tuple[str, ...] = ()
     data_mode: tuple[str, ...] = ("all",)
@@ -103,7 +106,7 @@ class Config:
 
 _COMMON: Final = (
     "task", "dump_path", "level", "rank", "step", "precision", "async_dump", "extra_info", "dump_enable", "risk_level",
-    "custom_op_namespaces", "backward", "wrap_ops", "save_calls",
+    "custom_op_namespaces", "backward", "wrap_ops", "save_calls", "explain_backward",
 )  # fmt: skip
 _SECTION: Final = (
     "scope", "list", "data_mode", "summary_mode", "tensor_list", "bench_path", "diff_nums", "overflow_nums",
@@ -168,6 +171,7 @@ def _checked(values: dict[str, Any], source: str | None) -> Config:
         "precision": lambda key, value: _word(key, value, PRECISIONS),
         "risk_level": lambda key, value: _word(key, value, RISKS),
         "backward": lambda key, value: _word(key, value, BACKWARDS),
+        "explain_backward": lambda key, value: _word(key, value, EXPLANATIONS),
         "summary_mode": lambda key, value: _word(key, value, SUMMARIES),
         "data_mode": _data_mode,
         "diff_nums": _count,

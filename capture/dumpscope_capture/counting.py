@@ -115,6 +115,11 @@ class Counting:
     def stop_call(self, call: Call) -> None:
         """A checkpoint broke the call off; it keeps its number."""
 
+    def failed(self, error: BaseException) -> None:
+        for party in parties.PARTIES:
+            with self.faults.guard("an exception"):
+                party.failed(error)
+
     def fail_call(self, call: Call) -> None:
         """A call raised: the next one of its name takes its number."""
         number = int(call.name.rsplit(".", 2)[1])

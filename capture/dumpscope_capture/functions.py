@@ -49,6 +49,8 @@ class Calls(Protocol):
 
     def fail_call(self, call: Call) -> None: ...
 
+    def failed(self, error: BaseException) -> None: ...
+
 
 class FunctionMode(TorchFunctionMode):
     """Records listed calls. One instance serves one thread at a time.
@@ -86,10 +88,14 @@ class FunctionMode(TorchFunctionMode):
                 self._faults.note("a call's arguments", error)
         if call is None:
             twin = _twin(func) if type(func) is types.FunctionType else None
-            if twin is None:
-                return func(*args, **kwargs)
-            with self:
-                return twin(*args, **kwargs)
+            try:
+                if twin is None:
+                    return func(*args, **kwargs)
+                with self:
+                    return twin(*args, **kwargs)
+            except Exception as error:
+                recording.failed(error)
+                raise
         try:
             result = recording.run(call, func, args, kwargs)
         except BaseException as error:

@@ -181,6 +181,7 @@ def write_report(path: str, interventions: Interventions | None) -> None:
         "rank": rank(),
         "pid": os.getpid(),
         "interventions": interventions.told() if interventions is not None else [],
+        **{key: value for key, value in parties.told().items() if key != "interventions"},
         "calls": {bare(name): number for name, number in (COUNTING.met or {}).items()},
     }
     target = report_path(path)

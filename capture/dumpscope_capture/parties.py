@@ -5,7 +5,7 @@ A recording, or the counting that stands in where none runs, tells them of every
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, Final, Protocol
 
@@ -20,6 +20,12 @@ class Party(Protocol):
 
     def end(self, call: Call, result: Any) -> None:
         """A call has returned."""
+
+    def failed(self, error: BaseException) -> None:
+        """An exception of the program passes a function that torch offers to modes."""
+
+    def report(self) -> dict[str, Any]:
+        """What there is to say in run.json or a report, by key."""
 
 
 class Runner(Protocol):
@@ -41,6 +47,12 @@ PARTIES: Final[list[Party]] = []
 
 RUNNERS: Final[list[Runner]] = []
 """Of the process; the last that wants a call has it."""
+
+
+def told(own: Iterable[Party] = ()) -> dict[str, Any]:
+    """What parties and runners have to say. own: those of a recording."""
+    found = {key: value for party in (*own, *PARTIES) for key, value in party.report().items()}
+    return {**found, "interventions": [one for runner in RUNNERS for one in runner.told()]} if RUNNERS else found
 
 
 def run(call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

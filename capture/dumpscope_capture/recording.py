@@ -164,6 +164,12 @@ class Recording:
             if call.outcome == "record" and self.sink is not None and self.selection.sides.forward:
                 self.sink.add(call.name, call.body, stack=call.stack, parent=call.parent)
 
+    def failed(self, error: BaseException) -> None:
+        """An exception of the program passes."""
+        for party in (*self.parties, *parties.PARTIES):
+            with self.faults.guard("an exception"):
+                party.failed(error)
+
     def fail_call(self, call: Call) -> None:
         """A call raised: it was no node, and the next one of its name takes its number."""
         number = int(call.name.rsplit(".", 2)[1])

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dumpscope_capture import parties
+from dumpscope_capture.backward_failures import HOWS, Explainer
 from dumpscope_capture.call_saving import CallSaver
 from dumpscope_capture.context import rank
 from dumpscope_capture.counting import COUNTING
@@ -43,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.save_call:
         parties.PARTIES.append(_saver(parser, given.save_call, given.output))
         COUNTING.retain()
+    if given.explain_backward:
+        Explainer(given.explain_backward).__enter__()
     if given.module:
         sys.argv = [given.module, *program]
         sys.path[0] = os.getcwd()
@@ -84,6 +87,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         action="append",
         help="save a call, or the calls of a pattern, before it executes; may be given again",
+    )
+    parser.add_argument(
+        "--explain-backward",
+        choices=HOWS,
+        help="name the call behind a backward that fails or makes NaN",
     )
     parser.add_argument("--output", metavar="DIR", default=".", help="where saved_calls/ is made (default: here)")
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead of a file")

@@ -7,13 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from dumpscope_capture import functions, kernels, parties
 from dumpscope_capture.aten import AtenMode
+from dumpscope_capture.backward_failures import Explainer, How
 from dumpscope_capture.call_saving import CallSaver
 from dumpscope_capture.checks import Bench, Overflow
 from dumpscope_capture.claims import Claim, is_free
@@ -64,7 +65,8 @@ class Session:
         self.aten: AtenMode | None = None
         self.kernels = self.recording.kernels = _kernels(config, self.faults)
         self.saver = CallSaver(config.save_calls, lambda: self.sink.folder if self.sink is not None else None)
-        self.recording.parties.append(self.saver)
+        self.explainer = Explainer(cast(How, config.explain_backward)) if config.explain_backward != "off" else None
+        self.recording.parties += [self.saver] if self.explainer is None else [self.saver, self.explainer]
         self.ended = False
         self.installed = False
         self._check = self._make_check()
@@ -100,7 +102,8 @@ class Session:
             self.aten.enter()
             self.thread = threading.get_ident()
         recorded = self.config.functions or self.kernels is not None
-        if recorded or (self.saver.names and self.config.level == "L0"):
+        counted = bool(self.saver.names) or self.explainer is not None
+        if recorded or (counted and self.config.level == "L0"):
             if optional() != self._optional:  # imported since
                 self._optional = optional()
                 self.table = Table(self._wanted, namespaces=self.config.custom_op_namespaces)
@@ -119,6 +122,8 @@ class Session:
                 register_optimizer_step_pre_hook(self._optimizer_begins),
                 register_optimizer_step_post_hook(self._optimizer_ends),
             ]
+        if self.explainer is not None:
+            self.explainer.install()
         self.eager.begin(self.models)
         self.installed = self.recording.active = True
 
@@ -128,6 +133,8 @@ class Session:
             return
         self.installed = self.recording.active = False
         self.eager.end()
+        if self.explainer is not None:
+            self.explainer.remove()
         for handle in self._handles:
             handle.remove()
         self._handles = []
@@ -249,8 +256,9 @@ class Session:
         self.collectives.settle()
         if sink is not None and self.recording.provenance is not None:
             sink.tell("arguments", self.recording.provenance.argument_names())
-        if sink is not None and parties.RUNNERS:
-            sink.tell("interventions", [one for runner in parties.RUNNERS for one in runner.told()])
+        if sink is not None:
+            for key, value in parties.told(self.recording.parties).items():
+                sink.tell(key, value)
         self.recording.close()
         if self._seen is not None:
             self._seen.end_step()

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from torch.utils import backend_registration
-from torch.utils._python_dispatch import return_and_correct_aliasing
+from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 from torch.utils._pytree import tree_map_only
 
 NAME = "sim"
@@ -21,9 +21,10 @@ NAME = "sim"
 
 @dataclass
 class Fault:
-    """A kernel that is wrong. when: told from its arguments; damage: what becomes of its result, or an exception it raises.
+    """A kernel that is wrong. when: told from its arguments; damage: what becomes of its result; hits: how often it was wrong.
 
-    hits: how often it was wrong
+    It must not raise in a backward: torch 2.13 ends the process when Python code does so in a device's own thread. A result of a
+    wrong shape makes the backward fail, and `Broken` raises on the CPU.
     """
 
     damage: Callable[[Any], Any]
@@ -106,6 +107,24 @@ class _Module(backend_registration._DummyBackendModule):  # type: ignore[misc]
 
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
         return [torch.float16, torch.bfloat16]
+
+
+class Broken(TorchDispatchMode):
+    """While it is entered, kernels of the CPU fail. at: by name, which of their runs, counted from 1; 0 for every one"""
+
+    def __init__(self, **at: int) -> None:
+        super().__init__()
+        self._at = at
+        self._runs: dict[str, int] = {}
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        name = func.overloadpacket.__name__
+        self._runs[name] = self._runs.get(name, 0) + 1
+        if self._at.get(name, -1) in (0, self._runs[name]):
+            raise RuntimeError(f"ERR01005 OPS internal error: {name} failed, 507011")
+        return func(*args, **(kwargs or {}))
 
 
 _library: list[torch.library.Library] = []
