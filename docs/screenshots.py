@@ -23,6 +23,11 @@ from typing import Any, Final, Literal
 
 from playwright.sync_api import Browser, sync_playwright
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))  # what makes dumps of one state each
+
+from match.renamed import ported
+from ui.made import cut_rank, late, other_inputs
+
 IMAGES: Final = Path(__file__).resolve().parent / "images"
 FLAGS: Final = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 GALLERY: Final = IMAGES.parents[1] / "screenshots"
@@ -70,9 +75,10 @@ def picture(
         context.close()
 
 
+LANGUAGES: Final = ("en-US", "zh-CN")
 SIZES: Final = {"": (1440, 900), "-large": (1920, 1080), "-small": (1280, 720), "-phone": (390, 844)}
 """Names and sizes of windows; the others than the first show the main screens only."""
-MAIN: Final = ("home", "origin", "dump")
+MAIN: Final = ("home", "origin", "dump", "assistant", "inputs", "cut")
 PLOTS: Final = ("hist", "pair", "api", "map", "order", "apis", "error", "values", "runs")
 
 
@@ -115,7 +121,19 @@ class Gallery:
             "ranks": ("dist2_stat_fault", "dist2_stat_golden"),
             "damaged": ("crash_stat", "stat_golden"),
             "strangers": ("conv_mix_stat", "stat_golden"),
+            "task": ("stat_fault", "golden"),
+            "level": ("cfg_L1_stat", "stat_golden"),
+            "inferred": ("types_L1_stat", "types_L1_stat"),
+            "precision": ("stat_bf16", "stat_golden"),
+            "assistant": ("made/ported", "cfg_L0_stat"),
+            "inputs": ("made/inputs", "stat_golden"),
+            "hidden": ("made/late", "stat_golden"),
+            "cut": ("made/cut", "dist2_stat_golden"),
         }
+        ported(dumps / "cfg_L0_stat", dumps / "made" / "ported")
+        other_inputs(dumps / "stat_golden", dumps / "made" / "inputs")
+        late(dumps / "stat_golden", dumps / "made" / "late", "Functional.linear.4.forward")
+        cut_rank(dumps / "dist2_stat_fault", dumps / "made" / "cut")
         made = {name: self.compared(dumps / target, dumps / golden) for name, (target, golden) in pairs.items()}
         origin = made["origin"]
         note = {"standing": "ticket", "text": "NPU-1234: fixed in the May build"}
@@ -131,6 +149,8 @@ class Gallery:
             "filtered-empty": f"{origin}?q=nothing",
             "search-wrong": f"{origin}?q=clas:origin",
             "home": "/",
+            "strangers-verdict": f"{made['strangers']}?n=Tensor.mean.0.forward",
+            "hashes-plot": f"{made['hashes']}?tab=hist",
             "dump": f"/dumps/{self.ask('GET', origin)['target']}",
         }
         return found
@@ -158,11 +178,14 @@ def gallery(browser: Browser, only: list[str]) -> None:
             archive.extractall(folder)
         with served(Path(folder)) as url:
             shown = Gallery(url)
-            if chosen("empty", only):
-                picture(browser, url, GALLERY / "empty.png", THEMES[0])
+            for theme in THEMES:
+                for language in LANGUAGES:
+                    file = f"empty-{theme}-{language[:2]}"
+                    if chosen(file, only):
+                        picture(browser, url, GALLERY / f"{file}.png", theme, language)
             screens = shown.screens(Path(folder))
             for theme in THEMES:
-                for language in ("en-US", "zh-CN"):
+                for language in LANGUAGES:
                     for name, path in screens.items():
                         for word, size in SIZES.items():
                             file = f"{name}{word}-{theme}-{language[:2]}"

@@ -13,6 +13,7 @@ import { MiddleName } from "../../widgets/MiddleName";
 import { Notes, ProblemList } from "../../widgets/Problems";
 import { Loading } from "../../widgets/States";
 import classes from "./Banner.module.css";
+import { Inputs, Largest, Warnings } from "./BannerNotes";
 import { GoldenOff } from "./GoldenOff";
 import { PlanNotes } from "./PlanNotes";
 import { UnitMatrix } from "./UnitMatrix";
@@ -55,6 +56,9 @@ export function Banner({ triage, comparison }: BannerProps) {
       ) : (
         <NoOrigin summary={summary} policy={comparison.policy} triage={triage} />
       )}
+      <Inputs origins={origins} triage={triage} />
+      {!origin && bad !== "unknown" && <Largest id={comparison.id} triage={triage} />}
+      <Warnings summary={summary} />
       {mostApart(summary) && (
         <p className={classes.reason} data-testid="strangers">
           <strong>{t("comparison.noPartners")}</strong>{" "}
@@ -92,7 +96,7 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
         </span>
         <h2 className={classes.title}>
           {originIndex === 0
-            ? t("comparison.firstOrigin")
+            ? t(hidden(origin) ? "comparison.firstVisible" : "comparison.firstOrigin")
             : t("comparison.originOf", { index: originIndex + 1, total: origins.length })}
         </h2>
         <button
@@ -152,6 +156,11 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
       </p>
     </>
   );
+}
+
+/** Whether an origin is only where the difference is first seen, since what caused it was not dumped. */
+function hidden({ evidence_said }: Origin): boolean {
+  return evidence_said.some(({ id }) => id === "origin.hidden" || id === "origin.hidden_after");
 }
 
 /** How much follows from an origin, and the way to the first No on demand. */

@@ -62,7 +62,9 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
       <Sides comparison={comparison} />
       {comparison.mode && (
         <Tooltip label={t("comparison.modeHint", { mode: comparison.mode })}>
-          <span className={classes.mode}>{t(`comparison.mode.${comparison.mode as "tensor"}`)}</span>
+          <span className={classes.mode} data-testid="mode">
+            {t(`comparison.mode.${comparison.mode as "tensor"}`)}
+          </span>
         </Tooltip>
       )}
       <span className={classes.space} />

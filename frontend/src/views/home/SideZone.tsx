@@ -52,7 +52,7 @@ export function SideZone({ side, over, sides }: { side: Side; over: boolean; sid
             <Button
               variant="subtle"
               size="compact-xs"
-              aria-label={`${t(`home.${side}`)}: ${t("home.chooseFolder")}`}
+              aria-label={`${t(`home.${side}`)}: ${t("home.folder")}`}
               onClick={() => folder.current?.click()}
             >
               {t("home.folder")}
@@ -60,7 +60,7 @@ export function SideZone({ side, over, sides }: { side: Side; over: boolean; sid
             <Button
               variant="subtle"
               size="compact-xs"
-              aria-label={`${t(`home.${side}`)}: ${t("home.chooseFiles")}`}
+              aria-label={`${t(`home.${side}`)}: ${t("home.files")}`}
               onClick={() => files.current?.click()}
             >
               {t("home.files")}

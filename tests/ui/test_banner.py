@@ -1,0 +1,120 @@
+"""What the banner says in each state that a comparison can end in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from ui.conftest import Server
+from ui.driving import ask, finished, start
+from ui.made import cut_rank, late, other_inputs
+
+
+@pytest.fixture(scope="module")
+def made(generated: Path, dumps: Path) -> Path:
+    folder = generated / "states"
+    other_inputs(dumps / "stat_golden", folder / "other_inputs")
+    late(dumps / "stat_golden", folder / "late", "Functional.linear.4.forward")
+    cut_rank(dumps / "dist2_stat_fault", folder / "cut")
+    return folder
+
+
+def banner_of(page: Page, address: str) -> None:
+    page.goto(address)
+    expect(page.get_by_test_id("banner")).to_be_visible(timeout=30_000)
+
+
+def test_inputs_that_differ_already_are_listed(page: Page, server: Server, made: Path, dumps: Path) -> None:
+    banner_of(page, finished(server, made / "other_inputs", dumps / "stat_golden"))
+    inputs = page.get_by_test_id("inputs-differ")
+    expect(inputs).to_contain_text("The inputs differ already")
+    expect(inputs).to_contain_text("another seed")
+    inputs.get_by_role("button").first.click()
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.embedding.0.forward")
+
+
+def test_a_cause_that_was_not_dumped_is_called_the_first_visible_divergence(
+    page: Page, server: Server, made: Path, dumps: Path
+) -> None:
+    banner_of(page, finished(server, made / "late", dumps / "stat_golden"))
+    banner = page.get_by_test_id("banner")
+    expect(banner.get_by_role("heading")).to_have_text("First visible divergence")
+    expect(page.get_by_test_id("reason")).to_contain_text("lies in or after Functional.layer_norm.2.forward")
+
+
+def test_what_is_damaged_is_told_with_its_place_and_the_rest_is_compared(
+    page: Page, server: Server, made: Path, dumps: Path
+) -> None:
+    banner_of(page, finished(server, made / "cut", dumps / "dist2_stat_golden"))
+    damage = page.get_by_test_id("damage")
+    expect(damage).to_contain_text("step0/rank1/dump.json:byte ")
+    expect(damage).to_contain_text("28 complete records were kept")
+    expect(damage).to_contain_text("run it again up to stop()")
+    expect(page.get_by_test_id("origin")).to_be_visible()
+    page.get_by_test_id("calls").locator("[data-name]").first.click()
+    expect(page.get_by_test_id("why")).to_be_visible()
+
+
+def test_two_runs_that_agree_name_their_largest_error_and_the_coverage(page: Page, server: Server, dumps: Path) -> None:
+    banner_of(page, finished(server, dumps / "stat_golden", dumps / "stat_golden"))
+    expect(page.get_by_test_id("largest")).to_contain_text("every compared number is equal")
+    expect(page.get_by_test_id("banner")).to_contain_text("163 nodes, 503 items: 503 Yes")
+    banner_of(page, finished(server, dumps / "stat_bf16", dumps / "stat_golden"))
+    largest = page.get_by_test_id("largest")
+    expect(largest).to_contain_text("times its floor, at")
+    name = largest.get_by_role("button").inner_text()
+    largest.get_by_role("button").click()
+    expect(page.get_by_test_id("selected-name")).to_contain_text(name[-12:])
+
+
+@pytest.mark.parametrize(
+    ("target", "golden", "says"),
+    [
+        ("stat_fault", "golden", "target statistics, golden tensor"),
+        ("cfg_L1_stat", "stat_golden", "target L1, golden mix"),
+        ("stat_bf16", "stat_golden", "mostly target torch.bfloat16, golden torch.float32"),
+    ],
+)
+def test_sides_that_were_dumped_differently_are_told_apart_at_once(
+    page: Page, server: Server, dumps: Path, target: str, golden: str, says: str
+) -> None:
+    banner_of(page, finished(server, dumps / target, dumps / golden))
+    expect(page.get_by_test_id("sides-apart")).to_contain_text(says)
+
+
+@pytest.mark.parametrize(("pair", "badge"), [("stat", "statistics"), ("md5", "hashes")])
+def test_without_tensors_a_badge_says_so_and_missing_plots_name_the_setting(
+    page: Page, server: Server, dumps: Path, pair: str, badge: str
+) -> None:
+    page.goto(f"{finished(server, dumps / f'{pair}_fault', dumps / f'{pair}_golden')}?tab=hist")
+    expect(page.get_by_test_id("mode")).to_have_text(badge, timeout=30_000)
+    expect(page.get_by_role("region", name="Plots")).to_contain_text('"task": "tensor"')
+
+
+def test_a_tree_without_construct_json_is_marked_as_inferred(page: Page, server: Server, dumps: Path) -> None:
+    banner_of(page, finished(server, dumps / "types_L1_stat", dumps / "types_L1_stat"))
+    page.get_by_test_id("banner").get_by_role("button", name="tree inferred").click()
+    expect(page.get_by_text("The dump has no construct.json")).to_be_visible()
+
+
+@pytest.fixture
+def slow(tmp_path: Path, dumps: Path) -> Iterator[Server]:
+    """A server whose jobs run one at a time."""
+    running = Server(tmp_path / "data", dumps, DUMPSCOPE_JOB_SLOTS="1")
+    yield running
+    running.stop()
+
+
+def test_a_reload_rejoins_a_running_comparison_and_it_can_be_cancelled(page: Page, slow: Server, dumps: Path) -> None:
+    waiting = [start(slow, dumps / "target_fault", dumps / "golden") for _ in range(25)]
+    page.goto(f"{slow.url}/comparisons/{waiting[-1]}")
+    job = page.get_by_test_id("job")
+    expect(job).to_contain_text("queued", timeout=15_000)
+    page.reload()
+    expect(job).to_contain_text("Comparing", timeout=15_000)
+    page.get_by_test_id("cancel").click()
+    expect(page.get_by_test_id("cancelled")).to_be_visible(timeout=60_000)
+    assert ask(slow, "GET", f"/comparisons/{waiting[-1]}")["status"] == "cancelled"
