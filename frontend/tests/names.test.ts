@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { bundle, type PickedFile } from "../src/base/drop";
 import { differing } from "../src/base/leaves";
-import { apiOf, callLabel, cutMiddle, splitName } from "../src/base/names";
+import { apiOf, callLabel, cutMiddle, splitName, turnLabel } from "../src/base/names";
 import { bucketAt, bucketLeft, bucketOf } from "../src/base/strip";
 import { asClass, CLASSES, GLYPHS } from "../src/base/verdicts";
 
@@ -22,6 +22,16 @@ test("a cut name keeps its end and its length", () => {
 test("the API of a node is its name without call number and direction", () => {
   expect(apiOf("Functional.softmax.1.forward")).toBe("Functional.softmax");
   expect(apiOf("Module.a.B.forward.0")).toBe("Module.a.B.forward.0");
+});
+
+test("names of ptdbg with underscores are understood as those with dots", () => {
+  expect(apiOf("Functional_softmax_1_forward")).toBe("Functional.softmax");
+  expect(apiOf("Tensor___add___0_backward")).toBe("Tensor.__add__");
+  expect(apiOf("Tensor_add__12_forward#2")).toBe("Tensor.add_");
+  expect(callLabel("Functional_softmax_1_forward#2")).toBe("Functional_softmax_1#2");
+  expect(turnLabel("Functional_softmax_1_backward")).toBe("1.backward");
+  expect(turnLabel("Functional.softmax.1.backward")).toBe("1.backward");
+  expect(turnLabel("Module.a.B.backward.0")).toBe("backward.0");
 });
 
 test("every pixel of the strip belongs to the bucket drawn there", () => {

@@ -12,6 +12,7 @@ from dumpscope.domain.facts import CLASS_WORDS, Class
 from dumpscope.index import tables
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.node_pairs import NodePairRow, node_pair_rows
+from dumpscope_format.naming import parse, twin
 
 Way = Literal["received", "inside", "saved", "before", "sent"]
 """How a difference came: from another rank that sent it; in a tensor that a dumped call
@@ -69,11 +70,11 @@ def differs(node: NodePairRow) -> bool:
 
 def _forward(connection: Connection, unit: StoredUnit, name: str) -> int | None:
     """The forward call of a backward call."""
-    head, found, tail = name.rpartition(".backward")
-    if not found:
+    forward = twin(name) if parse(name).direction == "backward" else None
+    if forward is None:
         return None
     first, last = tables.key_range(unit.id)
-    wanted = select(_PAIR.id).where(_PAIR.name == f"{head}.forward{tail}", _PAIR.id.between(first, last)).limit(1)
+    wanted = select(_PAIR.id).where(_PAIR.name == forward, _PAIR.id.between(first, last)).limit(1)
     return _number(connection.execute(wanted).scalar())
 
 

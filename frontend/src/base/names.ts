@@ -13,14 +13,23 @@ export function cutMiddle(name: string, length: number): string {
   return `${points.slice(0, length - 1 - tail).join("")}…${points.slice(-tail).join("")}`;
 }
 
+/** What ptdbg wrote before 6.0, `Functional_softmax_1_forward`: category, operation, number, direction. */
+const UNDERSCORED = /^([A-Za-z]+)_(.+)_(\d+)_(forward|backward)((?:#\d+)?)$/;
+
 /** `Functional.softmax.1.forward` -> `Functional.softmax`: the API a node calls, as filters name it. */
 export function apiOf(name: string): string {
-  return name.replace(/\.\d+\.(forward|backward)$/, "");
+  return name.replace(UNDERSCORED, "$1.$2").replace(/\.\d+\.(forward|backward)((?:#\d+)?)$/, "");
+}
+
+/** What a call's other direction is called beside it: `1.backward`, of a module `backward.0`. */
+export function turnLabel(name: string): string {
+  const parts = UNDERSCORED.exec(name);
+  return parts ? `${parts[3]}.${parts[4]}${parts[5]}` : name.split(".").slice(-2).join(".");
 }
 
 /** A call in few letters, its direction left out: `Functional.dropout.1`, `layers.1.attn.Attn`, `layers.1.attn.Attn #2`. */
 export function callLabel(name: string): string {
   const module = /^Module\.(.+)\.(?:forward|backward)\.(\d+)$/.exec(name);
   if (module) return module[2] === "0" ? (module[1] ?? name) : `${module[1]} #${module[2]}`;
-  return name.replace(/\.(forward|backward)$/, "");
+  return name.replace(/[._](forward|backward)((?:#\d+)?)$/, "$2");
 }

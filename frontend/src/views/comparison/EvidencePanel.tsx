@@ -5,7 +5,7 @@ import { ApiError } from "../../api/client";
 import type { Comparison, NodeDetail } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
 import { onlySide } from "../../base/leftovers";
-import { apiOf } from "../../base/names";
+import { apiOf, turnLabel } from "../../base/names";
 import { say } from "../../texts/said";
 import { CopyButton } from "../../widgets/CopyButton";
 import { Icon } from "../../widgets/Icon";
@@ -161,7 +161,7 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
               title={`${t("evidence.siblings")}: ${name}`}
               onClick={() => triage.select(name)}
             >
-              ↔ {name.split(".").slice(-2).join(".")}
+              ↔ {turnLabel(name)}
             </button>
           ))}
           {node.beside !== null && (
