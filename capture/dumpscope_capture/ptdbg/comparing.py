@@ -17,12 +17,15 @@ def parse(pkl_file: str, module_name_prefix: str) -> None:
 def compare(
     input_param: Mapping[str, Any],
     output_path: str,
-    stack_mode: bool = False,
+    stack_mode: bool | None = None,
     auto_analyze: bool = True,
     fuzzy_match: bool = False,
     suffix: str = "",
 ) -> Any:
-    """Compare two dumps into a table in `output_path`. Raises CompareException."""
+    """Compare two dumps into a table in `output_path`. stack_mode: None shows stacks where there are any.
+
+    Raises CompareException.
+    """
     return _call(
         "compare", input_param, output_path, stack_mode=stack_mode, auto_analyze=auto_analyze, fuzzy_match=fuzzy_match,
         suffix=suffix,
@@ -43,7 +46,4 @@ def _call(name: str, *args: Any, **options: Any) -> Any:
             f"{name} needs the part of dumpscope that reads and compares dumps, which is not installed here: "
             f"pip install dumpscope ({error})",
         ) from error
-    try:
-        return getattr(server, name)(*args, **options)
-    except server.CompareException as error:
-        raise CompareException(error.code, str(error)) from error
+    return getattr(server, name)(*args, **options)

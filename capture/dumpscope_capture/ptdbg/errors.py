@@ -10,44 +10,13 @@ CaptureEnd(SystemExit)              all that was asked for is recorded; nobody h
 
 from __future__ import annotations
 
-import enum
 from typing import Final
 
+from dumpscope_format.ptdbg import Code, CompareException
 
-class Code(enum.IntEnum):
-    """Codes of CompareException; also what the old command line ended with."""
-
-    NONE = 0
-    INVALID_PATH = 1
-    OPEN = 2
-    CLOSE = 3
-    READ = 4
-    WRITE = 5
-    INVALID_FILE = 6
-    PERMISSION = 7
-    INDEX = 8
-    NO_DUMP_FILE = 9
-    INVALID_DATA = 10
-    INVALID_PARAM = 11
-    DUMP_RATIO = 12
-    INVALID_DUMP_FILE = 13
-    UNKNOWN = 14
-    DUMP_MODE = 15
-    PARSE_FILE = 16
-    COMPARE_MODE = 17
-    OVERSIZE = 18
-    SUMMARY_MODE = 19
-
+__all__ = ["CaptureEnd", "Code", "CompareException", "DumpException", "OverflowEnd", "ParameterError", "StepsEnd"]
 
 OVERFLOW_STATUS: Final = 3
-
-
-class CompareException(Exception):
-    """An error with one of ptdbg's codes."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = int(code)
 
 
 class DumpException(CompareException):
