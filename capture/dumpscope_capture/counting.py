@@ -6,6 +6,7 @@ call has the one name a dump would give it. The counters start at 0 with the fir
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -76,6 +77,14 @@ class Counting:
         with self._lock:
             self._counters.clear()
 
+    def forget(self) -> None:
+        """In a forked child: leave the thread as if nobody had asked."""
+        self._lock = threading.RLock()
+        self._users = 0
+        mode, self._mode = self._mode, None
+        if mode is not None:
+            functions.leave(mode)
+
     def _settle(self) -> None:
         wanted = self._users > 0 and self._captures == 0
         if wanted and self._mode is None:
@@ -130,3 +139,14 @@ class Counting:
 
 COUNTING: Final = Counting()
 """Of the process."""
+
+
+def _forked() -> None:
+    """In the children of a fork, data loader workers for one, nothing is counted, saved or done otherwise."""
+    COUNTING.forget()
+    parties.PARTIES.clear()
+    parties.RUNNERS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

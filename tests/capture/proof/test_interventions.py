@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ import torch.nn.functional as F  # noqa: N812
 
 from capture.proof.conftest import training
 from dumpscope_capture import InterventionError, intervene
+from dumpscope_capture.interventions import report_path
+from dumpscope_capture.substitution import _plain
 
 HERE = Path(__file__).parent
 
@@ -366,6 +369,96 @@ def test_the_report_says_what_was_done_and_what_was_not() -> None:
 def test_what_cannot_be_used_is_refused_at_once(treatments: Any) -> None:
     with pytest.raises(InterventionError):
         intervene(treatments)
+
+
+def _motley(where: str) -> list[torch.Tensor]:
+    """A program of many kinds of calls: indices, lists of tensors, slices written to, several results, masks, losses."""
+    torch.manual_seed(2)
+    table = torch.randn(10, 6).to(where).requires_grad_()
+    weight = torch.randn(6, 6).to(where).requires_grad_()
+    places = torch.tensor([[1, 2, 9], [4, 4, 0]]).to(where)
+    x = F.embedding(places, table)
+    y = torch.cat([x, x.flip(1)], dim=1)
+    y = y.clone()
+    y[:, 1:2] = y[:, :1] * 2
+    y[0].masked_fill_(y[0] > 1, 1.0)
+    y.index_add_(1, torch.tensor([0, 2]).to(where), torch.ones(2, 2, 6).to(where))
+    first, second = torch.split(y, 3, dim=1)
+    y = torch.einsum("bij,jk->bik", first + second, weight)
+    top, kept = y.topk(2, dim=-1)
+    mean = torch.stack([top.mean(-1), y.amax(-1)]).sum(0)
+    probabilities = (F.softmax(mean, -1) + 0.01).clamp_(min=0.1)
+    loss = F.nll_loss(probabilities.log_(), torch.tensor([0, 2]).to(where), reduction="none")
+    sorted_, order = torch.sort(y.reshape(-1))
+    total = loss.sum() + torch.where(y > 0, y, y * 0.1).norm() + sorted_[:3].sum() * float(kept.sum().item() > 0)
+    total.backward()
+    assert table.grad is not None
+    assert weight.grad is not None
+    return [part.detach().cpu() for part in (total, y, kept, order, table.grad, weight.grad)]
+
+
+def test_a_program_of_many_kinds_of_calls_gives_the_same_bits_on_a_round_trip(sim: Any) -> None:
+    plain = _motley("sim")
+    with intervene({"*": "roundtrip"}) as done:
+        other = _motley("sim")
+    assert all(torch.equal(a, b) for a, b in zip(plain, other, strict=True))
+    assert done.tallies["*"].substituted > 20
+    assert set(done.tallies["*"].refused) <= {"its result shares memory with its argument", "cpu moves data", "to moves data",
+                                              "backward moves data", "requires_grad_ moves data"}  # fmt: skip
+
+
+@pytest.mark.parametrize("treatment", ["cpu", "float64", "cpu+float64", "contiguous"])
+def test_a_program_of_many_kinds_of_calls_runs_otherwise_to_the_same_numbers(treatment: str, sim: Any) -> None:
+    plain = _motley("sim")
+    with intervene({"*": treatment}):
+        other = _motley("sim")
+    assert all(a.dtype == b.dtype for a, b in zip(plain, other, strict=True))
+    assert all(torch.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(plain, other, strict=True))
+
+
+def test_compiled_code_runs_eagerly_so_that_its_calls_can_be_done_otherwise() -> None:
+    x = torch.tensor([1e8, 1.0, -1e8])
+    compiled = torch.compile(lambda value: value.sum() * 1, backend="eager")
+    assert compiled(x) == 0
+    with intervene({"Tensor.sum": "float64"}):
+        assert compiled(x) == 1
+    assert compiled(x) == 0
+
+
+def test_storage_formats_of_an_npu_are_made_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for torch_npu and its tensors: only which of its calls are made is tested here."""
+    cast: list[Any] = []
+    npu = SimpleNamespace(
+        get_npu_format=lambda tensor: tensor.form, npu_format_cast=lambda tensor, form: cast.append(form) or "cast"
+    )
+    monkeypatch.setitem(sys.modules, "torch_npu", npu)  # type: ignore[arg-type]
+    plain = SimpleNamespace(device=SimpleNamespace(type="npu"), form=2)
+    assert _plain(plain) is plain  # type: ignore[arg-type]
+    assert _plain(SimpleNamespace(device=plain.device, form=29)) == "cast"  # type: ignore[arg-type]
+    assert cast == [2]
+
+
+def test_children_of_a_fork_run_everything_as_it_is() -> None:
+    x = torch.tensor([1e8, 1.0, -1e8])
+    read, write = os.pipe()
+    with intervene({"Tensor.sum": "float64"}) as done:
+        child = os.fork()
+        if child == 0:
+            os.write(write, str(float(x.sum())).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert float(x.sum()) == 1
+    assert os.read(read, 10) == b"0.0"
+    os.close(read)
+    os.close(write)
+    assert done.tallies["Tensor.sum"].substituted == 1
+
+
+def test_each_rank_of_a_job_has_a_report_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert report_path("out/report.json") == Path("out/report.json")
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert report_path("out/report.json") == Path("out/report.rank3.json")
 
 
 # -- other programs ----------------------------------------------------------------------------------------------------
