@@ -195,7 +195,12 @@ def test_windows_stay_inside_and_of_the_size_asked_for(made: tuple[Client, str])
     assert (turned["axes"], len(turned["rows"]), len(turned["rows"][0])) == ([2, 0], 3, 5)
 
 
-@pytest.mark.parametrize("more", ["at=5,0,0", "at=1", "axes=3,0", "axes=1,1"])
+def test_the_worst_of_a_part_is_opened(made: tuple[Client, str]) -> None:
+    assert looked(made, "rows", "within=0:4-8")["at"][0] == 5
+    assert looked(made, "rows", "within=0:2-3,1:7-9")["at"] == [2, 7]
+
+
+@pytest.mark.parametrize("more", ["within=0:5-9", "at=5,0,0", "at=1", "axes=3,0", "axes=1,1"])
 def test_elements_that_are_not_there_are_refused_with_a_hint(made: tuple[Client, str], more: str) -> None:
     client, comparison = made
     reply = client.get(f"/api/comparisons/{comparison}/pairs/{pair_of(made, 'big')}/values?{more}")

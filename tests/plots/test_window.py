@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dumpscope.errors import UsageError
-from dumpscope.plots.window import Value, digits, landmarks, starting_point, window
+from dumpscope.plots.window import Value, digits, landmarks, starting_point, window, worst_within
 
 
 @given(value=st.integers(0, 2**32 - 1))
@@ -115,3 +115,35 @@ def test_places_worth_looking_at_are_found_and_the_lost_one_opens() -> None:
     assert landmarks(golden, golden).worst is None
     assert starting_point((3, 4), landmarks(golden, golden)) == (0, 0)
     assert landmarks(np.float32(2), np.array(np.float32(1))).worst == (0,)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_the_worst_element_of_a_part_is_that_of_the_part_alone(seed: int, turned: bool) -> None:
+    random = np.random.default_rng(seed)
+    target, golden = random.standard_normal((2, 5, 6, 7))
+    if turned:
+        target, golden = target.transpose(2, 0, 1), golden.transpose(2, 0, 1)
+    box = {}
+    for dimension, size in enumerate(target.shape[:-1]):
+        start = int(random.integers(0, size))
+        box[dimension] = (start, int(random.integers(start + 1, size + 1)))
+    found = worst_within(target, golden, box)
+    part = tuple(slice(*box.get(dimension, (None,))) for dimension in range(3))
+    assert np.abs(target - golden)[found] == np.abs(target - golden)[part].max()
+    assert all(start <= found[dimension] < stop for dimension, (start, stop) in box.items())
+
+
+@pytest.mark.parametrize("box", [{0: (1, 1)}, {0: (0, 3)}, {2: (0, 1)}, {1: (2, 1)}])
+def test_a_part_that_is_not_there_is_refused(box: dict[int, tuple[int, int]]) -> None:
+    with pytest.raises(UsageError):
+        worst_within(np.zeros((2, 3)), np.zeros((2, 3)), box)
+
+
+def test_what_is_not_finite_on_one_side_comes_before_the_largest_difference() -> None:
+    golden = np.zeros((4, 4))
+    target = golden.copy()
+    target[1, 1], target[2, 2], target[3, 3] = 5, np.inf, np.nan
+    assert worst_within(target, golden, {0: (0, 2)}) == (1, 1)
+    assert worst_within(target, golden, {0: (0, 4)}) == (2, 2)
+    assert worst_within(golden, golden, {1: (2, 4)}) == (0, 2)

@@ -168,8 +168,21 @@ def test_dimensions_of_the_map_are_chosen_and_stand_in_the_address(page: Page, m
     drawn(page, "map")
     expect(page.get_by_test_id("axis-across")).to_have_value("dim 0 · 2")
     expect(page.locator("[data-plot]")).to_contain_text("dim 0")
-    page.locator("[data-plot] .nsewdrag").click()
-    expect(page.get_by_test_id("selected-name")).to_contain_text(node_of("channels"))
+
+
+def test_a_click_in_the_map_shows_the_values_that_differ_most_there(page: Page, made: str) -> None:
+    page.goto(at(made, "rows", "map"))
+    drawn(page, "map")
+    plane = page.locator("[data-plot] .nsewdrag")
+    box = plane.bounding_box()
+    assert box is not None
+    plane.click(position={"x": box["width"] * 0.5, "y": box["height"] * 5.5 / 8})
+    words = page.get_by_test_id("value-words")
+    expect(words).to_contain_text("[5, ")
+    expect(words).to_contain_text("difference")
+    expect(page).to_have_url(re.compile(r"tab=values.*at=5%2C"))
+    page.go_back()
+    drawn(page, "map")
 
 
 def test_five_million_points_are_drawn_with_their_ends_and_their_nan(page: Page, made: str) -> None:

@@ -11,7 +11,7 @@ from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.item_pairs import get_item_pair
 from dumpscope.pipeline.pair_tensors import load_sides, why_missing, why_unreadable
-from dumpscope.plots.window import Landmarks, Window, landmarks, starting_point, window
+from dumpscope.plots.window import Box, Landmarks, Window, landmarks, starting_point, window, worst_within
 from dumpscope.readers.arrays import LoadedTensor
 
 
@@ -34,11 +34,13 @@ def peek(
     pair: int,
     *,
     at: Sequence[int] | None,
+    within: Box | None = None,
     axes: Sequence[int],
     rows: int,
     columns: int,
 ) -> Peek:
-    """Values around the element `at`; without one the whole pair is read for the places worth looking at, and opened there.
+    """Values around the element `at`; without one around the worst of the part `within`, or else the whole pair is read for the
+    places worth looking at, and opened there.
 
     Raises NotFoundError for an unknown pair, UsageError for an element or dimensions that are not there.
     """
@@ -57,9 +59,12 @@ def peek(
             return _closed(item, target, golden, phrase("figure.shapes", **shapes))
         arrays = [None if side is None else side.array for side in (target, golden)]
         found = None
-        if at is None:
-            if target is not None and golden is not None and target.shape == golden.shape:
+        if at is None and target is not None and golden is not None and target.shape == golden.shape:
+            if within:
+                at = worst_within(target.array, golden.array, within)
+            else:
                 found = landmarks(target.array, golden.array)
+        if at is None:
             at = starting_point(next(side.shape for side in sides if side.array.size), found)
         seen = window(arrays[0], arrays[1], at, axes=axes, rows=rows, columns=columns)
     except TensorError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -19,6 +19,8 @@ MOST: Final = 21
 """Rows or columns of a window at most."""
 
 Index = tuple[int, ...]
+Box = Mapping[int, tuple[int, int]]
+"""Dimension -> first index and the one behind the last; dimensions that are not named are taken whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,26 @@ def landmarks(target: NDArray[Any], golden: NDArray[Any]) -> Landmarks:
     return Landmarks(
         worst=_index(worst, target.shape), first=_index(first, target.shape), lost=_index(lost, target.shape)
     )
+
+
+def worst_within(target: NDArray[Any], golden: NDArray[Any], box: Box) -> Index:
+    """The element of a box that is not finite on one side, else the one with the largest difference, else the first.
+
+    Two arrays of one shape. Raises UsageError for a box that holds no element of theirs.
+    """
+    shape = sized(target.shape)
+    ranges = [box.get(dimension, (0, size)) for dimension, size in enumerate(shape)]
+    inside = all(0 <= start < stop <= size for (start, stop), size in zip(ranges, shape, strict=True))
+    if not inside or any(dimension >= len(shape) for dimension in box):
+        asked = ", ".join(f"{dimension}:{start}-{stop}" for dimension, (start, stop) in box.items())
+        raise UsageError(
+            f"the tensor of shape {list(shape)} has no part {asked}",
+            hint=f"name dimension:start-stop of its {len(shape)} dimensions, counted from 0",
+        )
+    part = tuple(slice(start, stop) for start, stop in ranges)
+    found = landmarks(target.reshape(shape)[part], golden.reshape(shape)[part])
+    place = found.lost or found.worst or (0,) * len(shape)
+    return tuple(start + one for (start, _), one in zip(ranges, place, strict=True))
 
 
 def _index(flat: int, shape: tuple[int, ...]) -> Index | None:

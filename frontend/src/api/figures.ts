@@ -53,6 +53,21 @@ export interface ValuesQuery {
   columns: number;
 }
 
+/** Index of the worst element of a part of a tensor pair; `part`: dimension, first index and the one behind the last. */
+export async function fetchWorst(
+  id: string,
+  pair: number,
+  part: readonly (readonly [dimension: number, start: number, stop: number])[],
+): Promise<number[] | null> {
+  const within = part.map(([dimension, start, stop]) => `${dimension}:${start}-${stop}`).join(",");
+  const found = await take(
+    api().GET("/api/comparisons/{comparison_id}/pairs/{pair_id}/values", {
+      params: { path: { ...of(id), pair_id: pair }, query: { within, rows: 1, columns: 1 } },
+    }),
+  );
+  return found.at;
+}
+
 /** Values of a tensor pair around one element. */
 export function useValues(id: string, query: ValuesQuery | null) {
   return useQuery({

@@ -3326,7 +3326,7 @@ export interface components {
         /**
          * Values
          * @description `rows`: cells from index `row` and `column` on along `axes` (down and across; of a vector across alone), `at` among them.
-         *     `places` only where `at` was left out; `missing` says why there is nothing.
+         *     `places` only where `at` and `within` were left out; `missing` says why there is nothing.
          */
         Values: {
             /** Item */
@@ -5651,6 +5651,8 @@ export interface operations {
             query?: {
                 /** @description Index of an element, as `3,5`; the worst when left out. */
                 at?: string | null;
+                /** @description Without `at`: the worst element of a part, as `0:4-8,2:0-16` (dimension:start-stop). */
+                within?: string | null;
                 /** @description One or two dimensions, as `0,2`: the one that goes down first. */
                 axes?: string | null;
                 rows?: number;

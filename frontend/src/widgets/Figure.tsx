@@ -25,9 +25,13 @@ interface FigureProps {
   name: string;
   /** A clicked point that carries the place in call order of a node. */
   onPick?: (order: number) => void;
+  /** A clicked cell of a map: the first index of it and the one behind its last, along the dimensions that go down and across. */
+  onCell?: (down: Range, across: Range) => void;
 }
 
-export function Figure({ reply, label, name, onPick }: FigureProps) {
+export type Range = readonly [start: number, stop: number];
+
+export function Figure({ reply, label, name, onPick, onCell }: FigureProps) {
   const { i18n } = useTranslation();
   // The same figure must be the same object: a new one is drawn again.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the language decides what sayFigure returns
@@ -38,7 +42,9 @@ export function Figure({ reply, label, name, onPick }: FigureProps) {
   const text = say(reply.text, reply.said);
   return (
     <figure className={classes.figure} data-testid="figure">
-      {drawn && <Plot key={name} figure={drawn} label={`${label}. ${text}`} name={name} onPick={onPick} />}
+      {drawn && (
+        <Plot key={name} figure={drawn} label={`${label}. ${text}`} name={name} onPick={onPick} onCell={onCell} />
+      )}
       {reply.missing && <p className={classes.missing}>{say(reply.missing, reply.said)}</p>}
       {reply.text && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: long words scroll, which must be possible by keyboard too
@@ -63,13 +69,14 @@ interface PlotProps {
   label: string;
   name: string;
   onPick: FigureProps["onPick"];
+  onCell: FigureProps["onCell"];
 }
 
-function Plot({ figure, label, name, onPick }: PlotProps) {
+function Plot({ figure, label, name, onPick, onCell }: PlotProps) {
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
-  const pick = useRef(onPick);
-  pick.current = onPick;
+  const listeners = useRef({ onPick, onCell });
+  listeners.current = { onPick, onCell };
   const [problem, setProblem] = useState<unknown>(null);
   const [tall, setTall] = useState(false);
   const { colorScheme } = useMantineColorScheme();
@@ -87,7 +94,7 @@ function Plot({ figure, label, name, onPick }: PlotProps) {
         if (gone) return;
         element.dataset.drawn = name;
         setProblem(null);
-        listen(element, (order) => pick.current?.(order));
+        listen(element, listeners);
       })
       .catch((reason: unknown) => {
         if (!gone) setProblem(reason);
@@ -130,15 +137,33 @@ interface PlotlyElement extends HTMLDivElement {
 
 interface Picked {
   customdata?: unknown;
-  data?: { type?: string };
+  /** Row and column, of a map. */
+  pointNumber?: unknown;
+  data?: { type?: string; x?: unknown; y?: unknown };
 }
 
-function listen(element: PlotlyElement, choose: (order: number) => void): void {
+type Listeners = { readonly current: Pick<FigureProps, "onPick" | "onCell"> };
+
+function listen(element: PlotlyElement, { current }: Listeners): void {
   element.removeAllListeners?.("plotly_click");
   element.on?.("plotly_click", ({ points }) => {
     const point = points?.[0];
-    if (point?.data?.type !== "heatmap" && typeof point?.customdata === "number") choose(point.customdata);
+    if (point?.data?.type !== "heatmap") {
+      if (typeof point?.customdata === "number") current.onPick?.(point.customdata);
+      return;
+    }
+    const [row, column] = Array.isArray(point.pointNumber) ? (point.pointNumber as number[]) : [];
+    const down = cellRange(point.data.y, row);
+    const across = cellRange(point.data.x, column);
+    if (down && across) current.onCell?.(down, across);
   });
+}
+
+/** Indices of a cell whose edges lie half an index before its first and behind its last. */
+function cellRange(edges: unknown, cell: number | undefined): Range | null {
+  if (!Array.isArray(edges) || cell === undefined) return null;
+  const [start, stop] = [Number(edges[cell]), Number(edges[cell + 1])];
+  return stop > start ? [Math.round(start + 0.5), Math.round(stop + 0.5)] : null;
 }
 
 /** Pixels above and below the axes, and of a tick's label. */

@@ -21,11 +21,22 @@ from dumpscope.index.comparisons import find_unit, stored_units
 from dumpscope.pipeline.drawn import Wanted
 from dumpscope.pipeline.figures import draw
 from dumpscope.pipeline.peek import peek
+from dumpscope.plots.window import Box
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["figures"])
 
 NUMBERS = r"^\d{1,18}(,\d{1,18}){0,63}$"
 
+WITHIN = r"^[0-9]+:[0-9]+-[0-9]+(,[0-9]+:[0-9]+-[0-9]+)*$"
+
+Within = Annotated[
+    str | None,
+    Query(
+        pattern=WITHIN,
+        max_length=2000,
+        description="Without `at`: the worst element of a part, as `0:4-8,2:0-16` (dimension:start-stop).",
+    ),
+]
 Axes = Annotated[
     str | None, Query(pattern=NUMBERS, description="One or two dimensions, as `0,2`: the one that goes down first.")
 ]
@@ -48,6 +59,13 @@ Asked = Annotated[Wanted, Depends(_wanted)]
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:
     return None if text is None else tuple(map(int, text.split(",")))
+
+
+def _box(text: str | None) -> Box | None:
+    if text is None:
+        return None
+    parts = [part.replace("-", ":").split(":") for part in text.split(",")]
+    return {int(dimension): (int(start), int(stop)) for dimension, start, stop in parts}
 
 
 @router.get(
@@ -100,7 +118,7 @@ class Places(Wire):
 
 class Values(Wire):
     """`rows`: cells from index `row` and `column` on along `axes` (down and across; of a vector across alone), `at` among them.
-    `places` only where `at` was left out; `missing` says why there is nothing."""
+    `places` only where `at` and `within` were left out; `missing` says why there is nothing."""
 
     item: str
     target_dtype: str | None
@@ -126,6 +144,7 @@ def values(
     at: Annotated[
         str | None, Query(pattern=NUMBERS, description="Index of an element, as `3,5`; the worst when left out.")
     ] = None,
+    within: Within = None,
     axes: Axes = None,
     rows: Annotated[int, Query(ge=1, le=21)] = 9,
     columns: Annotated[int, Query(ge=1, le=21)] = 5,
@@ -135,7 +154,16 @@ def values(
     unit = next((one for one in stored_units(state.database, comparison_id) if one.id == owner), None)
     if unit is None:
         raise NotFoundError(f"no item pair {pair_id} in this comparison", hint="GET .../pairs lists them")
-    found = peek(state.database, unit, pair_id, at=_numbers(at), axes=_numbers(axes) or (), rows=rows, columns=columns)
+    found = peek(
+        state.database,
+        unit,
+        pair_id,
+        at=_numbers(at),
+        within=_box(within),
+        axes=_numbers(axes) or (),
+        rows=rows,
+        columns=columns,
+    )
     seen, marks = found.window, found.landmarks
     text = english(found.said)
     shapes = [None if shape is None else list(shape) for shape in found.shapes]

@@ -1,15 +1,15 @@
 import { ActionIcon, Checkbox, Menu, Select, Tabs, Tooltip } from "@mantine/core";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type FigureQuery, figureCsvUrl, useFigure } from "../../api/figures";
+import { type FigureQuery, fetchWorst, figureCsvUrl, useFigure } from "../../api/figures";
 import type { Comparison, NodeDetail, Pair, Values } from "../../api/types";
 import { PLOTS, type PlotTab, toPlot } from "../../base/address";
 import { toNumber } from "../../base/numbers";
 import { commonShape, valuesCsv } from "../../base/values";
 import { downloadText } from "../../widgets/download";
-import { Figure, savePlot } from "../../widgets/Figure";
+import { Figure, type Range, savePlot } from "../../widgets/Figure";
 import { Icon } from "../../widgets/Icon";
-import { Failure, Loading } from "../../widgets/States";
+import { describeProblem, Failure, Loading } from "../../widgets/States";
 import evidence from "./EvidencePanel.module.css";
 import classes from "./Plots.module.css";
 import type { Triage } from "./useTriage";
@@ -65,6 +65,18 @@ export function PlotPanel({ comparison, triage, large, onLarge }: PlotPanelProps
   const moveTo = useCallback((at: number[], keep: boolean) => update({ at }, keep), [update]);
   const shape = commonShape(pair?.target_leaf?.shape ?? null, pair?.golden_leaf?.shape ?? null);
   const file = `${selected ?? "call"} ${t(`evidence.plot.${tab}`)}`;
+  const showCell = async (down: Range, across: Range) => {
+    const axes = drawnAxes(figure.data?.figure);
+    if (!pair || !axes) return;
+    const ranges = axes.length > 1 ? [down, across] : [across];
+    const part = axes.map((axis, index) => [axis, ...(ranges[index] ?? across)] as const);
+    try {
+      const worst = await fetchWorst(comparison.id, pair.id, part);
+      if (worst) update({ ...toPlot(address, "values"), item: itemPath(pair), axes, at: worst });
+    } catch (problem) {
+      triage.say(describeProblem(problem).detail);
+    }
+  };
   const ready = query !== null && figure.data?.figure != null && !figure.isPlaceholderData;
   return (
     <>
@@ -205,6 +217,7 @@ export function PlotPanel({ comparison, triage, large, onLarge }: PlotPanelProps
             label={t(`evidence.plotHint.${tab}`)}
             name={[tab, node?.name, unit?.step, unit?.rank, pair?.id, figure.data.log].join("/")}
             onPick={(order) => void triage.pickOrder(order)}
+            onCell={tab === "map" ? (down, across) => void showCell(down, across) : undefined}
           />
         </div>
       )}
