@@ -445,6 +445,7 @@ def test_m_capture_3_functions_imported_by_name_are_recorded() -> None:
     assert calls(PKL) == ["Functional.gelu.0.forward"]
 
 
+@pytest.mark.filterwarnings("ignore:Using a non-full backward hook")
 def test_m_capture_4_modules_with_the_deprecated_backward_hook_are_recorded_and_named(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
