@@ -64,9 +64,10 @@ class Capture:
     def register(self, hook: Hook) -> None:
         """Raises CompareException where the device cannot do what the hook asks for."""
         with self.guard:
-            if hook.dump_mode == "acl":
-                acl.check(hook.dump_config)
-            surroundings.look()
+            if hook != self.hook:
+                if hook.dump_mode == "acl":
+                    acl.check(hook.dump_config)
+                surroundings.look()
             self.hook = hook
             if hook.kind == "overflow":
                 self.on = True
@@ -101,13 +102,13 @@ class Capture:
         """Record or do not, as all wishes together say."""
         if os.getpid() != self._pid:
             return
-        session = self.session
-        if not self.on or self.hook is None or (session is not None and session.ended):
+        session, wanted = self.session, self._wanted()
+        over = session is not None and session.ended and wanted == self._made_for
+        if not self.on or self.hook is None or over:
             if session is not None:
                 session.pause()
                 session.flush()
             return
-        wanted = self._wanted()
         counted: dict[str, int] = {}
         if session is None or wanted != self._made_for:
             old, session = session, self._make()
@@ -144,9 +145,11 @@ class Capture:
             overflow_nums=hook.overflow_nums,
             wrap_ops=settings.wrap_ops,
         )
+        spellings = {dotted: Spelling(Form(generation="6.0" if dotted else "4.0")) for dotted in (False, True)}
+        spellings[form.dotted] = Spelling(form)
         selection = ModeSelection(
             config, mode=switch.mode, scope=switch.scope, api_list=switch.api_list,
-            spellings=(Spelling(Form(generation="2.3")), Spelling(Form(generation="6.0"))), exact=form.one_file,
+            spellings=tuple(spellings.values()), exact=form.one_file,
         )  # fmt: skip
         options: dict[str, Any] = {"selection": selection, "listed": settings.listed(more=not msprobe)}
         if overflow:
@@ -163,6 +166,7 @@ class Capture:
                     filtered=switch.filtered if switch.filtered is not None else form.one_file,
                     steps=bool(self.steps), rank=hook.rank,
                 ),
+                spelling=spellings[form.dotted],
                 **options,
             )  # fmt: skip
         if overflow:
@@ -214,7 +218,7 @@ def _default_place() -> Place:
     if os.environ.get(WORK_PATH):
         return checked_place(None, "ptdbg_dump")
     LOG.warning("set_dump_path was not called: data goes to the working directory, %s", os.getcwd())
-    return Place(path=os.curdir)
+    return Place(path=os.getcwd())
 
 
 _captures: list[Capture] = []

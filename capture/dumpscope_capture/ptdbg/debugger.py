@@ -161,6 +161,8 @@ class PrecisionDebugger:
         """The training step is over."""
         if not self._is_by_loader("step"):
             self._capture.end_step()
+            if self._capture.on and not self._is_wanted():
+                self._stop()
 
     def _is_by_loader(self, name: str) -> bool:
         if self._by_loader:
@@ -176,12 +178,15 @@ class PrecisionDebugger:
             message = f"step {last}, the last one asked for, is recorded"
             LOG.info("%s. Training ends here.", message)
             raise StepsEnd(message)
-        if capture.steps and capture.step not in capture.steps:
-            return
-        if self._rank is not None and (rank() or 0) != self._rank:
+        if not self._is_wanted():
             return
         capture.switch, capture.on = self._switch, True
         capture.register(self._hook)
+
+    def _is_wanted(self) -> bool:
+        """Whether this process records this step."""
+        steps = self._capture.steps
+        return (not steps or self._capture.step in steps) and self._rank in (None, rank() or 0)
 
     def _stop(self) -> None:
         if self._capture.hook is not None:

@@ -45,7 +45,8 @@ class Entry:
 class ModeSelection(Selection):
     """The filters of one switch mode.
 
-    mode, scope, api_list: as `set_dump_switch` takes them; config: data_mode; spellings: both; exact: api_list names operators
+    mode, scope, api_list: as `set_dump_switch` takes them; config: data_mode; exact: api_list names operators
+    spellings: with and without dots, one of them that of the files
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class ModeSelection(Selection):
         self._open = False
 
     def module(self, name: str) -> Outcome:
+        self._spelled(name)  # where modules are counted together those that are left out count as well
         return self._judge(name)
 
     def call(self, name: str, prefix: str, api: str, *, custom: bool) -> Outcome:

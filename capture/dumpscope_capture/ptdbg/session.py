@@ -148,9 +148,10 @@ class PtdbgSession(Session):
 class PklSession(PtdbgSession):
     """A session that writes .pkl and .npy files."""
 
-    def __init__(self, config: Config, target: Target, **options: Any) -> None:
+    def __init__(self, config: Config, target: Target, *, spelling: Spelling, **options: Any) -> None:
         self.target = target
-        self.spelling = Spelling(target.form)
+        self.spelling = spelling
+        self._files: tuple[str, ...] = ()
         super().__init__(config, **options)
 
     def _make_recording(self, selection: Selection) -> Recording:
@@ -187,6 +188,7 @@ class PklSession(PtdbgSession):
         super().pause()
         if isinstance(self.sink, PklSink):
             self.recording.passes.settle()
+            self.collectives.settle()
             self.sink.active = False
 
     def flush(self) -> None:
@@ -233,6 +235,7 @@ class PklSession(PtdbgSession):
             folder = self._named(self.step, rank_folder(None, os.getpid()))
             folder.mkdir(FOLDER_MODE, exist_ok=True)
             self._claim.take(folder)
+        self._files = files
         self._keep_files(folder, files)
         LOG.info("data of step %d goes to %s", self.step, folder)
         return folder
@@ -259,6 +262,7 @@ class PklSession(PtdbgSession):
         with self.faults.guard("the rank's folder"):
             sink.move(wanted)
             self.rank = now
+            _written.add((wanted.absolute(), *self._files))
 
     def _keep_files(self, folder: Path, files: tuple[str, ...]) -> None:
         """Move what would be written over to `earlier-{time}` beside the tag's folder. files: none named means all."""

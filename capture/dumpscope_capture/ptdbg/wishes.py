@@ -21,7 +21,7 @@ DEFAULT_TAG: Final = "ptdbg_dump"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where to. path: as the program gave it; tag: of the folder below it"""
+    """Where to. path: absolute, as the program may change its folder; tag: of the folder below it"""
 
     path: str
     tag: str = DEFAULT_TAG
@@ -73,7 +73,7 @@ def checked_place(fpath: object, dump_tag: object) -> Place:
                 Code.INVALID_PATH,
                 f"there is no path to dump to: give set_dump_path or PrecisionDebugger a path, or set {WORK_PATH}",
             )
-        return Place(path=os.path.join(root, "dump_data"), tag=tag)
+        return Place(path=os.path.abspath(os.path.join(root, "dump_data")), tag=tag)
     if not isinstance(fpath, (str, os.PathLike)) or not os.fspath(fpath):
         raise DumpException(Code.INVALID_PATH, f"the path to dump to is {fpath!r}; it must be a text that is not empty")
     path = str(os.fspath(fpath))
@@ -81,7 +81,7 @@ def checked_place(fpath: object, dump_tag: object) -> Place:
         raise DumpException(
             Code.INVALID_PATH, f"the path to dump to, {path!r}, has the character '\\0', which no path can have"
         )
-    return Place(path=path, tag=tag)
+    return Place(path=os.path.abspath(path), tag=tag)
 
 
 def checked_hook(hook: object, options: dict[str, Any]) -> Hook:

@@ -20,6 +20,7 @@ from dumpscope_capture import ptdbg
 from dumpscope_capture.ptdbg import (
     CompareException,
     DumpException,
+    OverflowEnd,
     ParameterError,
     PrecisionDebugger,
     StepsEnd,
@@ -297,3 +298,47 @@ def test_loaders_are_as_before_once_the_debugger_is_gone() -> None:
     core.forget()
     assert [batch.tolist() for batch in torch.utils.data.DataLoader(torch.arange(2.0))] == [[0.0], [1.0]]
     assert not Path("out").exists()
+
+
+def test_a_step_that_is_not_asked_for_is_not_recorded_where_stop_was_left_out() -> None:
+    debugger = PrecisionDebugger("./out", hook_name="dump", step=[0, 2])
+    debugger.start()
+    for _ in range(3):
+        F.relu(torch.ones(2))
+        debugger.step()
+    assert [path.name for path in Path("out/ptdbg_dump_v6.0").iterdir()] == ["step0"]
+
+
+def test_warnings_of_the_surroundings_come_once_and_not_at_every_step(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("NPU_ASD_ENABLE", "1")
+    debugger = PrecisionDebugger("./out", hook_name="dump")
+    with caplog.at_level(logging.WARNING, logger="dumpscope"):
+        for _ in range(3):
+            step(debugger)
+    assert caplog.text.count("NPU_ASD_ENABLE is set") == 1
+
+
+def test_a_program_may_change_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_dump_path("./out")
+    Path("elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    register_hook(None, acc_cmp_dump)
+    set_dump_switch("ON")
+    F.relu(torch.ones(2))
+    set_dump_switch("OFF")
+    assert calls(Path("..") / NEW)
+    assert not list(Path().iterdir())
+
+
+def test_a_check_that_has_ended_begins_anew_with_another_wish() -> None:
+    set_dump_path("./out")
+    register_hook(None, overflow_check)
+    big = torch.full((2,), 1e38)
+    with pytest.raises(OverflowEnd):
+        torch.mul(big, 100)
+    register_hook(None, overflow_check, overflow_nums=2)
+    torch.mul(big, 100)
+    with pytest.raises(OverflowEnd):
+        torch.mul(big, 100)

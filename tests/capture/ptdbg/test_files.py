@@ -367,3 +367,14 @@ def test_a_disk_that_takes_nothing_costs_records_and_no_training(caplog: pytest.
         assert F.relu(torch.ones(2)).tolist() == [1, 1]
     set_dump_switch("OFF")
     assert calls(path) == ["Functional.relu.0.forward"]
+
+
+def test_modules_that_are_left_out_count_where_all_of_a_class_are_counted_together() -> None:
+    configure(generation="4.0")
+    net = torch.nn.Sequential(*(torch.nn.Linear(2, 2) for _ in range(3)))
+    debugger = PrecisionDebugger("./out", hook_name="dump", model=net)
+    debugger.configure_hook(mode="list", scope=["Module_Linear_2"], input_output_mode=["output"])
+    debugger.start()
+    net(torch.ones(1, 2)).sum().backward()
+    debugger.stop()
+    assert calls(MIDDLE.with_name("list_dump.pkl")) == ["Module_Linear_2_forward", "Module_Linear_2_backward"]
