@@ -297,3 +297,16 @@ def test_a_shell_parses_a_file_by_the_beginning_of_names(sides: dict[str, Path])
     assert (item.returncode, item.stdout.count("torch.float32")) == (0, 1)
     assert "models.py" in item.stdout
     assert dumpscope("parse", sides["target_fault"], "Nothing").returncode == 2
+
+
+def test_a_call_that_cannot_be_run_from_such_a_dump_says_why(sides: dict[str, Path], tmp_path: Path) -> None:
+    done = dumpscope("reproduce", sides["target_fault"], "Functional.softmax.1.forward", "-o", tmp_path / "x.py")
+    assert done.returncode == 2
+    assert "does not keep all arguments" in done.stderr
+    assert "layout='msprobe'" in done.stderr
+
+
+def test_an_overflow_is_found_in_such_a_dump(dumps: Path, tmp_path: Path) -> None:
+    done = dumpscope("overflow", convert_dump(dumps / "target_nan", tmp_path, form="2.3"))
+    assert done.returncode == 1
+    assert done.stdout.startswith("step 0 rank 0: Functional_gelu_0_forward  [origin, critical]")

@@ -9,6 +9,7 @@ from readers.ptdbg_dumps import convert_dump
 
 from dumpscope.domain.facts import Method, Verdict
 from dumpscope.domain.options import Options
+from dumpscope.domain.records import Role
 from dumpscope_format.naming import canonical
 from pipeline.comparing import compare
 
@@ -119,3 +120,44 @@ def test_gradients_of_another_order_pair_by_their_shapes(dumps: Path, tmp_path: 
     assert (answer.origins, answer.counts.no, answer.counts.warning) == ([], 0, 0)
     same, _ = compare(folder, convert_dump(dumps / "golden", tmp_path / "other", form="4.0", summary="statistics"))
     assert same.counts.no > 0
+
+
+def test_faq_common_4_calls_that_do_not_line_up_are_told_on_both_sides(dumps: Path, tmp_path: Path) -> None:
+    """ptdbg drops what only the bench has, loses calls that changed places, and ends with the shorter side."""
+    longer, shorter = (
+        convert_dump(dumps / name, tmp_path / name, form=form)
+        for name, form in (("target_extra_op", "4.0"), ("golden", "2.3"))
+    )
+    for target, golden, more in ((longer, shorter, "target"), (shorter, longer, "golden")):
+        answer, (unit, *_) = compare(target, golden, Options(steps=(0,)))
+        assert {origin.kind for origin in answer.origins} <= {"structure"}
+        assert answer.counts.no == 0
+        pairs = unit.pairs
+        lonely = (pairs.golden < 0) if more == "target" else (pairs.target < 0)
+        assert 3 <= int(lonely.sum()) < 15
+        assert int(((pairs.golden < 0) | (pairs.target < 0)).sum()) == int(lonely.sum())
+        assert (pairs.leftover[lonely] > 0).all()
+
+
+def test_faq_error_7_a_nested_place_is_the_argument_and_the_place_in_it(dumps: Path, tmp_path: Path) -> None:
+    """`input.0.1` is the second of the tensors that the first argument holds, as in msprobe's dump."""
+    folder = convert_dump(dumps / "types_L1", tmp_path, form="6.0")
+    _, (unit, *_) = compare(folder, dumps / "types_L1")
+    items, (left, right) = unit.items, (unit.target.items, unit.golden.items)
+    nested = {
+        (left.paths[left.path[t]], right.paths[right.path[g]])
+        for t, g in zip(items.target.tolist(), items.golden.tolist(), strict=True)
+        if t >= 0 and g >= 0 and left.role[t] == right.role[g] == Role.INPUT and "." in left.paths[left.path[t]]
+    }
+    assert {("0.0", "0.0"), ("0.1", "0.1")} <= nested
+    assert all(ours == theirs for ours, theirs in nested)
+
+
+def test_faq_error_14_the_type_in_the_pkl_decides_what_is_rounding(dumps: Path, tmp_path: Path) -> None:
+    """bf16 that lies in float32 files is judged as bf16: no origin, no No."""
+    low = convert_dump(dumps / "target_bf16", tmp_path / "low", form="4.0")
+    for golden in (dumps / "golden", convert_dump(dumps / "golden", tmp_path / "full", form="2.3")):
+        answer, (unit, *_) = compare(low, golden, Options(steps=(0,)))
+        assert answer.origins == []
+        assert unit.mode == "tensor"
+        assert "torch.bfloat16" in unit.target.items.dtypes

@@ -12,6 +12,7 @@ from dumpscope.analysis.weight_arguments import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions
 from dumpscope.domain.records import Direction, Kind, RankDump, Role
+from dumpscope_format.naming import item_name
 
 RUNNING_NORMS: Final = ("batch_norm", "instance_norm")
 RUNNING: Final = ("1", "2", "running_mean", "running_var")
@@ -63,7 +64,7 @@ def find_weights(
     for key, rows in felt.items():
         rows.sort(key=lambda row: (not story.leaf[context.pair[row]], int(context.pair[row])))
         first = rows[0]
-        name = named.get(key) or f"{story.names[context.pair[first]]}.input.{_path(target, context, first)}"
+        name = named.get(key) or item_name(story.names[context.pair[first]], "input", _path(target, context, first))
         findings.append(WeightFinding(name=name, pair=int(context.pair[first]), items=tuple(rows)))
     return sorted(findings, key=lambda finding: finding.pair)
 

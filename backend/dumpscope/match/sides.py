@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,7 +13,7 @@ from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role, 
 from dumpscope_format import naming
 
 Numbers = tuple[float, ...] | str
-"""A tensor's statistics, or its hash where no statistic is stored."""
+"""A tensor's statistics, nan where one is absent, or its hash where no statistic is stored."""
 Signature = tuple[tuple[tuple[int, ...], ...], tuple[Numbers, ...], tuple[int, ...], tuple[tuple[str, str], ...]]
 
 OTHERS: Final = 3.0
@@ -111,9 +112,7 @@ class Side:
             if mark >= 0 and not state.any():
                 stats.append(items.hashes[mark])
             else:
-                stats.append(
-                    tuple(float(x) if s == State.FINITE else -float(s) for x, s in zip(row, state, strict=True))
-                )
+                stats.append(tuple(_number(float(x), int(s)) for x, s in zip(row, state, strict=True)))
             dtypes.append(int(items.dtype[item]))
         return tuple(shapes), tuple(stats), tuple(dtypes), tuple(others)
 
@@ -199,7 +198,15 @@ def similarity(target: Side, golden: Side, t: int, g: int) -> float:
     t_back, g_back = target.backward(t), golden.backward(g)
     if t_back is not None and g_back is not None:
         weight += 3.0 * (_alike(target.signature(t_back)[1], golden.signature(g_back)[1]) - 0.5)
-    return weight if t_others == g_others else max(weight - OTHERS, 0.1)
+    return weight if t_others == g_others or _unrecorded(target, golden, t, g) else max(weight - OTHERS, 0.1)
+
+
+def _unrecorded(target: Side, golden: Side, t: int, g: int) -> bool:
+    """Whether the other arguments agree where both are recorded, in forms of dumps that do not record the same."""
+    if target.dump.header.layout == golden.dump.header.layout:
+        return False
+    one, other = dict(target.signature(t)[3]), dict(golden.signature(g)[3])
+    return all(one[path] == other[path] for path in one.keys() & other.keys())
 
 
 def _alike(t_stats: tuple[Numbers, ...], g_stats: tuple[Numbers, ...]) -> float:
@@ -212,9 +219,15 @@ def _alike(t_stats: tuple[Numbers, ...], g_stats: tuple[Numbers, ...]) -> float:
 def _agree(x: Numbers, y: Numbers) -> bool:
     if isinstance(x, str) or isinstance(y, str):
         return x == y
-    return close(x, y)
+    known = [(a, b) for a, b in zip(x, y, strict=True) if not (math.isnan(a) or math.isnan(b))]
+    return close(*zip(*known, strict=True)) if known else math.isnan(x[0]) == math.isnan(y[0])
 
 
 def close(x: Iterable[float], y: Iterable[float]) -> bool:
     """Whether the statistics of two tensors agree within 2 %."""
     return all(a == b or abs(a - b) <= 0.02 * max(abs(a), abs(b)) for a, b in zip(x, y, strict=True))
+
+
+def _number(value: float, state: int) -> float:
+    """A statistic to compare: NaN and infinities as numbers that no other is near to."""
+    return value if state == State.FINITE else math.nan if state == State.ABSENT else -float(state)

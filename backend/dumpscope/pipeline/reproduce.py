@@ -59,6 +59,7 @@ def find_call(layout: Layout, node: str, *, step: int | None = None, rank: int |
         kept = os.path.join(ref.folder, saved_call.call_folder(call))
         if os.path.isfile(os.path.join(kept, saved_call.CALL_JSON)):
             return find_saved(kept, ref)
+        _require_arguments(ref)
         wanted = (build(name), _backward(name))
         bodies = read_bodies(ref, wanted)
         if wanted[0] in bodies:
@@ -89,6 +90,7 @@ def is_saved(path: Path) -> bool:
 
 def calls_of(ref: RankRef) -> Iterator[tuple[str, CallDocument | UsageError]]:
     """Every function call of a rank in the order of the file, or why it cannot be run alone."""
+    _require_arguments(ref)
     bodies = read_bodies(ref)
     run, names, own = _told(ref)
     for node, body in bodies.items():
@@ -147,6 +149,16 @@ def _found(ref: RankRef, name: NodeName, bodies: dict[str, Body]) -> FoundCall:
     except UsageError as error:
         raise reason(error, _inside(ref, name)) from error
     return FoundCall(ref=ref, call=call, folder=tensor_folder(ref))
+
+
+def _require_arguments(ref: RankRef) -> None:
+    """Raise UsageError for a dump in whose form not all arguments of a call are kept."""
+    if ref.layout == "ptdbg":
+        raise UsageError(
+            "a dump of ptdbg_ascend does not keep all arguments of a call (names, None, texts), so none can be run from it",
+            where=ref.folder,
+            hint="dump the step again in msprobe's form; an old script does so after configure(layout='msprobe')",
+        )
 
 
 def tensor_folder(ref: RankRef) -> str | None:
