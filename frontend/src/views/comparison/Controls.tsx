@@ -54,6 +54,7 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
   const policy = useSetPolicy(comparison.id);
   const [exporting, setExporting] = useState(false);
   useKeys({ export: () => setExporting(true) });
+  const preparing = () => triage.say(t("comparison.preparing"));
   const units = summary?.units ?? [];
   const bad = units.filter((unit) => unit.origins > 0 || unit.verdict === "no");
   const known = POLICIES.find((name) => name === comparison.policy);
@@ -133,6 +134,7 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
               component="a"
               href={exportUrl(comparison.id, format)}
               download
+              onClick={preparing}
               title={format === "db" ? t("comparison.resultFileHint") : undefined}
               data-testid={`export-${format}`}
             >
@@ -149,6 +151,7 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
                   component="a"
                   href={exportListUrl(comparison.id, format, triage.unit, triage.address)}
                   download
+                  onClick={preparing}
                   data-testid={`export-list-${format}`}
                 >
                   {format}
