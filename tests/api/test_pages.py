@@ -28,10 +28,11 @@ def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_address_of_the_ui_opens_its_page(bundle: Path, client: Client) -> None:
-    for address in ("/", "/dumps/abc", "/comparisons/abc?n=Functional.softmax.1.forward&tab=hist"):
+    addresses = {"/": "./", "/dumps/abc": "../", "/comparisons/abc?n=Functional.softmax.1.forward&tab=hist": "../"}
+    for address, base in addresses.items():
         reply = client.get(address)
         assert reply.status_code == 200
-        assert '<head lang="en"><base href="/"><script>' in reply.text
+        assert f'<head lang="en"><base href="{base}"><script>' in reply.text
         assert reply.headers["cache-control"] == "no-cache"
     assert client.get("/logo.svg").text == "<svg/>"
     for nothing in ("/dumps", "/dumps/a/b", "/other", "/index.html", "/..%2fsecret.txt"):
@@ -43,16 +44,25 @@ def test_every_address_of_the_ui_opens_its_page(bundle: Path, client: Client) ->
     [
         ("/dumpscope", "/dumpscope/"),
         ("/a/b/", "/a/b/"),
-        ("", "/"),
-        ("//evil.example", "/"),
-        ('/"><script>', "/"),
-        ("javascript:x", "/"),
-        ("/user/ünï", "/"),
+        ("", "../"),
+        ("//evil.example", "../"),
+        ('/"><script>', "../"),
+        ("javascript:x", "../"),
+        ("/user/ünï", "../"),
     ],
 )
 def test_the_page_follows_a_proxys_prefix_and_no_trick(bundle: Path, client: Client, prefix: str, base: str) -> None:
     reply = client.get("/comparisons/abc", headers={"X-Forwarded-Prefix": prefix.encode()})
     assert f'<base href="{base}">' in reply.text
+
+
+def test_a_prefix_that_the_proxy_leaves_in_the_path_is_taken_off(bundle: Path, client: Client) -> None:
+    headers = {"X-Forwarded-Prefix": "/tools/dump"}
+    assert client.get("/tools/dump/api/health", headers=headers).status_code == 200
+    assert '<base href="/tools/dump/">' in client.get("/tools/dump/comparisons/abc", headers=headers).text
+    assert client.get("/api/health", headers=headers).status_code == 200
+    assert client.get("/tools/dump/api/health").status_code == 404
+    assert client.get("/tools/dumper/api/health", headers=headers).status_code == 404
 
 
 def test_the_page_runs_its_own_scripts_only(bundle: Path, client: Client) -> None:

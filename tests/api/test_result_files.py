@@ -114,7 +114,9 @@ def test_a_download_that_is_broken_off_gives_its_file_back(tmp_path: Path) -> No
         raise OSError("the other end has gone")
 
     with pytest.raises(BaseException):  # noqa: B017, PT011
-        asyncio.run(Sent(stream, {})({"type": "http", "asgi": {"spec_version": "2.4"}}, gone, gone))
+        asyncio.run(
+            Sent(stream, {}, "application/octet-stream")({"type": "http", "asgi": {"spec_version": "2.4"}}, gone, gone)
+        )
     assert stream.closed
 
 

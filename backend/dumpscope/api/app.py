@@ -16,6 +16,7 @@ from dumpscope import __version__
 from dumpscope.api import failures, pages, reference
 from dumpscope.api.guards import Guards
 from dumpscope.api.methods import Head
+from dumpscope.api.prefixes import Unprefixed
 from dumpscope.api.replies import StrictJSON
 from dumpscope.api.routes import (
     comparisons,
@@ -68,6 +69,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         default_response_class=StrictJSON,
         separate_input_output_schemas=False,
         middleware=[
+            Middleware(Unprefixed),
             Middleware(GZipMiddleware, minimum_size=GZIP_BYTES, compresslevel=5),
             Middleware(Guards, settings=settings),
             Middleware(Head),
@@ -128,7 +130,7 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     executor: Executor = make_executor(settings.workers)
     database = Database.open(settings.database)
-    remove_leftovers(database, settings.uploads)
+    remove_leftovers(database, settings.uploads, settings.data_dir)
     table = JobTable(database)
     runner = Runner(
         table,

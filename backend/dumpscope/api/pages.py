@@ -17,10 +17,11 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
+from dumpscope.api.prefixes import clean_prefix
+
 router = APIRouter(include_in_schema=False)
 
 STATIC: Final = Path(str(resources.files("dumpscope") / "static"))
-PREFIX: Final = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)*")
 FOREVER: Final = "public, max-age=31536000, immutable"
 
 MISSING: Final = """<!doctype html><html lang="en"><meta charset="utf-8"><title>dumpscope</title>
@@ -56,7 +57,10 @@ def page(request: Request) -> Response:
     if not file.is_file():
         return HTMLResponse(MISSING, 503, {"Cache-Control": "no-store"})
     text = file.read_text(encoding="utf-8")
-    base = f'<base href="{escape(mount(request), quote=True)}/">'
+    prefix = mount(request)
+    # A proxy that tells nothing strips its prefix: only a relative base is right then, and from the first asset on.
+    href = f"{prefix}/" if prefix else "../" if "/" in request.url.path.strip("/") else "./"
+    base = f'<base href="{escape(href, quote=True)}">'
     body = re.sub(r"<head\b[^>]*>", lambda found: found[0] + base, text, count=1)
     return HTMLResponse(body, headers={"Cache-Control": "no-cache", "Content-Security-Policy": _policy(text)})
 
@@ -86,9 +90,7 @@ def file(name: str, kind: str) -> Response:
 
 def mount(request: Request) -> str:
     """Path under which a proxy shows us ("" at the top), as its header or the server's root path says."""
-    given = request.headers.get("x-forwarded-prefix", "") or str(request.scope.get("root_path", ""))
-    prefix = given.rstrip("/")
-    return prefix if PREFIX.fullmatch(prefix) and not prefix.startswith("//") else ""
+    return clean_prefix(request.headers.get("x-forwarded-prefix", "") or str(request.scope.get("root_path", "")))
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,11 +23,15 @@ _GONE: Final = ".gone-"
 """Beginning of the name of a folder that is on its way out."""
 
 
-def remove_leftovers(database: Database, uploads: Path) -> None:
-    """Remove half-written ranks and results and cut-off uploads; what was asked for and never queued ends as failed.
+EXPORTS: Final = "export-"
+"""Beginning of the name of a folder in which a file is written that is then sent."""
 
-    uploads: one folder per uploaded dump. Folders without a dump stay: they may be another database's.
-    Nothing where another live server leads: the work may be its own.
+
+def remove_leftovers(database: Database, uploads: Path, data: Path) -> None:
+    """Remove half-written ranks, results and exports and cut-off uploads; what was asked for and never queued ends as failed.
+
+    uploads: one folder per uploaded dump; data: where exports are written. Folders without a dump stay: they may be another
+    database's. Nothing where another live server leads: the work may be its own.
     """
     if not database.lead():
         return
@@ -41,8 +46,19 @@ def remove_leftovers(database: Database, uploads: Path) -> None:
             remove_folder(folder)
     for comparison in stranded_comparisons(database):
         change_comparison(database, comparison, status="failed", error=error)
-    for folder in uploads.glob(f"{_GONE}*"):
-        shutil.rmtree(folder, ignore_errors=True)
+    for folder in (*uploads.glob(f"{_GONE}*"), *data.glob(f"{EXPORTS}*")):
+        if not is_held(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def export_folder(data: Path) -> Iterator[Path]:
+    """A folder for one export, gone with the block; `remove_leftovers` finds those of a server that died."""
+    data.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=EXPORTS, dir=data, ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        with held(folder):
+            yield folder
 
 
 def remove_folder(folder: Path) -> None:

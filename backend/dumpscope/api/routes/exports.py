@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query, Response
-from fastapi.responses import FileResponse, StreamingResponse
-from starlette.background import BackgroundTask
+from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from dumpscope.api.parameters import Filters, Id, Rank, Step
@@ -28,6 +25,7 @@ from dumpscope.pipeline.exports import (
     xlsx_file,
 )
 from dumpscope.pipeline.keep import keep_copy
+from dumpscope.pipeline.leftovers import export_folder
 
 router = APIRouter(tags=["exports"])
 
@@ -60,16 +58,10 @@ def export(
     name = get_comparison(state.database, comparison_id).name
     headers = {"Content-Disposition": attachment(name, kind)}
     if kind == "xlsx":
-        state.settings.data_dir.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(suffix=".xlsx", dir=state.settings.data_dir, delete=False) as held:
-            file = Path(held.name)
-        try:
+        with export_folder(state.settings.data_dir) as folder:
+            file = folder / "table.xlsx"
             xlsx_file(state.database, units, filters, file)
-        except BaseException:
-            file.unlink(missing_ok=True)
-            raise
-        cleanup = BackgroundTask(file.unlink, missing_ok=True)
-        return FileResponse(file, headers=headers, media_type=EXPORTS[kind], background=cleanup)
+            return _sent(file, headers, kind)
     if kind == "html":
         return Response(html_page(state.database, answer, units), headers=headers, media_type=EXPORTS[kind])
     if kind == "csv":
@@ -86,23 +78,22 @@ def _result_file(state: State, comparison_id: str, *, whole: bool) -> Response:
     if not whole:
         raise UsageError("a result file holds the whole comparison", hint="leave out step, rank and the filters")
     name = get_comparison(state.database, comparison_id).name
-    state.settings.data_dir.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="export-", dir=state.settings.data_dir))
-    try:
+    with export_folder(state.settings.data_dir) as folder:
         file = keep_copy(folder / "result.db", state.database, comparison_id)
-        size, stream = file.stat().st_size, file.open("rb")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    headers = {"Content-Disposition": attachment(name, "db"), "Content-Length": str(size)}
-    return Sent(stream, headers)
+        return _sent(file, {"Content-Disposition": attachment(name, "db")}, "db")
+
+
+def _sent(file: Path, headers: dict[str, str], kind: str) -> Response:
+    """The file as it is now; it may be removed while it is sent."""
+    return Sent(file.open("rb"), {**headers, "Content-Length": str(file.stat().st_size)}, EXPORTS[kind])
 
 
 class Sent(StreamingResponse):
     """An open file, closed when it was sent or whoever asked for it has gone: its room on the disk is free then, not later."""
 
-    def __init__(self, stream: BinaryIO, headers: dict[str, str]) -> None:
+    def __init__(self, stream: BinaryIO, headers: dict[str, str], media_type: str) -> None:
         pieces = iter(lambda: stream.read(PIECE), b"")
-        super().__init__(pieces, headers=headers, media_type=EXPORTS["db"])
+        super().__init__(pieces, headers=headers, media_type=media_type)
         self._stream = stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,0 +1,31 @@
+"""The path that a reverse proxy shows the server under."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_PATH: Final = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)*")
+
+
+def clean_prefix(given: str) -> str:
+    """The prefix without a slash at its end, "" for none and for what is no path of this host."""
+    prefix = given.rstrip("/")
+    return prefix if _PATH.fullmatch(prefix) and not prefix.startswith("//") else ""
+
+
+class Unprefixed:
+    """Takes the prefix from the path where a proxy that names it leaves it there. Plain ASGI."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        prefix = clean_prefix(Headers(scope=scope).get("x-forwarded-prefix", "")) if scope["type"] == "http" else ""
+        if prefix and scope["path"].startswith(f"{prefix}/"):
+            raw = scope.get("raw_path") or b""
+            scope = {**scope, "path": scope["path"].removeprefix(prefix), "raw_path": raw.removeprefix(prefix.encode())}
+        await self.app(scope, receive, send)
