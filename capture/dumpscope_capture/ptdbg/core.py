@@ -9,6 +9,8 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,14 @@ from dumpscope_capture import seeding
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG
 from dumpscope_capture.ptdbg import acl, surroundings
-from dumpscope_capture.ptdbg.errors import CaptureEnd, Code, DumpException, OverflowEnd, ParameterError
+from dumpscope_capture.ptdbg.errors import (
+    CaptureEnd,
+    Code,
+    CompareException,
+    DumpException,
+    OverflowEnd,
+    ParameterError,
+)
 from dumpscope_capture.ptdbg.findings import Findings
 from dumpscope_capture.ptdbg.forms import Form, Spelling
 from dumpscope_capture.ptdbg.matching import ModeSelection
@@ -58,8 +67,9 @@ class Capture:
                     Code.INVALID_PATH,
                     f"{os.path.abspath(place.path)} is a folder; generation 2.3 takes the path of the .pkl file",
                 )
-            self.place = place
-            self.apply()
+            with self._wishing():
+                self.place = place
+                self.apply()
 
     def register(self, hook: Hook) -> None:
         """Raises CompareException where the device cannot do what the hook asks for."""
@@ -68,17 +78,19 @@ class Capture:
                 if hook.dump_mode == "acl":
                     acl.check(hook.dump_config)
                 surroundings.look()
-            self.hook = hook
-            if hook.kind == "overflow":
-                self.on = True
-            self.apply()
+            with self._wishing():
+                self.hook = hook
+                if hook.kind == "overflow":
+                    self.on = True
+                self.apply()
 
     def turn_on(self, switch: Switch) -> None:
         with self.guard:
             if switch.mode == "acl" and self.hook is not None and self.hook.dump_mode != "acl":
                 raise ParameterError("mode", "acl", "with register_hook(..., dump_mode='acl', dump_config='dump.json')")
-            self.switch, self.on = switch, True
-            self.apply()
+            with self._wishing():
+                self.switch, self.on = switch, True
+                self.apply()
 
     def turn_off(self) -> None:
         with self.guard:
@@ -95,6 +107,16 @@ class Capture:
                 self.session.end_step()
             self.step += 1
             self.apply()
+
+    @contextmanager
+    def _wishing(self) -> Iterator[None]:
+        """A wish that cannot be met leaves what was before."""
+        before = self.place, self.hook, self.switch, self.on
+        try:
+            yield
+        except CompareException:
+            self.place, self.hook, self.switch, self.on = before
+            raise
 
     # -- making it so --------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from torch.utils.data import dataloader
 
 from dumpscope_capture.context import LOG, rank
 from dumpscope_capture.debugger import either
+from dumpscope_capture.ptdbg import acl
 from dumpscope_capture.ptdbg.core import Capture, the
 from dumpscope_capture.ptdbg.errors import Code, CompareException, ParameterError, StepsEnd
 from dumpscope_capture.ptdbg.wishes import (
@@ -132,6 +133,8 @@ class PrecisionDebugger:
     def _configure_overflow(self, mode: str, options: dict[str, Any]) -> None:
         if mode not in ("api", "acl"):
             raise ParameterError("mode", mode, "api or acl")
+        if mode == "acl":
+            acl.check(options.get("acl_config"))
         filtered = options.get("filter_switch")
         self._switch = checked_switch("all", None, None, filtered, None, "all")
         self._hook = Hook(

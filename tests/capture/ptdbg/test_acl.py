@@ -135,6 +135,23 @@ def test_a_scope_that_is_no_call_is_refused(npu: Any, plan: str) -> None:
         begin(plan, "relu")
 
 
+def test_a_wish_that_is_refused_leaves_what_was_before(npu: Any, plan: str) -> None:
+    set_dump_path("./out")
+    set_dump_switch("ON")
+    register_hook(None, acc_cmp_dump, dump_mode="acl", dump_config=plan)
+    with pytest.raises(CompareException):
+        set_dump_switch("ON", mode="acl", scope=["relu"])
+    torch.relu(torch.ones(2))
+    set_dump_switch("OFF")
+    assert calls(PKL.with_name("dump.pkl")) == ["Torch.relu.0.forward"]
+
+
+def test_the_check_of_overflows_refuses_its_acl_mode_as_well(plan: str) -> None:
+    debugger = PrecisionDebugger("./out", hook_name="overflow_check")
+    with pytest.raises(CompareException, match="torch_npu is not installed"):
+        debugger.configure_hook(mode="acl", acl_config=plan)
+
+
 def test_the_switch_needs_the_hook_to_be_for_it(npu: Any) -> None:
     set_dump_path("./out")
     register_hook(None, acc_cmp_dump)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import subprocess
 import sys
 from collections.abc import Callable
 from itertools import permutations
@@ -221,6 +222,26 @@ def test_comparing_needs_the_server_and_says_how_to_get_it(monkeypatch: pytest.M
         ptdbg.parse("x.pkl", "Torch")
     with pytest.raises(CompareException, match="compare_distributed needs"):
         ptdbg.compare_distributed("a", "b", "c")
+
+
+def test_comparing_raises_the_servers_errors_as_they_are() -> None:
+    with pytest.raises(CompareException) as found:
+        ptdbg.compare({}, "nowhere")
+    assert found.value.code in (1, 11)
+    with pytest.raises(CompareException):
+        ptdbg.parse("nowhere.pkl", "Torch")
+
+
+def test_the_import_brings_nothing_of_the_server() -> None:
+    script = "import sys, dumpscope_capture.ptdbg; print([name for name in sys.modules if name.split('.')[0] == 'dumpscope'])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_import_seeds_as_the_old_package_did() -> None:
+    script = "import random, torch; from dumpscope_capture.ptdbg import *; print(random.random(), torch.rand(1).item())"
+    rolls = {subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout for _ in range(2)}
+    assert len(rolls) == 1
 
 
 # -- PrecisionDebugger -------------------------------------------------------------------------------------------------
