@@ -19,9 +19,31 @@ from dumpscope_capture.context import Faults
 from dumpscope_capture.functions import FunctionMode
 from dumpscope_capture.names import Api, Table, read_list
 from dumpscope_format.naming import api_name
+from dumpscope_format.saved_call import bare
 
 NAME_LIMIT: Final = 1_000_000
-"""Names of calls that are remembered for a report."""
+"""Names of calls that are remembered."""
+
+
+class Names:
+    """Names of the calls of a run, in the order in which they were first met, and how often each was. A party."""
+
+    def __init__(self) -> None:
+        self.met: dict[str, int] = {}
+
+    def begin(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> None:
+        name = bare(call.name)
+        if name in self.met or len(self.met) < NAME_LIMIT:
+            self.met[name] = self.met.get(name, 0) + 1
+
+    def end(self, call: Call, result: Any) -> None:
+        """Nothing to do."""
+
+    def failed(self, error: BaseException) -> None:
+        """Nothing to do."""
+
+    def report(self) -> dict[str, Any]:
+        return {"calls": self.met}
 
 
 class Counting:
@@ -31,7 +53,6 @@ class Counting:
         self.faults = Faults()
         self.place = Place()
         self.functions_off = False
-        self.met: dict[str, int] | None = None
         self._users = 0
         self._captures = 0
         self._counters: dict[str, int] = {}
@@ -106,8 +127,6 @@ class Counting:
             self._counters[api.label] = number + 1
         call = Call(api_name(api.prefix, api.name, number, "forward"), "drop", None)
         call.api = api
-        if self.met is not None and len(self.met) < NAME_LIMIT:
-            self.met[call.name] = self.met.get(call.name, 0) + 1
         for party in parties.PARTIES:
             with self.faults.guard("a call's arguments"):
                 party.begin(call, args, kwargs, frame)

@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 from dumpscope_capture import parties
 from dumpscope_capture.calls import Call
 from dumpscope_capture.context import LOG, rank
-from dumpscope_capture.counting import COUNTING
+from dumpscope_capture.counting import COUNTING, Names
 from dumpscope_capture.substitution import Refused, Unchanged, substitute
 from dumpscope_format.interventions import (
     REPORT_VARIABLE,
@@ -181,8 +181,7 @@ def write_report(path: str, interventions: Interventions | None) -> None:
         "rank": rank(),
         "pid": os.getpid(),
         "interventions": interventions.told() if interventions is not None else [],
-        **{key: value for key, value in parties.told().items() if key != "interventions"},
-        "calls": {bare(name): number for name, number in (COUNTING.met or {}).items()},
+        **{key: value for key, value in parties.told(parties.PARTIES).items() if key != "interventions"},
     }
     target = report_path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -203,7 +202,7 @@ def activate() -> Interventions | None:
     made = Interventions(parse(text)) if text else None
     _from_environment.append(made)
     if report:
-        COUNTING.met = {}
+        parties.PARTIES.append(Names())
         COUNTING.retain()
         pid = os.getpid()
         atexit.register(lambda: write_report(report, made) if os.getpid() == pid else None)

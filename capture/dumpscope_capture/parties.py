@@ -49,9 +49,9 @@ RUNNERS: Final[list[Runner]] = []
 """Of the process; the last that wants a call has it."""
 
 
-def told(own: Iterable[Party] = ()) -> dict[str, Any]:
-    """What parties and runners have to say. own: those of a recording."""
-    found = {key: value for party in (*own, *PARTIES) for key, value in party.report().items()}
+def told(having: Iterable[Party]) -> dict[str, Any]:
+    """What parties, and all runners, have to say."""
+    found = {key: value for party in having for key, value in party.report().items()}
     return {**found, "interventions": [one for runner in RUNNERS for one in runner.told()]} if RUNNERS else found
 
 

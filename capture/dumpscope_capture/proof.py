@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any, Final
 
 from dumpscope_capture import parties
-from dumpscope_capture.calls import Call
-from dumpscope_capture.counting import COUNTING, NAME_LIMIT
+from dumpscope_capture.counting import COUNTING, Names
 from dumpscope_capture.interventions import Interventions
 from dumpscope_format.interventions import Treatment, matches
-from dumpscope_format.saved_call import bare
 from dumpscope_format.trials import Judgement, Outcome, Trial, controls, judge
 
 NEIGHBOURS: Final = 6
@@ -39,26 +36,6 @@ class Proof:
         return "\n".join(lines)
 
 
-class _Names:
-    """Names of the calls of a run, in order, each once."""
-
-    def __init__(self) -> None:
-        self.met: dict[str, None] = {}
-
-    def begin(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> None:
-        if len(self.met) < NAME_LIMIT:
-            self.met[bare(call.name)] = None
-
-    def end(self, call: Call, result: Any) -> None:
-        """Nothing to do."""
-
-    def failed(self, error: BaseException) -> None:
-        """Nothing to do."""
-
-    def report(self) -> dict[str, Any]:
-        return {}
-
-
 def prove(
     pattern: str, run: Callable[[], float], healed: Callable[[float], bool], *, neighbours: Sequence[str] | None = None,
     scalars: Mapping[str, Any] | None = None, treatment: Treatment = "cpu",
@@ -69,7 +46,7 @@ def prove(
     healed: whether a measurement is free of the fault
     neighbours: names of calls for the control beside the operator, nearest first; None looks for the nearest calls of others
     """
-    names = _Names()
+    names = Names()
     parties.PARTIES.append(names)
     COUNTING.retain()
     try:

@@ -24,7 +24,6 @@ def tidy() -> Iterator[None]:
     for runner in list(parties.RUNNERS):
         runner.end()  # type: ignore[attr-defined]
     interventions._from_environment.clear()
-    COUNTING.met = None
     forget()
     assert not COUNTING.active
     assert not parties.PARTIES

@@ -541,3 +541,4 @@ for step in range(3):
     assert ran.stdout != plain.stdout
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     assert report["interventions"][0]["substituted"] == 3
+    assert report["calls"]["Tensor.sum.0"] == 3
