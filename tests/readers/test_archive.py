@@ -100,12 +100,16 @@ def test_clashing_entries_are_refused_one_by_one(tmp_path: Path, make: Maker) ->
     assert Path(layout.ranks[0].dump_json).read_bytes() == DUMP
 
 
-def test_names_that_differ_in_case_are_two_files(tmp_path: Path) -> None:
-    layout = open_dump(
-        make_zip(tmp_path, [(GOOD, DUMP), ("step0/rank0/A.pt", b"1"), ("step0/rank0/a.pt", b"2")]), tmp_path / "work"
-    )
-    assert layout.problems == []
-    assert {path.name for path in Path(layout.ranks[0].folder).iterdir()} == {"dump.json", "A.pt", "a.pt"}
+@both
+@pytest.mark.parametrize(
+    ("first", "second"), [("A.pt", "a.pt"), ("\u00e9.pt", "e\u0301.pt"), ("Stra\u00dfe.pt", "STRASSE.pt")]
+)
+def test_names_that_are_one_on_some_systems_clash(tmp_path: Path, make: Maker, first: str, second: str) -> None:
+    folder = "step0/rank0"
+    entries = [(GOOD, DUMP), (f"{folder}/{first}", b"1"), (f"{folder}/{second}", b"2")]
+    layout = open_dump(make(tmp_path, entries), tmp_path / "work")
+    assert [(one.kind, one.loc.rpartition("/")[2]) for one in layout.problems] == [("refused", second)]
+    assert {path.name for path in Path(layout.ranks[0].folder).iterdir()} == {"dump.json", first}
 
 
 def test_links_devices_and_pipes_in_a_tar_are_refused(tmp_path: Path) -> None:

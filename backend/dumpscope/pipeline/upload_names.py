@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from dumpscope.readers.entry_names import folded
+
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _DEPTH: Final = 16
 _PART_BYTES: Final = 255
@@ -12,7 +14,7 @@ _BYTES: Final = 2000
 
 
 class Names:
-    """Names of one upload that are taken, upper and lower case counting as equal."""
+    """Names of one upload that are taken, upper and lower case and Unicode forms counting as equal."""
 
     def __init__(self) -> None:
         self._taken: dict[str, str] = {}
@@ -20,7 +22,7 @@ class Names:
 
     def taken(self, name: str) -> bool:
         """This very name was claimed before."""
-        return self._taken.get(name.casefold()) == name
+        return self._taken.get(folded(name)) == name
 
     def claim(self, name: str) -> str | None:
         """Take the name; or the sentence that says why no file of this name is written."""
@@ -28,11 +30,11 @@ class Names:
         if reason is not None:
             return reason
         parts = name.split("/")
-        folded = name.casefold()
-        above = [("/".join(parts[:depth])).casefold() for depth in range(1, len(parts))]
-        if folded in self._taken or folded in self._folders or any(folder in self._taken for folder in above):
-            return "Another file of the upload has its name (upper and lower case count as equal)."
-        self._taken[folded] = name
+        own = folded(name)
+        above = [folded("/".join(parts[:depth])) for depth in range(1, len(parts))]
+        if own in self._taken or own in self._folders or any(folder in self._taken for folder in above):
+            return "Another file of the upload has its name (upper and lower case, and Unicode forms, count as equal)."
+        self._taken[own] = name
         self._folders.update(above)
         return None
 

@@ -7,8 +7,9 @@ import shutil
 import stat
 
 from dumpscope.domain.records import Layout
-from dumpscope.readers.archive import DEFAULT, Limits, kind_of, unpack
+from dumpscope.readers.archive import DEFAULT, kind_of, unpack
 from dumpscope.readers.discover import discover
+from dumpscope.readers.unpacking import Limits
 
 
 def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> Layout:
