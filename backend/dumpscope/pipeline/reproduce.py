@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dumpscope.domain.records import Layout, RankRef
 from dumpscope.domain.run import Run
@@ -34,6 +34,11 @@ class FoundCall:
     ref: RankRef
     call: CallDocument
     folder: str | None
+
+    @property
+    def arguments(self) -> list[dict[str, Any]]:
+        """Tensors that the call is given."""
+        return specs([self.call["args"], list(self.call["kwargs"].values())])
 
     @property
     def files(self) -> list[str]:

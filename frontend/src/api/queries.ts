@@ -339,6 +339,21 @@ export function useFindings(id: string, unit: Unit, node: string | null, enabled
   });
 }
 
+/** The script that runs a call alone; an error says why there is none. */
+export function useScript(id: string, unit: Unit, name: string) {
+  return useQuery({
+    queryKey: ["dumps", "data", id, "script", unit, name],
+    queryFn: ({ signal }) =>
+      take(
+        api().GET("/api/dumps/{dump_id}/reproduce/{name}", {
+          params: { path: { dump_id: id, name }, query: { ...unit } },
+          signal,
+        }),
+      ),
+    retry: false,
+  });
+}
+
 export function useDumpNode(id: string, unit: Unit, name: string | null) {
   return useQuery({
     queryKey: ["dumps", "data", id, "node", unit, name],

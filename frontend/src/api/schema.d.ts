@@ -568,6 +568,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/dumps/{dump_id}/reproduce/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Script
+         * @description The text of a Python script that runs a call forward and backward and judges it, or why there is none.
+         */
+        get: operations["script_api_dumps__dump_id__reproduce__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dumps/{dump_id}/run": {
         parameters: {
             query?: never;
@@ -2840,6 +2860,29 @@ export interface components {
              */
             text: string;
         };
+        /**
+         * Script
+         * @description `file` is a name for it; it reads tensors below the dump's folder on the server (`--data` of the script: elsewhere).
+         *
+         *     `files` of them are there; `tensors` is how many its arguments are. Without any it makes its numbers up.
+         *     Where the call cannot be run alone `text` is null and `refused` says why.
+         */
+        Script: {
+            /** Name */
+            name: string;
+            /** File */
+            file: string;
+            /** Text */
+            text: string | null;
+            /** Refused */
+            refused: string | null;
+            /** Tensors */
+            tensors: number;
+            /** Files */
+            files: number;
+            /** Notes */
+            notes: string[];
+        };
         /** Side */
         Side: {
             /** Path */
@@ -4683,6 +4726,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PairWithDetail"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    script_api_dumps__dump_id__reproduce__name__get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Script"];
                 };
             };
             /** @description What went wrong. */

@@ -10,8 +10,19 @@ export const SORTS = ["order", "-out_score", "-ratio", "name"] as const;
 export type Sort = (typeof SORTS)[number];
 
 /** What lies over the screen: the search for a partner of the selected call, the matches made by hand, the trends, the plan of
- * how ranks are joined, the assistant for calls without a partner, the calls of a dump that saw NaN or infinity. */
-export const DIALOGS = ["match", "matches", "trends", "plan", "note", "policy", "assist", "overflow"] as const;
+ * how ranks are joined, the assistant for calls without a partner, the calls of a dump that saw NaN or infinity,
+ * the script of a call. */
+export const DIALOGS = [
+  "match",
+  "matches",
+  "trends",
+  "plan",
+  "note",
+  "policy",
+  "assist",
+  "overflow",
+  "reproduce",
+] as const;
 export type DialogName = (typeof DIALOGS)[number];
 
 export interface Filter {

@@ -32,6 +32,7 @@ export type Action =
   | "matches"
   | "assist"
   | "note"
+  | "reproduce"
   | "policy"
   | "export"
   | "copyLink"
@@ -72,6 +73,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   M: "matches",
   a: "assist",
   v: "note",
+  r: "reproduce",
   t: "policy",
   e: "export",
   c: "copyLink",
@@ -109,6 +111,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["m M", "keys.match"],
   ["a", "keys.assist"],
   ["v", "keys.note"],
+  ["r", "keys.reproduce"],
   ["t", "keys.policy"],
   ["e", "keys.export"],
   ["c", "keys.copy"],

@@ -48,6 +48,16 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
               <Icon name="pencil" size={12} />
             </ActionIcon>
           </Tooltip>
+          <Tooltip label={`${t("reproduce.title")} (r)`}>
+            <ActionIcon
+              size="sm"
+              aria-label={t("reproduce.title")}
+              onClick={() => triage.update({ dialog: "reproduce" })}
+              data-testid="reproduce"
+            >
+              <Icon name="play" size={12} />
+            </ActionIcon>
+          </Tooltip>
         </div>
         {nodeProblem && !node ? (
           <Missing problem={nodeProblem} />

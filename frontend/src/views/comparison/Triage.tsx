@@ -4,11 +4,13 @@ import { useTranslation } from "react-i18next";
 import { fetchNodes, useStrip } from "../../api/queries";
 import type { Comparison, Job } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
+import { onlySide } from "../../base/leftovers";
 import { Header } from "../../widgets/Header";
 import { HelpOverlay } from "../../widgets/HelpOverlay";
 import { JobBar } from "../../widgets/JobBar";
 import { OrderStrip } from "../../widgets/OrderStrip";
 import { Palette } from "../../widgets/Palette";
+import { ReproduceDialog, type ScriptOf } from "../../widgets/ReproduceDialog";
 import { Splitter, useSplit } from "../../widgets/Splitter";
 import { Boundary, Failure } from "../../widgets/States";
 import { useKeys } from "../../widgets/useKeys";
@@ -26,7 +28,7 @@ import { PolicyDialog } from "./PolicyDialog";
 import { TreePanel } from "./TreePanel";
 import { TrendsDialog } from "./TrendsDialog";
 import classes from "./Triage.module.css";
-import { useTriage } from "./useTriage";
+import { type Triage as TriageData, useTriage } from "./useTriage";
 
 const PANELS = ["tree", "list", "evidence"] as const;
 type Panel = (typeof PANELS)[number];
@@ -119,6 +121,11 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
       <MatchDialog comparison={comparison.id} triage={triage} />
       <TrendsDialog comparison={comparison.id} triage={triage} />
       <MatchesDialog comparison={comparison.id} triage={triage} />
+      <ReproduceDialog
+        choices={sides(comparison, triage)}
+        opened={triage.address.dialog === "reproduce"}
+        onClose={() => update({ dialog: null })}
+      />
       <PolicyDialog comparison={comparison} triage={triage} />
       <PlanDialog comparison={comparison} triage={triage} />
       <Palette
@@ -134,4 +141,16 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
       <HelpOverlay opened={help} onClose={() => setHelp(false)} />
     </div>
   );
+}
+
+/** Both runs' forms of the selected call. */
+function sides(comparison: Comparison, triage: TriageData): ScriptOf[] {
+  const { node, unit } = triage;
+  if (node === undefined || unit === null) return [];
+  const only = onlySide(node);
+  const golden = node.golden_name ?? node.name;
+  return [
+    ...(only === "golden" ? [] : [{ side: "target" as const, dump: comparison.target, name: node.name, unit }]),
+    ...(only === "target" ? [] : [{ side: "golden" as const, dump: comparison.golden, name: golden, unit }]),
+  ];
 }

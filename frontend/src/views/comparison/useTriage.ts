@@ -242,6 +242,7 @@ export function useTriage(id: string, assist: boolean): Triage {
     matches: () => update({ dialog: "matches" }),
     assist: () => update({ dialog: "assist" }),
     policy: () => update({ dialog: "policy" }),
+    reproduce: () => selected !== null && update({ dialog: "reproduce" }),
     note: () => selected !== null && update({ dialog: "note" }),
     copyLink: () => void copyLink(),
     escape: () => {

@@ -13,6 +13,7 @@ import { HelpOverlay } from "../../widgets/HelpOverlay";
 import { JobBar } from "../../widgets/JobBar";
 import { Notes, ProblemList } from "../../widgets/Problems";
 import { Link, useAddress } from "../../widgets/place";
+import { ReproduceDialog } from "../../widgets/ReproduceDialog";
 import { SearchField } from "../../widgets/SearchField";
 import { Boundary, Failure, Loading } from "../../widgets/States";
 import { TreeView } from "../../widgets/TreeView";
@@ -100,6 +101,7 @@ function Ready({ dump }: { dump: Dump }) {
   };
   useKeys({
     producer: back,
+    reproduce: () => selected !== null && update({ dialog: "reproduce" }),
     help: () => setHelp(true),
     search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
     previousRank: () => cycle(dump.ranks, rank, -1, "rank"),
@@ -184,6 +186,7 @@ function Ready({ dump }: { dump: Dump }) {
                   trend={several}
                   notable={found > 0}
                   onSelect={select}
+                  onReproduce={() => update({ dialog: "reproduce" })}
                 />
               )}
             </Boundary>
@@ -198,6 +201,11 @@ function Ready({ dump }: { dump: Dump }) {
         {lost !== null && lost === selected && t("evidence.flow.notMade")}
       </output>
       <DumpTrends id={dump.id} />
+      <ReproduceDialog
+        choices={selected === null ? [] : [{ side: null, dump: dump.id, name: selected, unit }]}
+        opened={address.dialog === "reproduce"}
+        onClose={() => update({ dialog: null })}
+      />
       <HelpOverlay opened={help} onClose={() => setHelp(false)} />
     </div>
   );

@@ -1,9 +1,11 @@
+import { ActionIcon, Tooltip } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import { type Unit, useDumpNode, useFindings } from "../../api/queries";
 import { formatAddress } from "../../base/address";
 import { callLabel } from "../../base/names";
 import { say } from "../../texts/said";
 import { CopyButton } from "../../widgets/CopyButton";
+import { Icon } from "../../widgets/Icon";
 import { LeafTable } from "../../widgets/IoTable";
 import { MiddleName } from "../../widgets/MiddleName";
 import { Link, useAddress } from "../../widgets/place";
@@ -22,9 +24,10 @@ interface NodePanelProps {
   /** Whether any call here saw NaN, infinity or the limit of a dtype. */
   notable: boolean;
   onSelect: (name: string) => void;
+  onReproduce: () => void;
 }
 
-export function NodePanel({ id, unit, name, trend, notable, onSelect }: NodePanelProps) {
+export function NodePanel({ id, unit, name, trend, notable, onSelect, onReproduce }: NodePanelProps) {
   const { t } = useTranslation();
   const node = useDumpNode(id, unit, name);
   const found = useFindings(id, unit, name, notable && name !== null).data?.pages[0]?.items[0];
@@ -40,6 +43,11 @@ export function NodePanel({ id, unit, name, trend, notable, onSelect }: NodePane
           <MiddleName name={data.name} tail={30} />
         </h2>
         <CopyButton text={data.name} label={t("evidence.copyName")} />
+        <Tooltip label={`${t("reproduce.title")} (r)`}>
+          <ActionIcon size="sm" aria-label={t("reproduce.title")} onClick={onReproduce} data-testid="reproduce">
+            <Icon name="play" size={12} />
+          </ActionIcon>
+        </Tooltip>
       </div>
       <div className={classes.links}>
         {[...data.path, ...data.siblings].map((other) => (

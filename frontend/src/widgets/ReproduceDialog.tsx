@@ -1,0 +1,99 @@
+import { Button, Modal, SegmentedControl } from "@mantine/core";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { type Unit, useScript } from "../api/queries";
+import { CopyButton } from "./CopyButton";
+import { downloadText } from "./download";
+import classes from "./ReproduceDialog.module.css";
+import { Failure, Loading } from "./States";
+
+/** One run's call, of which there may be a script. */
+export interface ScriptOf {
+  side: "target" | "golden" | null;
+  dump: string;
+  name: string;
+  unit: Unit;
+}
+
+interface ReproduceDialogProps {
+  choices: readonly ScriptOf[];
+  opened: boolean;
+  onClose: () => void;
+}
+
+/** The script that runs a call alone: to read, copy or save. */
+export function ReproduceDialog({ choices, opened, onClose }: ReproduceDialogProps) {
+  const { t } = useTranslation();
+  const first = choices[0];
+  return (
+    <Modal
+      opened={opened && first !== undefined}
+      onClose={onClose}
+      title={t("reproduce.title")}
+      size="xl"
+      closeButtonProps={{ "aria-label": t("app.close") }}
+    >
+      {opened && first !== undefined && <Choice key={first.name} choices={choices} first={first} />}
+    </Modal>
+  );
+}
+
+function Choice({ choices, first }: { choices: readonly ScriptOf[]; first: ScriptOf }) {
+  const { t } = useTranslation();
+  const [side, setSide] = useState(first.side);
+  const chosen = choices.find((one) => one.side === side) ?? first;
+  return (
+    <div className={classes.body} data-testid="reproduce-dialog">
+      {choices.length > 1 && (
+        <SegmentedControl
+          size="xs"
+          aria-label={t("reproduce.side")}
+          value={chosen.side ?? ""}
+          onChange={(value) => setSide(value as ScriptOf["side"])}
+          data={choices.map((one) => ({ value: one.side ?? "", label: t(`comparison.${one.side ?? "target"}`) }))}
+        />
+      )}
+      <Script of={chosen} />
+    </div>
+  );
+}
+
+function Script({ of }: { of: ScriptOf }) {
+  const { t } = useTranslation();
+  const script = useScript(of.dump, of.unit, of.name);
+  if (script.error) return <Failure problem={script.error} />;
+  if (!script.data) return <Loading />;
+  const { data } = script;
+  const { text } = data;
+  if (text === null) return <p className={classes.what}>{data.refused}</p>;
+  return (
+    <>
+      <p className={classes.what}>{t("reproduce.what", { name: data.name })}</p>
+      <p className={classes.what}>
+        {data.files > 0 ? t("reproduce.real", { count: data.files }) : data.tensors > 0 && t("reproduce.madeUp")}
+      </p>
+      {data.notes.map((note) => (
+        <p key={note} className={classes.what}>
+          {note}
+        </p>
+      ))}
+      <p className={classes.what}>
+        {t("reproduce.run")}: <code>python {data.file} --matrix</code>
+      </p>
+      <div className={classes.actions}>
+        <Button
+          size="compact-sm"
+          onClick={() => downloadText(data.file, text, "text/x-python")}
+          data-testid="save-script"
+        >
+          {t("reproduce.save")}
+        </Button>
+        <CopyButton text={text} label={t("reproduce.copy")} />
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keys */}
+      <pre className={classes.text} tabIndex={0} data-testid="script-text">
+        {text}
+      </pre>
+    </>
+  );
+}

@@ -1,0 +1,43 @@
+"""The script that runs a call alone, two keys from the answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from ui.conftest import Server
+from ui.driving import finished
+
+
+def test_the_key_r_shows_the_script_of_the_selected_call_and_saves_it(
+    page: Page, server: Server, dumps: Path, tmp_path: Path
+) -> None:
+    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward", timeout=30_000)
+    expect(page.get_by_test_id("evidence").get_by_test_id("why")).to_be_visible()
+    page.keyboard.press("r")
+    dialog = page.get_by_test_id("reproduce-dialog")
+    text = dialog.get_by_test_id("script-text")
+    expect(text).to_contain_text("Functional.softmax.1 alone, from target_fault")
+    with page.expect_download() as started:
+        dialog.get_by_test_id("save-script").click()
+    started.value.save_as(tmp_path / "call.py")
+    assert started.value.suggested_filename == "Functional.softmax.1.py"
+    assert "CALL = {" in (tmp_path / "call.py").read_text()
+    dialog.get_by_text("golden", exact=True).click()
+    expect(text).to_contain_text("Functional.softmax.1 alone, from golden")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+
+def test_a_module_that_cannot_be_run_alone_says_why(page: Page, server: Server, dumps: Path) -> None:
+    page.goto(
+        finished(server, dumps / "target_fault", dumps / "golden") + "?s=0&r=0&n=Module.layers.1.attn.Attn.forward.0"
+    )
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Attn", timeout=30_000)
+    expect(page.get_by_test_id("evidence").get_by_test_id("why")).to_be_visible()
+    page.get_by_test_id("evidence").get_by_test_id("reproduce").click()
+    dialog = page.get_by_test_id("reproduce-dialog")
+    expect(dialog).to_contain_text("how this Attn was built")
+    expect(dialog).to_contain_text("calls inside it: Torch.matmul.2")
