@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dumpscope.cli import proof
 from dumpscope.cli.app import main
 
-__all__ = ["main"]
+__all__ = ["main", "proof"]

@@ -232,41 +232,6 @@ def parse(
 
 
 @app.command()
-def reproduce(
-    path: Dump,
-    node: Annotated[
-        str | None, typer.Argument(metavar="NODE", help="The call: Functional.softmax.1, backward included.")
-    ] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Script to write. Default: stdout.")] = None,
-    step: Annotated[int | None, typer.Option("--step", help="Of this step. Default: the first that has it.")] = None,
-    rank: Annotated[int | None, typer.Option("--rank", help="Of this rank. Default: the first that has it.")] = None,
-    copy: Annotated[bool, typer.Option("--copy", help="Copy the tensors into a folder beside the script.")] = False,
-    matrix: Annotated[
-        bool, typer.Option("--matrix", help="Run it over device, dtype, layout and order: what flips the result?")
-    ] = False,
-    python: Annotated[str | None, typer.Option("--python", help="Python with torch that runs the matrix.")] = None,
-) -> int:
-    """Write a script that runs one call of a dump alone, forward and backward, and judges it.
-
-    Exit status: with --matrix 1 where a cell fails.
-    """
-    from dumpscope.cli.reproduce import Request, run  # noqa: PLC0415
-
-    return run(
-        Request(
-            path=path,
-            node=node,
-            output=output,
-            step=step,
-            rank=rank,
-            copy=copy,
-            matrix=matrix,
-            python=python,
-        )
-    )
-
-
-@app.command()
 def serve(
     results: Annotated[
         list[Path] | None,

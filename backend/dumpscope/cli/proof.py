@@ -1,0 +1,100 @@
+"""Commands that prove or clear a suspect: run it alone, run everything alone, run the program with it done otherwise."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dumpscope.cli.app import Dump, Json, app
+
+
+@app.command()
+def reproduce(
+    path: Dump,
+    node: Annotated[
+        str | None, typer.Argument(metavar="NODE", help="The call: Functional.softmax.1, backward included.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Script to write. Default: stdout.")] = None,
+    step: Annotated[int | None, typer.Option("--step", help="Of this step. Default: the first that has it.")] = None,
+    rank: Annotated[int | None, typer.Option("--rank", help="Of this rank. Default: the first that has it.")] = None,
+    copy: Annotated[bool, typer.Option("--copy", help="Copy the tensors into a folder beside the script.")] = False,
+    matrix: Annotated[
+        bool, typer.Option("--matrix", help="Run it over device, dtype, layout and order: what flips the result?")
+    ] = False,
+    python: Annotated[str | None, typer.Option("--python", help="Python with torch that runs the matrix.")] = None,
+) -> int:
+    """Write a script that runs one call of a dump alone, forward and backward, and judges it.
+
+    Exit status: with --matrix 1 where a cell fails.
+    """
+    from dumpscope.cli.reproduce import Request, run  # noqa: PLC0415
+
+    return run(
+        Request(
+            path=path,
+            node=node,
+            output=output,
+            step=step,
+            rank=rank,
+            copy=copy,
+            matrix=matrix,
+            python=python,
+        )
+    )
+
+
+@app.command()
+def precheck(
+    path: Dump,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the tables.")] = Path("precheck"),
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda, npu, npu:1 ...")] = "cpu",
+    jobs: Annotated[int, typer.Option("--jobs", min=0, help="Processes; 0 means one per core.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with what lies in the output folder.")] = False,
+    step: Annotated[list[int] | None, typer.Option("--step", help="Only these steps.")] = None,
+    rank: Annotated[list[int] | None, typer.Option("--rank", help="Only these ranks.")] = None,
+    only: Annotated[list[str] | None, typer.Option("--white-list", help="Only these APIs; with commas.")] = None,
+    but: Annotated[list[str] | None, typer.Option("--black-list", help="Not these APIs; with commas.")] = None,
+    save: Annotated[bool, typer.Option("--save-error-data", help="Keep the tensors of wrong calls.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Of random calls and numbers that are made up.")] = 1234,
+    seconds: Annotated[float, typer.Option("--call-timeout", help="Seconds that one call may take.")] = 600.0,
+    prelude: Annotated[Path | None, typer.Option("--prelude", help="Python file to run in each process first.")] = None,
+    python: Annotated[str | None, typer.Option("--python", help="Python with torch. Default: the present one.")] = None,
+    json: Json = False,
+) -> int:
+    """Run every API of a dump alone against a higher-precision CPU reference.
+
+    Exit status: 1 where a call is wrong here, or its recorded result is.
+    """
+    from dumpscope.cli.precheck import Request, run  # noqa: PLC0415
+    from dumpscope.pipeline.precheck import Workers  # noqa: PLC0415
+
+    workers = Workers(
+        python=python or sys.executable,
+        device=device,
+        jobs=jobs or os.cpu_count() or 1,
+        seed=seed,
+        save=save,
+        prelude=None if prelude is None else str(prelude),
+        call_seconds=seconds,
+        only=_split(only),
+        but=_split(but),
+    )
+    return run(
+        Request(
+            path=path,
+            output=output,
+            workers=workers,
+            resume=resume,
+            steps=tuple(step or ()),
+            ranks=tuple(rank or ()),
+            as_json=json,
+        )
+    )
+
+
+def _split(values: list[str] | None) -> tuple[str, ...]:
+    return tuple(word.strip() for value in values or () for word in value.split(",") if word.strip())

@@ -1,0 +1,167 @@
+"""Every API of a dump alone: nothing crashes the run, each is judged or skipped with a reason, wrong ones are found."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dumpscope.cli.app import status
+from dumpscope.pipeline.precheck import DETAILS, RESULTS, STATE, Workers, precheck
+from dumpscope.readers import discover
+from dumpscope.reproduce.tables import DETAIL_COLUMNS, RESULT_COLUMNS
+
+pytest.importorskip("torch")
+
+PEER: dict[str, dict[str, list[str]]] = json.loads((Path(__file__).parent / "peer_verdicts.json").read_text())
+"""What msprobe 26.2.0 says of the dumps when its device is the CPU: API -> forward, backward."""
+
+HERE = Workers(python=sys.executable, jobs=2)
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with open(path, encoding="utf-8-sig", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def by_name(output: Path, step: int = 0) -> dict[str, dict[str, str]]:
+    return {row["API name"]: row for row in table(output / RESULTS) if row["Step"] == str(step)}
+
+
+def peer_differs(name: str, node: str, side: int) -> bool:
+    """Where ours must not be what msprobe says."""
+    api = node.split(".")[1]
+    if name == "types_L1" and node in (
+        "Torch.add.0",
+        "Torch.add.1",
+        "Torch.mul.0",
+        "Functional.pad.0",
+        "Tensor.masked_fill.0",
+    ):
+        return True  # equal NaN and infinities are an error there
+    if api == "masked_fill" and side == 0:
+        return True  # the same: a mask of -inf
+    if node == "Torch.add.3":
+        return True  # empty: skipped here
+    if side == 1 and (name, node) in (
+        (
+            "conv_L1",
+            "Functional.conv2d.0",
+        ),  # the gradient of a bias before a batch norm is 0: noise, and its reference is float32
+        ("target_bf16", "Functional.layer_norm.4"),  # one of 8 sums of bf16 changes with the number of threads
+    ):
+        return True
+    return (name, node) in (("types_L1", "Torch.add.4"), ("conv_L1", "Functional.max_pool2d.0"))  # complex; two results
+
+
+@pytest.mark.parametrize("name", sorted(PEER))
+def test_verdicts_by_msprobes_thresholds_are_those_of_msprobe(name: str, dumps: Path, tmp_path: Path) -> None:
+    refs = [ref for ref in discover(str(dumps / name)).ranks if ref.step == 0]
+    precheck(refs, tmp_path / "out", HERE, resume=False)
+    ours = by_name(tmp_path / "out")
+    assert list(ours) == list(PEER[name])
+    for node, theirs in PEER[name].items():
+        for side, column in enumerate(("Forward Test Success", "Backward Test Success")):
+            if not peer_differs(name, node, side):
+                assert ours[node][column] == theirs[side], (node, column)
+            elif theirs[side] == "error":
+                assert ours[node][column] == "pass", (node, column)
+    assert all(row["Verdict"] in ("pass", "SKIP") for row in ours.values())
+
+
+def test_the_tables_begin_with_msprobes_columns_and_name_every_result(dumps: Path, tmp_path: Path) -> None:
+    assert status(["precheck", str(dumps / "conv_mix_stat"), "-o", str(tmp_path / "out"), "--jobs", "1"]) == 0
+    rows, details = table(tmp_path / "out" / RESULTS), table(tmp_path / "out" / DETAILS)
+    assert tuple(rows[0])[: len(RESULT_COLUMNS)] == RESULT_COLUMNS
+    assert tuple(details[0])[: len(DETAIL_COLUMNS)] == DETAIL_COLUMNS
+    assert {row["Inputs"] for row in rows} == {"made up"}
+    names = [row["API Name"] for row in details]
+    assert "Functional.conv2d.0.forward.output.0" in names
+    assert "Functional.conv2d.0.backward.output.1" in names
+    assert len(names) == len(set(names))
+
+
+def test_a_wrong_kernel_is_found_and_healthy_ones_pass(dumps: Path, tmp_path: Path, capsys: Any) -> None:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(
+        "import torch\n"
+        "right = torch.nn.functional.gelu\n"
+        "torch.nn.functional.gelu = lambda x, **k: right(x, **k) * (1.02 if x.dtype is torch.float32 else 1)\n"
+    )
+    out = tmp_path / "out"
+    command = ["precheck", str(dumps / "golden"), "--step", "0", "-o", str(out), "--prelude", str(wrong), "--json"]
+    assert status([*command, "--save-error-data"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["counts"] == {"pass": 63, "error": 2}
+    assert {name for name, row in by_name(out).items() if row["Verdict"] == "error"} == {
+        "Functional.gelu.0",
+        "Functional.gelu.1",
+    }
+    kept = {path.name for path in (out / "ut_error_data").iterdir()}
+    assert {
+        "Functional.gelu.0.forward.input.0.pt", "Functional.gelu.0.forward.output.bench.0.pt",
+        "Functional.gelu.0.forward.output.device.0.pt", "Functional.gelu.0.backward.output.device.0.pt",
+    } <= kept  # fmt: skip
+
+
+def test_a_call_that_kills_its_process_is_a_row_and_the_others_are_judged(dumps: Path, tmp_path: Path) -> None:
+    deadly = tmp_path / "deadly.py"
+    deadly.write_text("import os, torch\ntorch.nn.functional.gelu = lambda *a, **k: os.abort()\n")
+    refs = [ref for ref in discover(str(dumps / "golden")).ranks if ref.step == 0]
+    precheck(refs, tmp_path / "out", Workers(python=sys.executable, prelude=str(deadly)), resume=False)
+    rows = by_name(tmp_path / "out")
+    crashed = {name: row["Reason"] for name, row in rows.items() if row["Verdict"] == "crash"}
+    assert set(crashed) == {"Functional.gelu.0", "Functional.gelu.1"}
+    assert all("signal 6" in reason for reason in crashed.values())
+    assert sum(row["Verdict"] == "pass" for row in rows.values()) == len(rows) - 2
+
+
+def test_a_call_that_hangs_is_a_row(dumps: Path, tmp_path: Path) -> None:
+    slow = tmp_path / "slow.py"
+    slow.write_text("import time, torch\ntorch.nn.functional.max_pool2d = lambda *a, **k: time.sleep(600)\n")
+    workers = Workers(python=sys.executable, prelude=str(slow), call_seconds=20.0, only=("max_pool2d",))
+    precheck(discover(str(dumps / "conv_L1")).ranks, tmp_path / "out", workers, resume=False)
+    rows = by_name(tmp_path / "out")
+    assert rows["Functional.max_pool2d.0"]["Reason"] == "no answer after 20 s"
+    assert rows["Functional.relu.0"]["Reason"] == "not on the white list"
+
+
+def test_a_run_that_was_cut_off_goes_on_where_it_was(dumps: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "out"
+    command = ["precheck", str(dumps / "conv_L1"), "-o", str(out), "--jobs", "1"]
+    assert status(command) == 0
+    whole = (out / RESULTS).read_text(), (out / DETAILS).read_text()
+    lines = (out / STATE).read_text().splitlines(keepends=True)
+    (out / STATE).write_text("".join(lines[:6]) + lines[6][:40])
+    capsys.readouterr()
+    assert status(command) == 2
+    assert "--resume goes on with it" in capsys.readouterr().err
+    assert status([*command, "--resume"]) == 0
+    assert ((out / RESULTS).read_text(), (out / DETAILS).read_text()) == whole
+    assert len((out / STATE).read_text().splitlines()) == len(lines)
+    assert status([*command, "--resume", "--device", "cuda"]) == 2
+
+
+def test_communication_is_skipped_with_the_reason(dumps: Path, tmp_path: Path) -> None:
+    assert status(["precheck", str(dumps / "dist2_tensor_fault"), "-o", str(tmp_path / "out"), "--rank", "1"]) == 0
+    rows = by_name(tmp_path / "out")
+    skipped = {name.rpartition(".")[0]: row["Message"] for name, row in rows.items() if row["Verdict"] == "SKIP"}
+    assert "Distributed.all_reduce" in skipped
+    assert all("needs the other ranks" in why for why in skipped.values())
+
+
+def test_a_python_without_torch_is_refused_in_one_line(dumps: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -I "$@"\n')
+    python.chmod(0o755)
+    command = [sys.executable, "-m", "dumpscope", "precheck", str(dumps / "conv_L1"), "-o", str(tmp_path / "out")]
+    done = subprocess.run([*command, "--python", python], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2
+    assert "--python names a Python that has torch" in done.stderr
