@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from capture.proof.conftest import training
 from dumpscope.readers import torchfile
-from dumpscope_capture import ConfigError, intervene
+from dumpscope_capture import ConfigError, intervene, packing
 from dumpscope_capture.packing import Packer
 from dumpscope_capture.saved_call import Opaque, SavedCallError, load
 from dumpscope_capture.unpacking import Unpacker
@@ -144,6 +144,23 @@ def test_a_device_without_readable_storages_gives_the_elements_at_their_places(s
     there = _again(views[0], tmp_path, device=None)
     assert there.device.type == "sim"
     assert torch.equal(there.cpu(), views[0].cpu())
+
+
+def test_a_private_storage_format_is_noted_and_the_content_kept_in_plain_order(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A stand-in for an NPU's format number: its bytes must not be taken as they lie."""
+    plain = packing.describe
+    monkeypatch.setattr(packing, "describe", lambda tensor: {**plain(tensor), "format": 29})
+    x = torch.randn(4, 5).t()
+    packer = Packer(tmp_path, "storage")
+    packer.value(x)
+    packer.write()
+    assert packer.tables["tensors"][0]["format"] == 29
+    assert packer.tables["storages"][0]["exact"] is False
+    back = _again(x, tmp_path / "again")
+    assert torch.equal(back, x)
+    assert back.stride() == x.stride()
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------
