@@ -49,6 +49,12 @@ def matches(pattern: str, name: str) -> bool:
     return fnmatch.fnmatchcase(whole, wanted) or fnmatch.fnmatchcase(label, wanted)
 
 
+def is_single(pattern: str) -> bool:
+    """Whether a pattern is the name of one call, `Functional.linear.3`."""
+    label, number = _split(pattern)
+    return number is not None and not any(sign in label for sign in "*?[")
+
+
 def check(treatments: Mapping[str, Any]) -> dict[str, Treatment]:
     """The treatments of an object read from JSON. Raises InterventionError."""
     if not isinstance(treatments, Mapping):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumpscope_format.interventions import InterventionError, check, matches, parse, told, words
+from dumpscope_format.interventions import InterventionError, check, is_single, matches, parse, told, words
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,19 @@ from dumpscope_format.interventions import InterventionError, check, matches, pa
 def test_a_pattern_means_these_calls_and_no_others(pattern: str, met: list[str], missed: list[str]) -> None:
     assert [name for name in met if not matches(pattern, name)] == []
     assert [name for name in missed if matches(pattern, name)] == []
+
+
+def test_a_whole_name_is_told_from_a_pattern() -> None:
+    assert is_single("Functional.linear.3")
+    assert is_single("Functional.linear.3.forward")
+    for pattern in (
+        "Functional.linear",
+        "Functional.linear.*",
+        "Functional.linear.3-4",
+        "Functional.*.3",
+        "Functional.l?near.3",
+    ):
+        assert not is_single(pattern)
 
 
 @given(

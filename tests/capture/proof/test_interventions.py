@@ -351,6 +351,9 @@ def test_of_two_patterns_the_first_counts_and_of_two_blocks_the_inner() -> None:
         with intervene({"Functional.gelu": "roundtrip"}) as inner:
             F.gelu(x)
     assert [tally.substituted for tally in outer.tallies.values()] == [1, 1]
+    with intervene({"Functional.*": "float64", "Functional.gelu.0": "roundtrip"}) as wide:
+        F.gelu(x)
+    assert [tally.substituted for tally in wide.tallies.values()] == [1, 0]
     assert [tally.substituted for tally in inner.tallies.values()] == [1]
 
 
