@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,28 @@ def test_bytes_past_a_gap_another_size_and_more_than_was_announced_are_refused(c
     assert piece(client, "u", "run/b", b"123456", 0, 6).status_code == 200
     assert piece(client, "u", "run/c", b"", 0, 0).status_code == 413
     assert begin(client, "u", 3, 12).status_code == 409
+
+
+def test_a_piece_that_is_not_what_its_checksum_says_leaves_nothing(client: Client) -> None:
+    content = os.urandom(3 << 20)
+    begin(client, "u", 1, len(content))
+
+    def send(at: int, sent: bytes, meant: bytes) -> Any:
+        params: dict[str, Any] = {"path": "a.bin", "size": len(content), "offset": at}
+        headers = {"X-CRC32": f"{zlib.crc32(meant):08x}"}
+        return client.put("/api/uploads/u/files", params=params, content=sent, headers=headers)
+
+    cut = 2 << 20
+    first, rest = content[:cut], content[cut:]
+    assert send(0, b"?" + first[1:], first).status_code == 409
+    assert client.get("/api/uploads/u").json()["there"] == 0
+    assert send(0, first, first).json()["there"] == cut
+    damaged = send(cut, rest[:-1] + bytes([rest[-1] ^ 1]), rest)
+    assert damaged.status_code == 409
+    assert "checksum" in damaged.json()["detail"]
+    assert client.get("/api/uploads/u").json()["there"] == cut
+    assert send(cut, rest, rest).json()["whole"] == 1
+    assert client.put("/api/uploads/u/files?path=b&size=1", content=b"1", headers={"X-CRC32": "no"}).status_code == 422
 
 
 def test_names_are_refused_one_by_one_in_both_ways_and_told_with_the_dump(client: Client) -> None:

@@ -63,6 +63,50 @@ def test_files_dropped_on_the_page_become_a_dump(page: Page, server: Server, dum
     )
 
 
+def test_files_that_are_left_out_are_listed_one_by_one_where_they_were_dropped(
+    page: Page, server: Server, dumps: Path
+) -> None:
+    (dump,) = (dumps / "stat_nan").glob("step0/*/dump.json")
+    files = [
+        (name, base64.b64encode((dump.parent / name).read_bytes()).decode())
+        for name in ("dump.json", "stack.json", "construct.json")
+    ]
+    page.goto(server.url)
+    page.get_by_test_id("drop").evaluate(DROP, [*files, ("C:one.pt", "AAAA"), ("STACK.json", "AAAA")])
+    upload = page.get_by_test_id("upload")
+    refused = upload.get_by_test_id("refused")
+    expect(refused).to_have_text("2 files were left out", timeout=60_000)
+    refused.click()
+    listed = page.get_by_test_id("problems")
+    expect(listed).to_contain_text("C:one.pt")
+    expect(listed).to_contain_text("STACK.json")
+    expect(listed.get_by_role("listitem")).to_have_count(2)
+
+
+def test_a_piece_that_was_damaged_on_its_way_is_sent_again(
+    context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
+) -> None:
+    folder = large_dump(dumps, tmp_path / "damaged")
+    page = context.new_page()
+    page.goto(own_server.url)
+    broken: list[str] = []
+
+    def damage(route: Route) -> None:
+        """The first piece arrives with another byte."""
+        body = route.request.post_data_buffer
+        if "offset=" in route.request.url and not broken and body is not None:
+            broken.append(route.request.url)
+            route.continue_(post_data=b"?" + body[1:])
+        else:
+            route.continue_()
+
+    page.route("**/api/uploads/*/files?*", damage)
+    drop_folder(page, folder)
+    expect(page.get_by_test_id("upload")).to_have_attribute("data-state", "sent", timeout=120_000)
+    assert len(broken) == 1
+    assert arrived(own_server, folder.name) == contents(folder)
+
+
 def test_an_upload_that_is_no_dump_says_so_where_it_was_dropped(page: Page, server: Server, tmp_path: Path) -> None:
     junk = tmp_path / "junk.zip"
     junk.write_bytes(b"no zip at all")

@@ -126,6 +126,15 @@ class Unfinished:
                 del self.pieces[name]
                 path.with_suffix(".json").unlink()
 
+    def rewind(self, name: str, at: int) -> None:
+        """Forget the bytes of an incomplete file from offset `at` on."""
+        with self.lock:
+            piece = self.pieces.get(name)
+            if piece is not None and piece.have > at:
+                self.bytes -= piece.have - at
+                piece.have = at
+                os.truncate(self._part(name), at)
+
     def finish(self, dump: str, target: Path) -> list[str]:
         """Move the files to `target`, as those of a dump; their names. `check` comes first."""
         with self.lock:

@@ -202,7 +202,8 @@ export interface paths {
         get: operations["files_api_uploads__upload_id__files_get"];
         /**
          * Write
-         * @description A piece of one file. Bytes that came before the connection broke stay; 409 where the ones before `offset` are missing.
+         * @description A piece of one file. Bytes that came before the connection broke stay; 409 where the ones before `offset` are missing, or
+         *     where the body is not what its checksum says: nothing of it stays then.
          */
         put: operations["write_api_uploads__upload_id__files_put"];
         /**
@@ -3935,7 +3936,10 @@ export interface operations {
                 /** @description Where in the file the body begins; at most what is there. */
                 offset?: number;
             };
-            header?: never;
+            header?: {
+                /** @description CRC-32 of the body; a body that has another is refused. */
+                "X-CRC32"?: string | null;
+            };
             path: {
                 upload_id: string;
             };

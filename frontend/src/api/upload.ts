@@ -1,5 +1,6 @@
 /** Uploads in pieces, which go on by themselves after a lost connection, and after a reload once the files are picked again. */
 import i18next from "i18next";
+import { crc32 } from "../base/crc32";
 import type { Bundle, PickedFile } from "../base/drop";
 import { fingerprint, Pace, type Parcel, parcels, pause } from "../base/sending";
 import { forget, recall, remember } from "../base/unfinished";
@@ -113,8 +114,9 @@ class Sending {
   }
 
   /** One request. It reports progress, which fetch cannot, so it is an XMLHttpRequest. */
-  private send(parcel: Parcel): Promise<Wire> {
+  private async send(parcel: Parcel): Promise<Wire> {
     this.parcel = parcel;
+    const piece = parcel.kind === "piece" ? await this.read(parcel) : null;
     const request = new XMLHttpRequest();
     const abort = () => request.abort();
     const answered = new Promise<Wire>((resolve, reject: (problem: ApiError) => void) => {
@@ -136,11 +138,21 @@ class Sending {
         const query = new URLSearchParams({ path, size: String(file.size), offset: String(parcel.from) });
         request.open("PUT", `${address}?${query}`);
         request.setRequestHeader("Content-Type", "application/octet-stream");
-        request.send(file.slice(parcel.from, parcel.to));
+        if (piece !== null) request.setRequestHeader("X-CRC32", crc32(piece));
+        request.send(piece);
       }
       this.stop.addEventListener("abort", abort);
     });
     return answered.finally(() => this.stop.removeEventListener("abort", abort));
+  }
+
+  /** A file that cannot be read any more fails as a lost connection does: `readable` tells them apart. */
+  private async read({ picked, from, to }: Parcel & { kind: "piece" }): Promise<Uint8Array<ArrayBuffer>> {
+    try {
+      return new Uint8Array(await picked.file.slice(from, to).arrayBuffer());
+    } catch {
+      throw toError(0, "");
+    }
   }
 
   /** The browser says "no connection" too where a file was changed or moved since it was picked. */

@@ -136,6 +136,8 @@ export const en = {
     reading: "Reading {{name}}",
     uploaded: "{{name}} uploaded, reading it now",
     uploadRead: "{{name}} is ready to compare",
+    refused_one: "{{count}} file was left out",
+    refused_other: "{{count}} files were left out",
     uploadUnreadable: "{{name}} could not be read",
     uploadFailed: "{{name}} was not uploaded",
     detected: {

@@ -137,6 +137,8 @@ export const zh: Texts = {
     reading: "正在读取 {{name}}",
     uploaded: "{{name}} 已上传，正在读取",
     uploadRead: "{{name}} 已就绪，可以比对",
+    refused_one: "{{count}} 个文件未被接收",
+    refused_other: "{{count}} 个文件未被接收",
     uploadUnreadable: "{{name}} 无法读取",
     uploadFailed: "{{name}} 上传失败",
     detected: {

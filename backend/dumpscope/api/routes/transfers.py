@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from dumpscope.api import schemas, transferring
@@ -18,6 +18,7 @@ from dumpscope.errors import LimitError
 from dumpscope.index.dumps import create_dump, get_dump
 from dumpscope.index.page import Page
 from dumpscope.pipeline.leftovers import held
+from dumpscope.pipeline.sent_piece import SentPiece
 from dumpscope.pipeline.unfinished import Unfinished, room_on_disk
 
 router = APIRouter(tags=["dumps"])
@@ -33,6 +34,14 @@ BYTES: Final[dict[str, Any]] = {
 
 FilePath = Annotated[str, Query(max_length=8000, description="Path of the file relative to the dump.")]
 Size = Annotated[int, Query(ge=0, lt=2**53, description="Bytes of the whole file.")]
+Checksum = Annotated[
+    str | None,
+    Header(
+        alias="X-CRC32",
+        pattern="^[0-9a-fA-F]{8}$",
+        description="CRC-32 of the body; a body that has another is refused.",
+    ),
+]
 Offset = Annotated[int, Query(ge=0, lt=2**53, description="Where in the file the body begins; at most what is there.")]
 
 
@@ -91,24 +100,26 @@ def files(upload_id: Id, state: Shared, cursor: Cursor = None, limit: Limit = 50
 
 @router.put("/uploads/{upload_id}/files", response_model=transferring.Upload, openapi_extra=BYTES)
 async def write(
-    upload_id: Id, request: Request, state: Shared, path: FilePath, size: Size, offset: Offset = 0
+    upload_id: Id,
+    request: Request,
+    state: Shared,
+    path: FilePath,
+    size: Size,
+    offset: Offset = 0,
+    checksum: Checksum = None,
 ) -> Response:
-    """A piece of one file. Bytes that came before the connection broke stay; 409 where the ones before `offset` are missing."""
+    """A piece of one file. Bytes that came before the connection broke stay; 409 where the ones before `offset` are missing, or
+    where the body is not what its checksum says: nothing of it stays then."""
     upload = await run_in_threadpool(state.unfinished.get, upload_id)
     reason = upload.refusal(path)
     if reason is not None:
         await run_in_threadpool(upload.refuse, path, reason)
         return _told(upload_id, upload)
-    at = offset
-
-    def add(data: bytes) -> None:
-        nonlocal at
-        upload.write(path, size, at, data)
-        at += len(data)
-
+    piece = SentPiece(upload, path, size, offset, None if checksum is None else int(checksum, 16))
     with upload.busy():
-        await run_in_threadpool(add, b"")
-        await pour(request, add)
+        await run_in_threadpool(piece.add, b"")
+        await pour(request, piece.add)
+        await run_in_threadpool(piece.end)
     return await run_in_threadpool(_told, upload_id, upload)
 
 

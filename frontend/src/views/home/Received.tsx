@@ -1,5 +1,6 @@
 import { useTranslation } from "react-i18next";
 import { useDump } from "../../api/queries";
+import { Notes, ProblemList } from "../../widgets/Problems";
 import { Link } from "../../widgets/place";
 import { describeProblem, Original } from "../../widgets/States";
 import type { Picking } from "./AddDump";
@@ -11,10 +12,16 @@ import { UseAs } from "./UseAs";
 export function Received({ id, name, waits, picked, onPick }: { id: string; name: string; waits: string } & Picking) {
   const { t } = useTranslation();
   const dump = useDump(id).data;
+  const refused = (dump?.problems ?? []).filter(({ kind }) => kind === "refused");
   if (dump?.status === "ready")
     return (
       <span className={classes.received}>
         <Link to={`dumps/${encodeURIComponent(id)}`}>{t("home.uploadRead", { name })}</Link>
+        {refused.length > 0 && (
+          <Notes label={t("home.refused", { count: refused.length })} testId="refused">
+            <ProblemList problems={refused} />
+          </Notes>
+        )}
         <UseAs dump={dump} picked={picked} onPick={onPick} />
         <Detected id={id} />
       </span>
