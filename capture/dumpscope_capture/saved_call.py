@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 from dumpscope_capture.calls import differentiable
 from dumpscope_capture.checks import writes_in_place
 from dumpscope_capture.names import attribute
-from dumpscope_capture.unpacking import Opaque, Unpacker
+from dumpscope_capture.unpacking import Opaque, Unpacker, kind_of, of_torch
 from dumpscope_format.saved_call import Documents, SavedCallError, read
 
 __all__ = ["Opaque", "SavedCall", "SavedCallError", "load"]
@@ -86,8 +86,10 @@ class SavedCall:
 
     def leaves(self) -> list[torch.Tensor]:
         """Arguments that require a gradient, each once, in order."""
-        found = [value for value in tree_leaves((self.args, self.kwargs)) if isinstance(value, torch.Tensor)]
-        return list({id(tensor): tensor for tensor in found if tensor.requires_grad}.values())
+        return list({id(tensor): tensor for tensor in self._tensors() if tensor.requires_grad}.values())
+
+    def _tensors(self) -> list[torch.Tensor]:
+        return [value for value in tree_leaves((self.args, self.kwargs)) if isinstance(value, torch.Tensor)]
 
     def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments to run with. One that the call writes into, and that was a result of another call, is so again."""
@@ -112,7 +114,7 @@ class SavedCall:
             stack.enter_context(torch.random.fork_rng(devices=[]))
             torch.set_rng_state(_bytes(self.documents, call["rng"]["cpu"], None))
             for device, file in call["rng"].items():
-                module: Any = getattr(torch, torch.device(device).type, None)
+                module: Any = getattr(torch, kind_of(device), None)
                 if (
                     device != "cpu"
                     and module is not None
@@ -132,10 +134,11 @@ class SavedCall:
             )
             cudnn = {name: modes[f"cudnn_{name}"] for name in ("enabled", "benchmark", "deterministic")}
             stack.enter_context(torch.backends.cudnn.flags(**cudnn))
+            here = {tensor.device.type for tensor in self._tensors()} or {"cpu"}
             for kind, how in call["autocast"].items():
-                stack.enter_context(
-                    torch.autocast(kind, dtype=getattr(torch, how["dtype"]), cache_enabled=how["cache"])
-                )
+                place = kind if kind in here else "cpu"  # what held on the device holds where the tensors are now
+                dtype = of_torch(torch.dtype, how["dtype"])
+                stack.enter_context(torch.autocast(place, dtype=dtype, cache_enabled=how["cache"]))
             yield
 
 

@@ -52,7 +52,7 @@ class Unpacker:
         return known
 
     def _build(self, entry: Tensor) -> torch.Tensor:
-        dtype: torch.dtype = _of_torch(torch.dtype, entry["dtype"])
+        dtype: torch.dtype = of_torch(torch.dtype, entry["dtype"])
         device = entry["device"] if self._device is None else str(self._device)
         flat, skipped = self._storage(entry["storage"], device)
         with torch.no_grad():
@@ -113,12 +113,18 @@ def _number(self: Unpacker, value: Mapping[str, Any]) -> Any:
 def _generator(self: Unpacker, value: Mapping[str, Any]) -> torch.Generator:
     device = value["device"] if self._device is None else str(self._device)
     made = torch.Generator(device)
-    if torch.device(device).type == torch.device(value["device"]).type:
+    if kind_of(device) == kind_of(value["device"]):
         made.set_state(self._read(value["file"], None))
     return made
 
 
-def _of_torch(kind: type, word: str) -> Any:
+def kind_of(device: str) -> str:
+    """Type of a device by its name, whether or not this torch knows it: "npu" of "npu:0"."""
+    return device.partition(":")[0]
+
+
+def of_torch(kind: type, word: str) -> Any:
+    """A dtype, layout or memory format by its name. Raises SavedCallError where this torch has none."""
     found = getattr(torch, word, None)
     if not isinstance(found, kind):
         raise SavedCallError(f"this torch has no {kind.__name__} {word!r}")
@@ -144,9 +150,9 @@ _BUILDERS: Final[dict[str, Callable[[Unpacker, Any], Any]]] = {
     "dict": lambda self, value: {self.value(key): self.value(part) for key, part in value["items"]},
     "slice": lambda self, value: slice(*_items(self, value["items"])),
     "ellipsis": lambda self, value: ...,
-    "dtype": lambda self, value: _of_torch(torch.dtype, value["value"]),
-    "memory_format": lambda self, value: _of_torch(torch.memory_format, value["value"]),
-    "layout": lambda self, value: _of_torch(torch.layout, value["value"]),
+    "dtype": lambda self, value: of_torch(torch.dtype, value["value"]),
+    "memory_format": lambda self, value: of_torch(torch.memory_format, value["value"]),
+    "layout": lambda self, value: of_torch(torch.layout, value["value"]),
     "device": _device,
     "size": lambda self, value: torch.Size(value["value"]),
     "bytes": lambda self, value: bytes.fromhex(value["value"]),

@@ -228,6 +228,30 @@ def test_the_state_a_call_ran_in_is_put_back_for_its_replay_only(make: Any, tmp_
     assert not torch.are_deterministic_algorithms_enabled()
 
 
+def test_a_call_of_a_device_that_torch_does_not_know_here_runs_on_the_cpu(make: Any, tmp_path: Path) -> None:
+    x, w = torch.randn(3, 4), torch.randn(2, 4)
+    debugger = make(level="L1", risk_level="ALL", save_calls=["Functional.linear.0", "Torch.full_like.0"])
+    debugger.start()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        low = F.linear(x, w)
+    torch.full_like(x, 2.0, device=torch.device("cpu"))
+    debugger.stop()
+    for name in ("Functional.linear.0", "Torch.full_like.0"):
+        path = _saved(tmp_path, name) / "call.json"
+        document = json.loads(path.read_text(encoding="utf-8").replace('"device": "cpu"', '"device": "npu:0"'))
+        document["rng"]["npu:0"] = "rng.npu.0.pt"
+        if "cpu" in document["autocast"]:
+            document["autocast"]["npu"] = document["autocast"].pop("cpu")
+        for value in document["kwargs"].values():
+            assert value == {"type": "device", "value": "cpu"}
+            value["value"] = "npu:0"
+        path.write_text(json.dumps(document), encoding="utf-8")
+    call = load(_saved(tmp_path, "Functional.linear.0"))
+    assert call.documents.call["tensors"][0]["device"] == "npu:0"
+    assert torch.equal(call.run(), low)
+    assert load(_saved(tmp_path, "Torch.full_like.0")).run().shape == (3, 4)
+
+
 def test_arguments_that_share_memory_and_in_place_calls_are_replayed_as_they_were(make: Any, tmp_path: Path) -> None:
     leaf = torch.randn(4, 4, requires_grad=True)
     x = leaf * 1
