@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,7 @@ def save(folder: Path, tensors: list[dict[str, Any]], base: Any, args: list[Any]
         "api": {"prefix": "Functional", "name": "group_norm", "target": "torch.nn.functional.group_norm"},
         "tensors": tensors, "storages": [storage], "args": args, "kwargs": {}, "stack": [], "module": None, "step": 0, "rank": 0,
         "modes": {"grad": True}, "autocast": {}, "rng": {}, "versions": {"torch": "2.1.0"}, "devices": ["cpu", "npu:0"],
-        "numerics": {}, "seeds": {}, "environment": {}, "substituted": None, **more,
+        "numerics": {}, "seeds": {}, "environment": {}, **more,
     }  # fmt: skip
     (folder / "call.json").write_text(json.dumps(call))
     return folder
@@ -94,3 +96,24 @@ def test_a_damaged_saved_call_is_one_clear_line(tmp_path: Path, capsys: pytest.C
     (tmp_path / "call.json").write_text('{"schema": 1}')
     assert status(["reproduce", str(tmp_path)]) == 2
     assert "lacks name" in capsys.readouterr().err
+
+
+def test_a_call_that_the_capture_saved_gives_its_result_again(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch\n"
+        "from torch.nn import functional\n"
+        "x = torch.randn(2, 3, 8).transpose(0, 1).requires_grad_()\n"
+        "w = torch.randn(8, requires_grad=True)\n"
+        "with torch.autocast('cpu', torch.bfloat16):\n"
+        "    y = functional.linear(x, torch.stack([w, w]))\n"
+        "(functional.layer_norm(x, (8,), w, None, 1e-4).sum() + y.sum()).backward()\n"
+    )
+    command = [sys.executable, "-m", "dumpscope_capture.run", "--output", tmp_path, "--save-call"]
+    for name in ("Functional.layer_norm.0", "Functional.linear.0"):
+        subprocess.run([*command, name, program], check=True, capture_output=True, timeout=120)
+        (saved,) = tmp_path.glob(f"*/saved_calls/{name}")
+        assert status(["reproduce", str(saved), "-o", str(tmp_path / "call.py")]) == 0
+        found = run_scripts.run(tmp_path / "call.py")
+        assert (found["verdict"], found["recorded"], found["grads"]) == ("pass", "pass", "recorded")
+        assert found["matches"] == {"output.0": True}

@@ -96,5 +96,52 @@ def precheck(
     )
 
 
+@app.command()
+def bisect(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="What to run: python train.py ...")],
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="Regex whose first group is a number it prints.")
+    ] = None,
+    expect: Annotated[float | None, typer.Option("--expect", help="The number is right near this value.")] = None,
+    tolerance: Annotated[float, typer.Option("--tolerance", help="How near, by the value's size.")] = 1e-3,
+    below: Annotated[float | None, typer.Option("--below", help="The number is right below this.")] = None,
+    above: Annotated[float | None, typer.Option("--above", help="The number is right above this.")] = None,
+    golden: Annotated[Path | None, typer.Option("--golden", help="Right when --dump agrees with this dump.")] = None,
+    dump: Annotated[Path | None, typer.Option("--dump", help="Dump that the command writes.")] = None,
+    treatment: Annotated[str, typer.Option("--as", help="How calls run: cpu, float64, contiguous ...")] = "cpu",
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the search.")] = Path("bisect"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the search in the folder.")] = False,
+    seconds: Annotated[float, typer.Option("--run-timeout", help="Seconds that a run may take.")] = 86_400.0,
+    json: Json = False,
+) -> int:
+    """Find the smallest set of calls that repairs a program when they run differently.
+
+    Without --metric and --golden a run is right when it ends with status 0. Exit status: 1 where nothing is found.
+    """
+    from dumpscope.cli.bisect import Request, run  # noqa: PLC0415
+    from dumpscope.pipeline.bisect import Wanted  # noqa: PLC0415
+
+    wanted = Wanted(
+        metric=metric,
+        expect=expect,
+        tolerance=tolerance,
+        below=below,
+        above=above,
+        dump=None if dump is None else str(dump),
+        golden=None if golden is None else str(golden),
+    )
+    return run(
+        Request(
+            command=tuple(command),
+            wanted=wanted,
+            output=output,
+            treatment=treatment,
+            resume=resume,
+            seconds=seconds,
+            as_json=json,
+        )
+    )
+
+
 def _split(values: list[str] | None) -> tuple[str, ...]:
     return tuple(word.strip() for value in values or () for word in value.split(",") if word.strip())

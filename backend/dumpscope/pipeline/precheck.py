@@ -34,8 +34,7 @@ DETAILS: Final = "accuracy_checking_details.csv"
 ERROR_DATA: Final = "ut_error_data"
 CALL_SECONDS: Final = 600.0
 _START: Final = (
-    "import sys; sys.path[:0] = sys.argv.pop(1).split('|'); "
-    "from dumpscope_capture.precheck import main; sys.exit(main())"
+    "import sys; sys.path += sys.argv.pop(1).split('|'); from dumpscope_capture.precheck import main; sys.exit(main())"
 )
 
 Answer = dict[str, Any]

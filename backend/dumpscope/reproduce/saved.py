@@ -28,7 +28,8 @@ def document(saved: Documents) -> CallDocument:
     ]
     given = [] if results is None or saved.results is None else _results(results, saved.results["result"])
     modes = call["modes"]
-    autocast = next((one.get("dtype") for one in call["autocast"].values() if one.get("enabled")), None)
+    autocast = next((one["dtype"] for one in call["autocast"].values()), None)
+    substituted = saved.results.get("substituted") if saved.results else None
     wants = modes.get("grad", True) and any(entry["requires_grad"] for entry in call["tensors"])
     return CallDocument(
         name=call["name"],
@@ -41,7 +42,7 @@ def document(saved: Documents) -> CallDocument:
         gradients=[],
         gradients_of="arguments",
         backward="recorded" if any(begun) else "sum" if wants else "none",
-        modes={"grad": modes.get("grad", True), "autocast": str(autocast).removeprefix("torch.") if autocast else None},
+        modes={"grad": modes.get("grad", True), "autocast": autocast},
         seen={
             "versions": call["versions"],
             "devices": call["devices"],
@@ -49,7 +50,7 @@ def document(saved: Documents) -> CallDocument:
             "environment": call["environment"],
             "layouts": True,
         },
-        notes=[f"an intervention ran it as {call['substituted']}"] if call.get("substituted") else [],
+        notes=[f"an intervention ran it as {substituted}"] if substituted else [],
     )
 
 

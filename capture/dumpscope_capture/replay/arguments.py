@@ -60,17 +60,20 @@ class Tensors:
         item = str(spec["tensor"])
         found = self._read.get(item)
         if found is None:
-            path = self.path(spec)
-            if path is None:
+            found = self.from_file(spec)
+            if found is None:
                 found = make_up(spec, self.seed)
                 if found.numel():
                     self.made_up.append(item)
-            elif "total" in spec:
-                found = viewed(self.storage(spec), spec)
-            else:
-                found = load(path)
             self._read[item] = found
         return found
+
+    def from_file(self, spec: dict[str, Any]) -> torch.Tensor | None:
+        """The recorded tensor, None where its file is not there."""
+        path = self.path(spec)
+        if path is None:
+            return None
+        return viewed(self.storage(spec), spec) if "total" in spec else load(path)
 
     def storage(self, spec: dict[str, Any]) -> torch.Tensor:
         """A copy of the bytes of the storage behind a tensor, as long as the storage was."""
@@ -165,12 +168,11 @@ def laid_out(tensor: torch.Tensor, spec: dict[str, Any], layout: str) -> torch.T
     steps = zip(tensor.shape, stride, strict=True)
     room = offset + 1 + sum((size - 1) * step for size, step in steps) if tensor.numel() else offset
     placed = torch.empty(room, dtype=tensor.dtype, device=tensor.device).as_strided(tensor.shape, stride, offset)
+    once = placed
     for dim, step in enumerate(stride):
         if step == 0 and tensor.shape[dim] > 1:  # an expanded dimension is written once
-            tensor, target = tensor.narrow(dim, 0, 1), placed.narrow(dim, 0, 1)
-            target.copy_(tensor)
-            return placed
-    placed.copy_(tensor)
+            tensor, once = tensor.narrow(dim, 0, 1), once.narrow(dim, 0, 1)
+    once.copy_(tensor)
     return placed
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from dumpscope_capture.replay.arguments import Case, Tensors, load, tensor_specs
+from dumpscope_capture.replay.arguments import Case, Tensors, tensor_specs
 from dumpscope_capture.replay.judging import ERROR, SKIP, WARNING, Judgement, judge, worst
 from dumpscope_capture.replay.measures import alike
 from dumpscope_capture.replay.running import Outcome, Side, run
@@ -120,9 +120,9 @@ class Report:
         kept: dict[str, torch.Tensor] = {}
         for item, spec in specs.items():
             if spec.get("file"):
-                path = tensors.path(spec)
-                if path is not None:
-                    kept[item] = load(path)
+                found = tensors.from_file(spec)
+                if found is not None:
+                    kept[item] = found
         return kept
 
     def _recorded_gradients(self) -> dict[str, dict[str, Any]]:

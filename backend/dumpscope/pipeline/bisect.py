@@ -1,0 +1,249 @@
+"""Run a user's command again and again with sets of calls run differently; every run is kept, so that a search goes on."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dumpscope.errors import UnreadableError, UsageError
+from dumpscope.reproduce.bisection import needed, patterns
+from dumpscope_format.interventions import REPORT_VARIABLE, VARIABLE
+
+RUNNER: Final = "dumpscope_capture.run"
+NO_CALL: Final = "as it is"
+_PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*(\.exe)?", re.IGNORECASE)
+_ALONE: Final = ("-W", "-X")
+"""Options of Python that take the next word."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """When a run is right: it ends with status 0 and, where asked for, its number or its dump is right.
+
+    metric: regular expression, its first group is a number; the last match counts
+    expect, tolerance: the number, and how far it may be off by its size; below, above: bounds it must keep
+    dump, golden: the dump that the command writes, and the one to compare it with
+    """
+
+    metric: str | None = None
+    expect: float | None = None
+    tolerance: float = 1e-3
+    below: float | None = None
+    above: float | None = None
+    dump: str | None = None
+    golden: str | None = None
+
+    def number_is_right(self, value: float) -> bool:
+        if math.isnan(value):
+            return False
+        if self.expect is not None and abs(value - self.expect) > self.tolerance * max(abs(self.expect), 1e-12):
+            return False
+        return (self.below is None or value < self.below) and (self.above is None or value > self.above)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One run. count: of calls that were to run differently; patterns: which; value: the metric's text"""
+
+    patterns: dict[str, str]
+    count: int
+    right: bool
+    status: int
+    value: str
+    seconds: float
+
+
+Told = Callable[[int, Trial], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """needed: the smallest set; None where nothing repairs, empty where the program is right as it is; total: of its calls"""
+
+    needed: list[str] | None
+    total: int
+    trials: list[Trial]
+
+
+class Bisection:
+    """A search in a folder: `bisect.json` holds the runs, `intervene.json` and `report.json` those of the present one."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        wanted: Wanted,
+        folder: Path,
+        *,
+        treatment: str,
+        resume: bool,
+        seconds: float,
+        told: Told,
+    ) -> None:
+        self.command = through_runner(command)
+        self.wanted = wanted
+        self.folder = folder
+        self.treatment = treatment
+        self.seconds = seconds
+        self.told = told
+        self.trials: list[Trial] = []
+        self.calls: list[str] = []
+        folder.mkdir(parents=True, exist_ok=True)
+        self._state = folder / "bisect.json"
+        self._known: dict[str, Trial] = {}
+        self._load(resume)
+
+    def run(self) -> Found:
+        """Raises UnreadableError where the command tells no calls or no number."""
+        if self._try([]):
+            return Found(needed=[], total=len(self.calls), trials=self.trials)
+        if not self.calls:
+            raise UnreadableError(
+                "the command ran, but told no calls",
+                hint=f"its Python needs dumpscope_capture; or start it as python -m {RUNNER} script.py",
+            )
+        found = needed(self.calls, self._try)
+        return Found(needed=found, total=len(self.calls), trials=self.trials)
+
+    def _try(self, calls: Sequence[str]) -> bool:
+        wishes = patterns(calls, self.treatment)
+        key = json.dumps(wishes, sort_keys=True)
+        trial = self._known.get(key)
+        if trial is None:
+            trial = self._run(wishes, len(calls))
+            self._known[key] = trial
+        if trial not in self.trials:
+            self.trials.append(trial)
+            self._save()
+            self.told(len(self.trials), trial)
+        return trial.right
+
+    def _run(self, wishes: dict[str, str], count: int) -> Trial:
+        intervene, report = (self.folder.resolve() / name for name in ("intervene.json", "report.json"))
+        intervene.write_text(json.dumps(wishes), encoding="utf-8")
+        report.unlink(missing_ok=True)
+        environment = {**os.environ, REPORT_VARIABLE: str(report)}
+        environment.pop(VARIABLE, None)
+        if wishes:
+            environment[VARIABLE] = str(intervene)
+        began = time.monotonic()
+        try:
+            done = subprocess.run(
+                self.command,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                check=False,
+                timeout=self.seconds,
+            )
+            status, said = done.returncode, done.stdout
+        except subprocess.TimeoutExpired as late:
+            status, said = 124, str(late.stdout or "")
+        except OSError as error:
+            raise UnreadableError(f"cannot be started: {error.strerror}", where=self.command[0]) from error
+        (self.folder / "output.txt").write_text(said, encoding="utf-8")
+        if not count:
+            self.calls = _calls(report)
+            if f"No module named {RUNNER.partition('.')[0]}" in said:
+                raise UnreadableError(
+                    "its Python has no dumpscope_capture", where=self.command[0], hint="install it there"
+                )
+        right, value = self._right(status, said)
+        return Trial(
+            patterns=wishes, count=count, right=right, status=status, value=value, seconds=time.monotonic() - began
+        )
+
+    def _right(self, status: int, said: str) -> tuple[bool, str]:
+        wanted = self.wanted
+        value = ""
+        if wanted.metric is not None:
+            matches = list(re.finditer(wanted.metric, said))
+            value = (matches[-1][1] if matches[-1].re.groups else matches[-1][0]) if matches else ""
+            if not value and status == 0:
+                raise UnreadableError(
+                    f"the command's output holds nothing like {wanted.metric!r}",
+                    hint=f"see {self.folder / 'output.txt'}",
+                )
+        if status != 0:
+            return False, value or f"status {status}"
+        if wanted.metric is not None:
+            try:
+                return wanted.number_is_right(float(value)), value
+            except ValueError as error:
+                raise UsageError(f"--metric caught {value[:60]!r}, which is no number") from error
+        if wanted.golden is not None and wanted.dump is not None:
+            compare = [sys.executable, "-m", "dumpscope", "compare", wanted.dump, wanted.golden, "--fail-on", "no"]
+            done = subprocess.run(compare, capture_output=True, text=True, check=False)
+            if done.returncode == 2:
+                raise UnreadableError(done.stderr.strip()[-300:])
+            first = (done.stdout.strip().splitlines() or [""])[0]
+            return done.returncode == 0, first[:60]
+        return True, "status 0"
+
+    # -- the state file ------------------------------------------------------------------------------------------------
+
+    def _load(self, resume: bool) -> None:
+        if not self._state.exists():
+            return
+        if not resume:
+            raise UsageError(
+                f"{self._state} holds an earlier search", hint="--resume goes on with it; or give another -o"
+            )
+        held = json.loads(self._state.read_text(encoding="utf-8"))
+        if (
+            held["command"] != list(self.command)
+            or held["wanted"] != asdict(self.wanted)
+            or held["treatment"] != self.treatment
+        ):
+            raise UsageError(f"{self._state} is of another command or question", hint="give another -o")
+        self.calls = held["calls"]
+        for one in held["trials"]:
+            trial = Trial(**one)
+            self._known[json.dumps(trial.patterns, sort_keys=True)] = trial
+
+    def _save(self) -> None:
+        held: dict[str, Any] = {
+            "schema": 1,
+            "command": list(self.command),
+            "wanted": asdict(self.wanted),
+            "treatment": self.treatment,
+            "calls": self.calls,
+            "trials": [asdict(one) for one in self.trials],
+        }
+        fresh = self._state.with_suffix(".tmp")
+        fresh.write_text(json.dumps(held, indent=1), encoding="utf-8")
+        os.replace(fresh, self._state)
+
+
+def through_runner(command: Sequence[str]) -> list[str]:
+    """`python train.py` as `python -m dumpscope_capture.run train.py`; anything that is not Python stays as it is."""
+    if not command:
+        raise UsageError("which command?", hint="dumpscope bisect --metric 'loss ([0-9.]+)' -- python train.py")
+    if not _PYTHON.fullmatch(os.path.basename(command[0])) or RUNNER in command:
+        return list(command)
+    at = 1
+    while at < len(command) and command[at].startswith("-") and command[at] not in ("-m", "-c"):
+        at += 2 if command[at] in _ALONE else 1
+    if at < len(command) and command[at] == "-c":
+        raise UsageError("python -c cannot be watched", hint="put the code into a file")
+    return [*command[:at], "-m", RUNNER, *command[at:]]
+
+
+def _calls(report: Path) -> list[str]:
+    """Names of the calls of a run in the order in which they were first made."""
+    try:
+        told = json.loads(report.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    names = told.get("calls")
+    return list(names) if isinstance(names, dict) else []
