@@ -51,9 +51,14 @@ def worst(verdicts: list[str]) -> str:
 
 
 def judge(
-    tensor: torch.Tensor, reference: torch.Tensor, moved: torch.Tensor | None, *, kind: str = "number"
+    tensor: torch.Tensor,
+    reference: torch.Tensor,
+    moved: torch.Tensor | None,
+    *,
+    kind: str = "number",
+    working: torch.dtype | None = None,
 ) -> Judgement:
-    """moved: the reference with shaken inputs; kind: "number", "random" or "unwritten"."""
+    """moved: the reference with shaken inputs; kind: "number", "random" or "unwritten"; working: type autocast computed in."""
     if tensor.shape != reference.shape:
         return Judgement(verdict=ERROR, reason=f"shape {list(tensor.shape)}, the reference has {list(reference.shape)}")
     if not tensor.numel():
@@ -77,7 +82,7 @@ def judge(
                 verdict=WARNING, reason=f"{said}; rounding the inputs changes them as well", measures=found
             )
         return Judgement(verdict=ERROR, reason=said, measures=found)
-    own = tensor.dtype if tensor.is_floating_point() else torch.float32
+    own = working or (tensor.dtype if tensor.is_floating_point() else torch.float32)
     room = torch.finfo(own).eps / 2
     if moved is not None and moved.shape == reference.shape:
         sway = measure(moved.to(reference.dtype), reference)

@@ -25,6 +25,8 @@ class Report:
         on_cpu = Case(layout="contiguous", seed=case.seed, dtype=case.dtype)
         self.reference = run(call, tensors, on_cpu, Side(raised=True))
         self.kind = kind_of(call["target"])
+        autocast = (call.get("modes") or {}).get("autocast") if case.dtype == "recorded" else None
+        self.working: torch.dtype | None = getattr(torch, autocast) if autocast else None
         moved = self._moved(tensors, on_cpu)
         self.here = self._judged({**self.outcome.outputs, **self.outcome.gradients}, moved)
         recorded = {} if case.dtype != "recorded" else self._recorded(tensors)
@@ -96,6 +98,7 @@ class Report:
         own = [getattr(torch, one) for one in types if one.startswith(("float", "bfloat"))]
         if self.case.dtype != "recorded":
             own = [getattr(torch, self.case.dtype)]
+        own += [self.working] if self.working else []
         if not own or any(dtype.itemsize < 2 for dtype in own):
             return Outcome()
         return run(self.call, tensors, on_cpu, Side(raised=True, shaken=max(own, key=lambda one: torch.finfo(one).eps)))
@@ -104,7 +107,7 @@ class Report:
         right = {**self.reference.outputs, **self.reference.gradients}
         near = {**moved.outputs, **moved.gradients}
         judged = {
-            item: judge(tensor, right[item], near.get(item), kind=self.kind)
+            item: judge(tensor, right[item], near.get(item), kind=self.kind, working=self.working)
             for item, tensor in found.items()
             if item in right
         }
