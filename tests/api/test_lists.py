@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from api.conftest import Client, compare, register
+from dumpscope.api import wire
+from dumpscope.api.replies import decode_cursor, levels_reply, page_reply
 from dumpscope.domain.phrases import english
+from dumpscope.index.page import Page, Seek
+from dumpscope.index.tree_levels import Level, Levels
+from dumpscope.index.trees import TreeRow
 
 NAMES = ("stat_golden", "golden", "conv_L0", "weird_L0")
 
@@ -63,3 +70,92 @@ def test_phrases_say_what_the_sentence_beside_them_says(served: Client, fault: s
     assert english(node["reason_said"]) == node["reason"]
     assert english(pair["message_said"]) == pair["message"]
     assert english(figure["said"]) == figure["text"]
+
+
+def test_lists_are_read_from_any_place_and_around_a_node(served: Client, fault: str) -> None:
+    address = f"/api/comparisons/{fault}"
+    dump = f"/api/dumps/{served.get(address).json()['target']}"
+    for list_address, more in ((f"{address}/nodes", {"q": "softmax"}), (f"{address}/nodes", {}), (f"{dump}/nodes", {})):
+        whole = served.get(list_address, params={**more, "limit": 500}).json()
+        assert whole["start"] == 0
+        place = whole["total"] // 3
+        page = served.get(list_address, params={**more, "limit": 2, "at": place}).json()
+        assert page["items"] == whole["items"][place : place + 2]
+        assert (page["start"], page["total"]) == (place, whole["total"])
+        rest = served.get(list_address, params={"limit": 500, "cursor": page["next"], **more}).json()
+        assert rest["items"] == whole["items"][place + 2 :]
+        name = whole["items"][place]["name"]
+        around = served.get(list_address, params={**more, "limit": 1, "around": name}).json()
+        assert (around["items"][0]["name"], around["start"]) == (name, place)
+
+
+def test_the_way_to_a_node_comes_with_the_rows_beside_it(served: Client, fault: str) -> None:
+    address = f"/api/comparisons/{fault}"
+    origin = served.get(f"{address}/origins").json()["items"][0]["node"]
+    dump = f"/api/dumps/{served.get(address).json()['target']}"
+    for noun in (address, dump):
+        path = served.get(f"{noun}/tree", params={"reveal": origin}).json()["path"]
+        reply = served.get(f"{noun}/tree/levels", params={"reveal": origin}).json()
+        assert (reply["depth"], reply["next"]) == (len(path), None)
+        for level, parent, entry in zip(reply["levels"], [None, *path], path, strict=False):
+            assert level["parent"] == parent
+            beside = {} if parent is None else {"parent": parent}
+            children = served.get(f"{noun}/tree", params={**beside, "limit": 500}).json()
+            place = next(place for place, row in enumerate(children["items"]) if row["entry"] == entry)
+            assert level["items"] == children["items"][level["start"] : level["start"] + len(level["items"])]
+            assert level["start"] <= place < level["start"] + len(level["items"])
+            assert level["total"] == children["total"]
+            last = served.get(f"{noun}/tree", params={**beside, "end": True, "limit": 2}).json()
+            assert last["items"] == children["items"][-2:]
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_page_that_is_cut_to_size_keeps_the_side_it_was_read_from(back: bool) -> None:
+    names = [f"{number} {'x' * 5000}" for number in range(60)]
+    page = Page(
+        rows=names, keys=[(number,) for number in range(60)], more=not back, total=100, start=40 * back, back=back
+    )
+    reply = page_reply(page, lambda name: Named(name=name), walkable=True)
+    assert len(reply.body) < 200_000
+    body = json.loads(bytes(reply.body))
+    kept = [row["name"] for row in body["items"]]
+    assert 30 < len(kept) < 60
+    if back:
+        assert kept == names[-len(kept) :]
+        assert body["start"] == 100 - len(kept)
+        assert body["next"] is None
+        assert decode_cursor(body["prev"])[0] == Seek(key=(60 - len(kept),), back=True)
+    else:
+        assert kept == names[: len(kept)]
+        assert body["start"] == 0
+        assert body["prev"] is None
+        assert decode_cursor(body["next"])[0] == Seek(key=(len(kept) - 1,))
+
+
+def test_a_level_of_large_rows_is_cut_around_the_way() -> None:
+    rows = [make_row(number) for number in range(40)]
+    keys = [(number,) for number in range(40)]
+    page = Page(rows=rows, keys=keys, more=False, total=40, start=0)
+    level = Level(parent=None, entry=25, page=page)
+    reply = levels_reply(Levels(levels=[level, level], first=0, depth=2), wire.tree_row)
+    assert len(reply.body) < 200_000
+    body = json.loads(bytes(reply.body))
+    assert body["next"] == 1
+    (only,) = body["levels"]
+    entries = [row["entry"] for row in only["items"]]
+    assert entries == list(range(entries[0], entries[-1] + 1))
+    assert 25 in entries
+    assert (only["start"], only["total"]) == (entries[0], 40)
+    assert decode_cursor(only["prev"])[0] == Seek(key=(entries[0],), back=True)
+
+
+class Named(BaseModel):
+    name: str
+
+
+def make_row(entry: int) -> TreeRow:
+    name = f"Module.{'x' * 4000}{entry}"
+    return TreeRow(
+        entry=entry, name=name, address=name, label=name, parent=None, order=entry, kind="module", direction="forward",
+        children=0, nodes=1, verdict=None, cls=None,
+    )  # fmt: skip

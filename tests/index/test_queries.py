@@ -21,9 +21,10 @@ from dumpscope.index.dumps import StoredRank, find_rank, list_dumps
 from dumpscope.index.flow import node_flow
 from dumpscope.index.item_pairs import get_item_pair, items_of_node, list_item_pairs
 from dumpscope.index.node_details import node_context
-from dumpscope.index.node_pairs import NodeFilter, Sort, around, list_node_pairs, one_node_pair
+from dumpscope.index.node_pairs import NodeFilter, Sort, list_node_pairs, one_node_pair
 from dumpscope.index.nodes import get_node, list_nodes
 from dumpscope.index.page import END, Page, Seek
+from dumpscope.index.places import node_pairs_around
 from dumpscope.index.strip import strip
 from dumpscope.index.trees import comparison_reveal, comparison_tree, dump_reveal, dump_tree, label
 from index.databases import KINDS, open_empty
@@ -117,7 +118,7 @@ def test_node_pages_are_the_filtered_list_in_order(
 def test_a_page_around_a_node_walks_both_ways_to_the_ends(stored: tuple[Database, StoredUnit, Unit]) -> None:
     database, place, unit = stored
     name = unit.target.nodes.names[100]
-    page = around(database, place, name, filters=NodeFilter(), limit=20)
+    page = node_pairs_around(database, place, name, filters=NodeFilter(), limit=20)
     assert name in [row.name for row in page.rows[8:12]]
     orders = [row.order for row in page.rows]
     first = page
@@ -155,7 +156,7 @@ def test_a_page_around_a_hidden_node_surrounds_its_place(stored: tuple[Database,
     filters = NodeFilter(verdicts=("no",))
     shown = truth(unit, filters)
     hidden = next(pair for pair in range(100, 230) if pair not in shown)
-    page = around(database, place, unit.target.nodes.names[hidden], filters=filters, limit=2)
+    page = node_pairs_around(database, place, unit.target.nodes.names[hidden], filters=filters, limit=2)
     below = [pair for pair in shown if pair < hidden][-1:]
     above = [pair for pair in shown if pair > hidden][:1]
     assert [row.order for row in page.rows] == below + above
@@ -236,7 +237,7 @@ def test_roll_up_counts_of_the_tree_add_up_to_the_unit(stored: tuple[Database, S
     children = comparison_tree(database, place, parent=top.rows[0].entry, limit=3)
     assert children.more
     assert [row.name for row in children.rows] == unit.target.nodes.names[:3]
-    rest = comparison_tree(database, place, parent=top.rows[0].entry, after=children.keys[-1][0], limit=500)
+    rest = comparison_tree(database, place, parent=top.rows[0].entry, seek=Seek(key=children.keys[-1]), limit=500)
     assert len(rest.rows) == 7
     assert top.rows[0].kind == "virtual"
     assert top.rows[0].label == "layers.0 (Block)"

@@ -35,6 +35,11 @@ Step = Annotated[int | None, Query(ge=0, le=INT32, description="Step; the first 
 Rank = Annotated[int | None, Query(ge=0, le=INT32, description="Rank; the first one when left out.")]
 Parent = Annotated[int | None, Query(ge=0, le=NUMBER_MASK, description="`entry` of the row whose children to list.")]
 Reveal = Annotated[str | None, Query(max_length=4000, description="Answer the way to this node instead.")]
+Beside = Annotated[int | None, Query(ge=0, le=NUMBER_MASK, description="`entry` of a child: the rows around it.")]
+Level = Annotated[int, Query(alias="from", ge=0, le=NUMBER_MASK, description="First level wanted; 0 is the top.")]
+End = Annotated[bool, Query(description="The last page.")]
+Place = Annotated[int | None, Query(ge=0, le=NUMBER_MASK, description="Place in the list of the first row wanted.")]
+Around = Annotated[str | None, Query(max_length=4000, description="Name of the node in the middle of the page.")]
 Verdicts = Annotated[list[str], Query(description="Any of these verdicts; several times or with commas.")]
 Classes = Annotated[list[str], Query(alias="class", description="Any of these classes; several times or with commas.")]
 Leftovers = Annotated[

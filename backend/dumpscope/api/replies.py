@@ -17,6 +17,8 @@ from pydantic import BaseModel
 from dumpscope.errors import UsageError
 from dumpscope.index.codec import storable
 from dumpscope.index.page import Page, Seek
+from dumpscope.index.tree_levels import Level, Levels
+from dumpscope.index.trees import TreeRow
 
 REPLY_BYTES: Final = 190_000
 """A page ends before its JSON would pass this; the promise is 200 kB."""
@@ -69,19 +71,64 @@ def page_reply(page: Page[Row], wire: Callable[[Row], BaseModel], *, walkable: b
     """A page of wire models, cut where it would grow past REPLY_BYTES. walkable: give a `prev` cursor too."""
     pieces: list[bytes] = []
     size = 0
-    for row in page.rows:
+    for row in reversed(page.rows) if page.back else page.rows:
         piece = _dumped(wire(row))
         size += len(piece) + 1
         if pieces and size > REPLY_BYTES:
             break
         pieces.append(piece)
-    more = page.more or len(pieces) < len(page.rows)
-    following = encode_cursor(page.keys[len(pieces) - 1], page.total) if more and pieces else None
-    tail: dict[str, Any] = {"next": following, "total": page.total}
+    if page.back:
+        pieces.reverse()
+    cut = len(page.rows) - len(pieces)
+    first, end = (cut, len(page.rows)) if page.back else (0, len(pieces))
+    more, before = page.more or end < len(page.rows), page.before or first > 0
+    following = encode_cursor(page.keys[end - 1], page.total) if more and pieces else None
+    start = None if page.start is None else page.start + first
+    tail: dict[str, Any] = {"next": following, "total": page.total, "start": start}
     if walkable:
-        tail["prev"] = encode_cursor(page.keys[0], page.total, back=True) if page.before and pieces else None
+        tail["prev"] = encode_cursor(page.keys[first], page.total, back=True) if before and pieces else None
     body = b'{"items":[' + b",".join(pieces) + b"]," + json.dumps(tail, separators=(",", ":")).encode()[1:]
     return Response(body, media_type="application/json")
+
+
+def levels_reply(levels: Levels, wire: Callable[[TreeRow], BaseModel]) -> Response:
+    """The way to a node; it ends early where it would grow past REPLY_BYTES, and `next` is the level to ask for then."""
+    pieces: list[bytes] = []
+    size = 0
+    for level in levels.levels:
+        piece = _level(level, wire)
+        size += len(piece) + 1
+        if pieces and size > REPLY_BYTES:
+            break
+        pieces.append(piece)
+    end = levels.first + len(pieces)
+    tail = {"depth": levels.depth, "next": end if pieces and end < levels.depth else None}
+    body = b'{"levels":[' + b",".join(pieces) + b"]," + json.dumps(tail, separators=(",", ":")).encode()[1:]
+    return Response(body, media_type="application/json")
+
+
+def _level(level: Level, wire: Callable[[TreeRow], BaseModel]) -> bytes:
+    """A level as JSON; where its rows are too large, those nearest to the way."""
+    page = level.page
+    rows = [_dumped(wire(row)) for row in page.rows]
+    first = last = next(place for place, row in enumerate(page.rows) if row.entry == level.entry)
+    room = REPLY_BYTES - 1000 - len(rows[first])
+    while last + 1 < len(rows) and len(rows[last + 1]) < room:
+        last += 1
+        room -= len(rows[last]) + 1
+    while first > 0 and len(rows[first - 1]) < room:
+        first -= 1
+        room -= len(rows[first]) + 1
+    more, before = page.more or last + 1 < len(rows), page.before or first > 0
+    tail = {
+        "parent": level.parent,
+        "next": encode_cursor(page.keys[last], page.total) if more else None,
+        "prev": encode_cursor(page.keys[first], page.total, back=True) if before else None,
+        "total": page.total,
+        "start": (page.start or 0) + first,
+    }
+    body = b",".join(rows[first : last + 1])
+    return b'{"items":[' + body + b"]," + json.dumps(tail, separators=(",", ":")).encode()[1:]
 
 
 def list_reply(

@@ -29,12 +29,14 @@ class Error(Wire):
 
 
 class Page(Wire, Generic[Row]):
-    """`next` is null on the last page; `prev` only appears where a list can be walked backwards."""
+    """`next` is null on the last page; `prev` only appears where a list can be walked backwards; `start` is the place of
+    the first item in the whole list, null where that would have to be counted."""
 
     items: list[Row]
     next: str | None
     total: int
     prev: str | None = None
+    start: int | None = None
 
 
 class Health(Wire):
@@ -144,6 +146,20 @@ class TreeRow(Wire):
 
 class TreePath(Wire):
     path: list[int]
+
+
+class TreeLevel(Page[TreeRow]):
+    """Children of `parent` (null: the top) around the one on the way."""
+
+    parent: int | None
+
+
+class TreeLevels(Wire):
+    """`depth`: levels of the whole way; `next`: the level to ask for `from`, null where the way is complete."""
+
+    levels: list[TreeLevel]
+    depth: int
+    next: int | None
 
 
 class Counts(Wire):

@@ -55,9 +55,10 @@ class DumpRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRank:
-    """A rank of a dump as stored: `id` names its rows."""
+    """A rank of a dump as stored: `id` names its rows, `dump` its dump."""
 
     id: int
+    dump: str
     step: int
     rank: int
     nodes: int
@@ -167,6 +168,7 @@ def stored_ranks(database: Database, dump_id: str) -> list[StoredRank]:
         return [
             StoredRank(
                 id=row.id,
+                dump=dump_id,
                 step=row.step,
                 rank=row.rank,
                 nodes=row.nodes,

@@ -10,12 +10,13 @@ from dumpscope.errors import NotFoundError
 from dumpscope.index import tables
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.nodes import node_stack, siblings
-from dumpscope.index.trees import ancestor_names
+from dumpscope.index.tree_levels import ancestor_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeContext:
-    """Stacks innermost first; path: names from the top of the tree; siblings: same call's other direction, gradients"""
+    """Stacks innermost first; path: names of the nearest ancestors, the outermost first; siblings: same call's other direction,
+    gradients"""
 
     target_stack: list[str]
     golden_stack: list[str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
@@ -28,7 +28,8 @@ KEYS: Final[dict[Sort, tuple[type, ...]]] = {
 """What the seek key of each sort order holds."""
 
 _PAIR: Final = tables.node_pair.c
-_FALLING: Final[dict[str, Any]] = {"-out_score": _PAIR.severity, "-ratio": _PAIR.ratio}
+FALLING: Final[dict[str, Any]] = {"-out_score": _PAIR.severity, "-ratio": _PAIR.ratio}
+"""Columns of the sort orders that begin with the largest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,42 +97,35 @@ def list_node_pairs(
         where = conditions(connection, unit, filters)
         rows, beyond, behind = _fetch(connection, where, sort, seek, limit)
         more, before = (behind, beyond) if seek is not None and seek.back else (beyond, behind)
-        return _page(connection, rows, sort, more, before, _total(connection, unit, where, filters, total))
-
-
-def around(
-    database: Database, unit: StoredUnit, name: str, *, filters: NodeFilter, sort: Sort = "order", limit: int = 100
-) -> Page[NodePairRow]:
-    """The page in whose middle the node `name` (of either side) stands; raises NotFoundError.
-
-    Where the filters hide the node itself, the page surrounds the place where it would be.
-    """
-    with database.read() as connection:
-        where = conditions(connection, unit, filters)
-        key = _key(find_pair(connection, unit, name), sort)
-        above, earlier, _ = _fetch(connection, where, sort, Seek(key=key, back=True), limit // 2)
-        here = list(connection.execute(_select().where(*where, _PAIR.id == key[-1])))
-        below, more, _ = _fetch(connection, where, sort, Seek(key=key), max(limit - len(above) - len(here), 1))
-        count = _total(connection, unit, where, filters, None)
-        return _page(connection, [*above, *here, *below], sort, more, earlier, count)
+        count = _total(connection, unit, where, filters, total)
+        start = 0 if seek is None else count - len(rows) if seek == END else None
+        page = page_of(connection, rows, sort, more, before, count, start)
+        return replace(page, back=seek is not None and seek.back)
 
 
 def one_node_pair(connection: Connection, unit: StoredUnit, name: str) -> NodePairRow:
     """The pair of the node `name` (of either side); raises NotFoundError."""
     row = find_pair(connection, unit, name)
-    return _page(connection, [row], "order", more=False, before=False, total=1).rows[0]
+    return page_of(connection, [row], "order", more=False, before=False, total=1).rows[0]
 
 
 def node_pair_rows(connection: Connection, unit: StoredUnit, numbers: Iterable[int]) -> dict[int, NodePairRow]:
     """Rows of these node pairs by number; unknown numbers are left out."""
+    rows = rows_by_number(connection, unit, numbers)
+    page = page_of(
+        connection, [rows[pair] for pair in sorted(rows)], "order", more=False, before=False, total=len(rows)
+    )
+    return {row.pair: row for row in page.rows}
+
+
+def rows_by_number(connection: Connection, unit: StoredUnit, numbers: Iterable[int]) -> dict[int, Any]:
+    """Database rows of these node pairs by number; unknown numbers are left out."""
     keys = [tables.key(unit.id, pair) for pair in sorted(set(numbers))]
-    rows = [
-        row
+    return {
+        row.id & tables.NUMBER_MASK: row
         for start in range(0, len(keys), CHUNK)
         for row in connection.execute(_select().where(_PAIR.id.in_(keys[start : start + CHUNK])))
-    ]
-    page = _page(connection, rows, "order", more=False, before=False, total=len(rows))
-    return {row.pair: row for row in page.rows}
+    }
 
 
 def node_pair_numbers(database: Database, unit: StoredUnit, filters: NodeFilter) -> list[int]:
@@ -193,10 +187,11 @@ def _select() -> Select[Any]:
     return select(tables.node_pair)
 
 
-def _key(row: Any, sort: Sort) -> tuple[Any, ...]:
+def seek_key(row: Any, sort: Sort) -> tuple[Any, ...]:
+    """Key of a database row in a list of this order."""
     if sort == "order":
         return (row.id,)
-    return (row.name if sort == "name" else getattr(row, _FALLING[sort].name), row.id)
+    return (row.name if sort == "name" else getattr(row, FALLING[sort].name), row.id)
 
 
 def _fetch(
@@ -205,15 +200,10 @@ def _fetch(
     """(rows in list order, more rows lie beyond in the direction of the seek, rows lie on its other side)."""
     back = seek is not None and seek.back
     statement = _select().where(*where)
-    columns: list[tuple[Any, bool]] = [(_PAIR.id, True)]
-    if sort in _FALLING:
-        columns.insert(0, (_FALLING[sort], False))
-    elif sort == "name":
-        columns.insert(0, (_PAIR.name, True))
     if seek is not None and seek != END:
         seek.check(*KEYS[sort])
-        statement = statement.where(_beyond(columns, seek))
-    ordering = [column.asc() if rising != back else column.desc() for column, rising in columns]
+        statement = statement.where(beyond(sort, seek))
+    ordering = [column.asc() if rising != back else column.desc() for column, rising in _columns(sort)]
     rows = list(connection.execute(statement.order_by(*ordering).limit(limit + 1)))
     more = len(rows) > limit
     rows = rows[:limit]
@@ -222,7 +212,16 @@ def _fetch(
     return rows, more, seek is not None and seek != END
 
 
-def _beyond(columns: list[tuple[Any, bool]], seek: Seek) -> ColumnElement[bool]:
+def _columns(sort: Sort) -> list[tuple[Any, bool]]:
+    """What a list is sorted by: columns, and whether they rise."""
+    if sort in FALLING:
+        return [(FALLING[sort], False), (_PAIR.id, True)]
+    return [(_PAIR.name, True), (_PAIR.id, True)] if sort == "name" else [(_PAIR.id, True)]
+
+
+def beyond(sort: Sort, seek: Seek) -> ColumnElement[bool]:
+    """That a row lies beyond the key in the direction of the seek."""
+    columns = _columns(sort)
     steps = []
     for place, (column, rising) in enumerate(columns):
         value = seek.key[place]
@@ -245,18 +244,26 @@ def _total(
     return int(connection.execute(select(func.count()).select_from(tables.node_pair).where(*where)).scalar_one())
 
 
-def _page(
-    connection: Connection, rows: list[Any], sort: Sort, more: bool, before: bool, total: int
+def page_of(
+    connection: Connection,
+    rows: list[Any],
+    sort: Sort,
+    more: bool,
+    before: bool,
+    total: int,
+    start: int | None = None,
 ) -> Page[NodePairRow]:
+    """The page of these database rows of one unit."""
     labels = texts_by_id(connection, (row.label for row in rows))
     names = _beside(connection, rows)
     shared = _shared(connection, rows)
     return Page(
         rows=[_row(row, labels, names, shared) for row in rows],
-        keys=[_key(row, sort) for row in rows],
+        keys=[seek_key(row, sort) for row in rows],
         more=more,
         before=before,
         total=total,
+        start=start,
     )
 
 

@@ -14,10 +14,12 @@ from dumpscope.index.codec import storable
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import StoredRank, contains
 from dumpscope.index.leaves import Leaf, leaves
+from dumpscope.index.numbering import Numbers, kept, numbers_of, place_in
 from dumpscope.index.page import Page
 from dumpscope.index.ranks import stored_producers
 from dumpscope.index.texts import stacks_by_id
-from dumpscope.index.trees import ancestors, direction_word, kind_word
+from dumpscope.index.tree_levels import entry_names
+from dumpscope.index.trees import direction_word, kind_word
 
 ITEM_LIMIT = 300
 """Records sent with one node; a node of an optimizer may have thousands."""
@@ -60,23 +62,39 @@ class NodeRecords:
 
 
 def list_nodes(
-    database: Database, rank: StoredRank, *, q: str = "", after: int | None = None, limit: int = 100
+    database: Database,
+    rank: StoredRank,
+    *,
+    q: str = "",
+    after: int | None = None,
+    at: int | None = None,
+    around: str | None = None,
+    limit: int = 100,
 ) -> Page[NodeRow]:
-    """Nodes in file order behind number `after` whose name contains `q` (ASCII letters of either case)."""
+    """Nodes in file order whose name contains `q` (ASCII letters of either case): those behind number `after`, or those from
+    place `at` of the list on, or those around the node of this name (or around where it would be; raises NotFoundError)."""
     entry = tables.entry.c
     first, _last = tables.key_range(rank.id)
     there: list[ColumnElement[bool]] = [entry.id.between(first, first + rank.nodes - 1)]
     with database.read() as connection:
         if q:
             there.append(contains(connection, entry.name, q))
-        statement = select(tables.entry).where(*there).order_by(entry.id).limit(limit + 1)
-        if after is not None:
-            statement = statement.where(entry.id > first + after)
-        rows = connection.execute(statement).all()
-        total = rank.nodes
-        if q:
-            total = connection.execute(select(func.count()).select_from(tables.entry).where(*there)).scalar_one()
-    kept = [
+        if at is not None or around is not None:
+            found = select(entry.id).where(*there).order_by(entry.id)
+            key = (database.url, "nodes", rank.dump, rank.id, q)
+            numbers: Numbers = kept(key, lambda: numbers_of(connection, found)) if q else range(rank.nodes)
+            if around is not None:
+                at = max(place_in(numbers, _entry(connection, rank, around).id & tables.NUMBER_MASK) - limit // 2, 0)
+            shown = [tables.key(rank.id, int(number)) for number in numbers[at or 0 : (at or 0) + limit]]
+            there, start, total = [entry.id.in_(shown)], at, len(numbers)
+        else:
+            start, total = (0 if after is None else None), rank.nodes
+            if q:
+                total = connection.execute(select(func.count()).select_from(tables.entry).where(*there)).scalar_one()
+            if after is not None:
+                there.append(entry.id > first + after)
+        rows = connection.execute(select(tables.entry).where(*there).order_by(entry.id).limit(limit + 1)).all()
+    kept_rows = [
         NodeRow(
             ordinal=row.id & tables.NUMBER_MASK,
             name=row.name,
@@ -86,27 +104,28 @@ def list_nodes(
         )
         for row in rows[:limit]
     ]
-    return Page(rows=kept, keys=[(row.ordinal,) for row in kept], more=len(rows) > limit, total=total)
+    more = len(rows) > limit if at is None else at + len(rows) < total
+    return Page(rows=kept_rows, keys=[(row.ordinal,) for row in kept_rows], more=more, total=total, start=start)
+
+
+def _entry(connection: Connection, rank: StoredRank, name: str) -> Any:
+    """Database row of the node of this name; raises NotFoundError."""
+    entry = tables.entry.c
+    first, _last = tables.key_range(rank.id)
+    dumped = entry.id.between(first, first + rank.nodes - 1)
+    wanted = select(tables.entry).where(entry.name == storable([name])[0], dumped).limit(1)
+    row = connection.execute(wanted).one_or_none()
+    if row is None:
+        raise NotFoundError(f"no node {name!r} in this step and rank", hint="GET .../nodes?q= searches")
+    return row
 
 
 def get_node(database: Database, rank: StoredRank, name: str) -> NodeRecords:
     """Raises NotFoundError."""
-    entry = tables.entry.c
-    first, _last = tables.key_range(rank.id)
-    name = storable([name])[0]
     with database.read() as connection:
-        row = connection.execute(
-            select(tables.entry).where(entry.name == name, entry.id.between(first, first + rank.nodes - 1)).limit(1)
-        ).one_or_none()
-        if row is None:
-            raise NotFoundError(f"no node {name!r} in this step and rank", hint="GET .../nodes?q= searches")
+        row = _entry(connection, rank, name)
         numbers = range(row.first_item, row.first_item + min(row.item_count, ITEM_LIMIT))
         records = leaves(connection, rank.id, numbers)
-        way = ancestors(connection, tables.entry, row.id)[:-1]
-        keys = [tables.key(rank.id, place) for place in way]
-        names = {
-            found.id: found.name for found in connection.execute(select(entry.id, entry.name).where(entry.id.in_(keys)))
-        }
         return NodeRecords(
             name=name,
             items=[records[number] for number in numbers],
@@ -114,7 +133,7 @@ def get_node(database: Database, rank: StoredRank, name: str) -> NodeRecords:
             item_count=row.item_count,
             stack=node_stack(connection, rank.id, row),
             siblings=siblings(connection, rank.id, row),
-            path=[names[key] for key in keys],
+            path=entry_names(connection, rank.id, row.id & tables.NUMBER_MASK),
         )
 
 

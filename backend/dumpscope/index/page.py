@@ -34,6 +34,8 @@ END: Final = Seek(key=(), back=True)
 class Page(Generic[Row]):
     """rows in list order; keys[i] is the seek key of rows[i]
     more: rows follow the last one; before: rows precede the first one; total: rows of the whole list
+    start: place of the first row in the whole list, None where that would have to be counted
+    back: read towards the beginning: where a page is cut to size, its last rows are kept
     """
 
     rows: list[Row]
@@ -41,3 +43,5 @@ class Page(Generic[Row]):
     more: bool
     total: int
     before: bool = False
+    start: int | None = None
+    back: bool = False

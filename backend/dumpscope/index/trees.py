@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import Connection, Integer, Select, Table, and_, func, literal, or_, select
 
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
 from dumpscope.domain.records import Direction, NodeKind
@@ -17,7 +17,7 @@ from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import StoredRank
 from dumpscope.index.keys import key_at
-from dumpscope.index.page import Page
+from dumpscope.index.page import END, Page, Seek
 from dumpscope.index.texts import CHUNK
 from dumpscope_format import naming
 
@@ -58,71 +58,140 @@ class TreeRow:
 
 
 def dump_tree(
-    database: Database, rank: StoredRank, *, parent: int | None = None, after: int | None = None, limit: int = 100
+    database: Database,
+    rank: StoredRank,
+    *,
+    parent: int | None = None,
+    seek: Seek | None = None,
+    around: int | None = None,
+    limit: int = 100,
 ) -> Page[TreeRow]:
-    """Children of entry `parent` (None: the top) in time order, behind place `after`."""
+    """Children of entry `parent` (None: the top) in time order, from `seek` on or around the child `around`."""
     entry = tables.entry.c
     above = -rank.id if parent is None else tables.key(rank.id, parent)
-    statement = select(tables.entry).where(entry.parent == above).order_by(entry.seq).limit(limit + 1)
-    if after is not None:
-        statement = statement.where(entry.seq > after)
     with database.read() as connection:
-        path = _module_path(connection, rank.id, parent)
-        rows = connection.execute(statement).all()
+        path = module_path(connection, rank.id, parent)
+        part = children(
+            connection, tables.entry, select(tables.entry), above, rank.id, seek=seek, around=around, limit=limit
+        )
         total = connection.execute(select(func.count()).where(entry.parent == above)).scalar_one()
-    return _page(
-        [
-            TreeRow(
-                entry=row.id & tables.NUMBER_MASK,
-                name=row.name,
-                address=row.name,
-                label=label(row.name, path),
-                parent=parent,
-                order=row.seq,
-                kind=kind_word(row.kind),
-                direction=direction_word(row.direction),
-                children=row.children,
-                nodes=row.size,
-                verdict=None,
-                cls=None,
-            )
-            for row in rows
-        ],
-        limit,
-        total,
+    return part.page([entry_row(row, parent, path) for row in part.rows], total)
+
+
+def entry_row(row: Any, parent: int | None, path: str) -> TreeRow:
+    """A dump's tree row of a database row. path: of the module that it stands below"""
+    return TreeRow(
+        entry=row.id & tables.NUMBER_MASK,
+        name=row.name,
+        address=row.name,
+        label=label(row.name, path),
+        parent=parent,
+        order=row.seq,
+        kind=kind_word(row.kind),
+        direction=direction_word(row.direction),
+        children=row.children,
+        nodes=row.size,
+        verdict=None,
+        cls=None,
     )
 
 
 def comparison_tree(
-    database: Database, unit: StoredUnit, *, parent: int | None = None, after: int | None = None, limit: int = 100
+    database: Database,
+    unit: StoredUnit,
+    *,
+    parent: int | None = None,
+    seek: Seek | None = None,
+    around: int | None = None,
+    limit: int = 100,
 ) -> Page[TreeRow]:
-    """Children of place `parent` (None: the top) in time order, behind place `after`."""
-    place, pair = tables.place.c, tables.node_pair.c
+    """Children of place `parent` (None: the top) in time order, from `seek` on or around the child `around`."""
+    place = tables.place.c
     above = -unit.id if parent is None else tables.key(unit.id, parent)
-    statement = (
-        select(
-            tables.place,
-            pair.name.label("own"),
-            pair.target,
-            *(pair.kind, pair.direction, pair.verdict, pair.cls, pair.method, pair.confidence, pair.leftover),
-        )
-        .outerjoin(tables.node_pair, pair.id == key_at(unit.id, place.pair))
-        .where(place.parent == above)
-        .order_by(place.seq)
-        .limit(limit + 1)
-    )
-    if after is not None:
-        statement = statement.where(place.seq > after)
     with database.read() as connection:
-        path = naming_path(_place_name(connection, unit.id, parent)) if parent is not None else ""
-        rows = connection.execute(statement).all()
+        path = naming_path(place_name(connection, unit.id, parent))
+        part = children(
+            connection, tables.place, select_places(unit), above, unit.id, seek=seek, around=around, limit=limit
+        )
         total = connection.execute(select(func.count()).where(place.parent == above)).scalar_one()
-        alone = {row.own for row in rows if row.pair is not None and row.target is None}
-        shared = shared_names(connection, unit.id, alone)
-    return _page([_place_row(row, parent, path, shared) for row in rows], limit, total)
+        shared = shared_among(connection, unit.id, part.rows)
+    return part.page([place_row(row, parent, path, shared) for row in part.rows], total)
 
 
-def _place_row(row: Any, parent: int | None, path: str, shared: Collection[str]) -> TreeRow:
+def select_places(unit: StoredUnit) -> Select[Any]:
+    """Places of a unit with what their node pairs say."""
+    pair = tables.node_pair.c
+    return select(
+        tables.place,
+        pair.name.label("own"),
+        pair.target,
+        *(pair.kind, pair.direction, pair.verdict, pair.cls, pair.method, pair.confidence, pair.leftover),
+    ).outerjoin(tables.node_pair, pair.id == key_at(unit.id, tables.place.c.pair))
+
+
+def shared_among(connection: Connection, unit_id: int, rows: Sequence[Any]) -> set[str]:
+    """Which names of the golden's own nodes among these places nodes of the target have too."""
+    return shared_names(connection, unit_id, {row.own for row in rows if row.pair is not None and row.target is None})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some children of one parent: their database rows, whether others lie on either side, how many stand before, and whether
+    they were read towards the first"""
+
+    rows: list[Any]
+    before: bool
+    more: bool
+    start: int | None
+    back: bool = False
+
+    def page(self, rows: list[TreeRow], total: int) -> Page[TreeRow]:
+        keys = [(row.order,) for row in rows]
+        start = self.start if self.more else total - len(rows)
+        return Page(rows=rows, keys=keys, more=self.more, before=self.before, total=total, start=start, back=self.back)
+
+
+def children(
+    connection: Connection,
+    table: Table,
+    statement: Select[Any],
+    above: int,
+    owner: int,
+    *,
+    seek: Seek | None = None,
+    around: int | None = None,
+    limit: int,
+) -> Part:
+    """Some rows of `statement` over `table` whose parent has the key `above`; raises NotFoundError where `around` is none."""
+    seq = table.c.seq
+    statement = statement.where(table.c.parent == above)
+    if around is not None:
+        here = select(seq).where(table.c.id == tables.key(owner, around), table.c.parent == above)
+        middle = connection.execute(here).scalar()
+        if middle is None:
+            raise NotFoundError(
+                f"no tree row {around} there", hint="ask with `reveal` for the rows on the way to a node"
+            )
+        half = limit // 2
+        above_it = list(connection.execute(statement.where(seq < middle).order_by(seq.desc()).limit(half)))[::-1]
+        below = list(connection.execute(statement.where(seq >= middle).order_by(seq).limit(limit - len(above_it) + 1)))
+        preceding = select(func.count()).where(table.c.parent == above, seq < middle)
+        start = connection.execute(preceding).scalar_one() - len(above_it)
+        rows = [*above_it, *below][:limit]
+        return Part(rows=rows, before=start > 0, more=len(above_it) + len(below) > limit, start=start)
+    if seek is not None and seek != END:
+        seek.check(int)
+        statement = statement.where(seq < seek.key[0] if seek.back else seq > seek.key[0])
+    back = seek is not None and seek.back
+    found = list(connection.execute(statement.order_by(seq.desc() if back else seq).limit(limit + 1)))
+    beyond, rows = len(found) > limit, found[:limit]
+    if back:
+        return Part(rows=rows[::-1], before=beyond, more=seek != END, start=None, back=True)
+    return Part(rows=rows, before=seek is not None, more=beyond, start=0 if seek is None else None)
+
+
+def place_row(row: Any, parent: int | None, path: str, shared: Collection[str]) -> TreeRow:
+    """A comparison's tree row of a row of `select_places`. path: of the module that it stands below"""
     name = row.name if row.pair is None else row.own
     return TreeRow(
         entry=row.id & tables.NUMBER_MASK,
@@ -155,38 +224,43 @@ def _rolled_up(row: Any) -> str:
 
 def dump_reveal(database: Database, rank: StoredRank, name: str) -> list[int]:
     """Entries from the top down to the node `name`; raises NotFoundError."""
+    with database.read() as connection:
+        return dump_way(connection, rank, name)
+
+
+def dump_way(connection: Connection, rank: StoredRank, name: str) -> list[int]:
+    """As `dump_reveal`."""
     entry = tables.entry.c
     first, last = tables.key_range(rank.id)
     name = storable([name])[0]
-    with database.read() as connection:
-        found = connection.execute(
-            select(entry.id).where(entry.name == name, entry.id.between(first, last)).order_by(entry.id).limit(1)
-        ).scalar()
-        if found is None:
-            raise NotFoundError(f"no node {name!r} in this step and rank", hint="GET .../nodes?q= searches")
-        return ancestors(connection, tables.entry, found)
+    found = connection.execute(
+        select(entry.id).where(entry.name == name, entry.id.between(first, last)).order_by(entry.id).limit(1)
+    ).scalar()
+    if found is None:
+        raise NotFoundError(f"no node {name!r} in this step and rank", hint="GET .../nodes?q= searches")
+    return ancestors(connection, tables.entry, found)
 
 
 def comparison_reveal(database: Database, unit: StoredUnit, name: str) -> list[int]:
     """Places from the top down to the node `name` (of either side); raises NotFoundError."""
     with database.read() as connection:
-        row = find_pair(connection, unit, name)
-        return ancestors(connection, tables.place, tables.key(unit.id, row.entry))
+        return comparison_way(connection, unit, name)
 
 
-def ancestors(connection: Connection, table: Any, key: int) -> list[int]:
+def comparison_way(connection: Connection, unit: StoredUnit, name: str) -> list[int]:
+    """As `comparison_reveal`."""
+    row = find_pair(connection, unit, name)
+    return ancestors(connection, tables.place, tables.key(unit.id, row.entry))
+
+
+def ancestors(connection: Connection, table: Table, key: int) -> list[int]:
     """Entry numbers from the top down to the row `key`, itself last."""
-    way: list[int] = []
-    while key >= 0:
-        way.append(key & tables.NUMBER_MASK)
-        key = connection.execute(select(table.c.parent).where(table.c.id == key)).scalar_one()
-    return way[::-1]
-
-
-def ancestor_names(connection: Connection, unit: StoredUnit, entry: int) -> list[str]:
-    """Names of a comparison's places above `entry`, from the top."""
-    way = ancestors(connection, tables.place, tables.key(unit.id, entry))[:-1]
-    return [_place_name(connection, unit.id, place) for place in way]
+    first = select(table.c.id, table.c.parent, literal(0, Integer).label("height")).where(table.c.id == key)
+    way = first.cte("way", recursive=True)
+    above = select(table.c.id, table.c.parent, way.c.height + 1).join(way, table.c.id == way.c.parent)
+    way = way.union_all(above)
+    found = connection.execute(select(way.c.id).order_by(way.c.height.desc())).scalars()
+    return [number & tables.NUMBER_MASK for number in found]
 
 
 def find_pair(connection: Connection, unit: StoredUnit, name: str) -> Any:
@@ -261,7 +335,8 @@ def _virtual_direction(name: str) -> int:
     return {"forward": Direction.FORWARD, "backward": Direction.BACKWARD}.get(word, Direction.NONE)
 
 
-def _module_path(connection: Connection, rank: int, parent: int | None) -> str:
+def module_path(connection: Connection, rank: int, parent: int | None) -> str:
+    """Dotted path of a dump's tree row, "" for what is no module; raises NotFoundError."""
     if parent is None:
         return ""
     found = select(tables.entry.c.name).where(tables.entry.c.id == tables.key(rank, parent))
@@ -271,7 +346,10 @@ def _module_path(connection: Connection, rank: int, parent: int | None) -> str:
     return naming_path(name)
 
 
-def _place_name(connection: Connection, unit: int, entry: int) -> str:
+def place_name(connection: Connection, unit: int, entry: int | None) -> str:
+    """Name of a comparison's place, "" above the top; raises NotFoundError."""
+    if entry is None:
+        return ""
     place, pair = tables.place.c, tables.node_pair.c
     found = connection.execute(
         select(place.name, pair.name.label("own"))
@@ -281,8 +359,3 @@ def _place_name(connection: Connection, unit: int, entry: int) -> str:
     if found is None:
         raise NotFoundError(f"no tree row {entry}", hint="ask the top level without parent")
     return str(found.own if found.name is None else found.name)
-
-
-def _page(rows: list[TreeRow], limit: int, total: int) -> Page[TreeRow]:
-    kept = rows[:limit]
-    return Page(rows=kept, keys=[(row.order,) for row in kept], more=len(rows) > limit, total=total)

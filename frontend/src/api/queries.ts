@@ -8,11 +8,9 @@ import {
 } from "@tanstack/react-query";
 import type { Filter, Sort } from "../base/address";
 import { ApiError, api, apiUrl, take } from "./client";
-import type { Comparison, Dump, Flow, ListOrder, NodeRow, Page, TreeRow } from "./types";
+import type { Comparison, Dump, DumpNodeRow, Flow, ListOrder, NodeRow, Page, TreeLevels, TreeRow } from "./types";
 
 export const PAGE_ROWS = 200;
-/** Pages kept in memory: far ones are dropped and fetched again on the way back. */
-export const MAX_PAGES = 8;
 /** Most buckets the server cuts a run into. */
 export const MOST_BUCKETS = 1500;
 
@@ -167,36 +165,39 @@ function listParams(unit: Unit | null, { filter, query, sort }: NodeListQuery) {
   };
 }
 
-type Cursor = { cursor: string | null; around: string | null };
+function listed(
+  id: string,
+  unit: Unit,
+  list: NodeListQuery,
+  where: object,
+  signal?: AbortSignal,
+): Promise<Page<NodeRow>> {
+  const query = { ...listParams(unit, list), ...where };
+  const params = { path: of(id), query };
+  return take(api().GET("/api/comparisons/{comparison_id}/nodes", { params, ...(signal ? { signal } : {}) }));
+}
 
-/** Rows of the call list. `anchor` names the node the first page is centred on. */
-export function useNodes(id: string, unit: Unit | null, list: NodeListQuery, anchor: string | null) {
-  return useInfiniteQuery<Page<NodeRow>, Error, InfiniteData<Page<NodeRow>, Cursor>, unknown[], Cursor>({
-    queryKey: ["comparisons", "data", id, "nodes", unit, list, anchor],
-    queryFn: async ({ pageParam, signal }) => {
-      const fetchPage = (cursor: Cursor) =>
-        take(
-          api().GET("/api/comparisons/{comparison_id}/nodes", {
-            params: { path: of(id), query: { ...listParams(unit, list), ...cursor, limit: PAGE_ROWS } },
-            signal,
-          }),
-        );
-      try {
-        return await fetchPage(pageParam);
-      } catch (problem) {
-        // Another step or rank may not have the node: its list starts at the top then.
-        const missing = problem instanceof ApiError && problem.status === 404 && pageParam.around !== null;
-        if (!missing) throw problem;
-        return fetchPage({ cursor: null, around: null });
-      }
-    },
-    initialPageParam: { cursor: null, around: anchor },
-    getNextPageParam: (last) => (last.next ? { cursor: last.next, around: null } : undefined),
-    getPreviousPageParam: (first) => (first.prev ? { cursor: first.prev, around: null } : undefined),
-    maxPages: MAX_PAGES,
-    enabled: unit !== null,
-    placeholderData: keepPreviousData,
-  });
+/** Rows of the call list from a place on. */
+export function fetchNodesAt(
+  id: string,
+  unit: Unit,
+  list: NodeListQuery,
+  at: number,
+  limit: number,
+  signal: AbortSignal,
+): Promise<Page<NodeRow>> {
+  return listed(id, unit, list, { at, limit }, signal);
+}
+
+/** The row of a node, or the next one where the list does not show it. */
+export function fetchNodeAround(
+  id: string,
+  unit: Unit,
+  list: NodeListQuery,
+  around: string,
+  signal: AbortSignal,
+): Promise<Page<NodeRow>> {
+  return listed(id, unit, list, { around, limit: 1 }, signal);
 }
 
 /** A few rows of the list around a node, outside the cache of the list. */
@@ -207,14 +208,7 @@ export function fetchNodes(
   around: string | null,
   limit: number,
 ): Promise<Page<NodeRow>> {
-  const query = { ...listParams(unit, list), around, limit };
-  return take(api().GET("/api/comparisons/{comparison_id}/nodes", { params: { path: of(id), query } }));
-}
-
-/** The first or last row of the list. */
-export function fetchEdge(id: string, unit: Unit, list: NodeListQuery, edge: "first" | "last"): Promise<Page<NodeRow>> {
-  const query = { ...listParams(unit, list), end: edge === "last", limit: 1 };
-  return take(api().GET("/api/comparisons/{comparison_id}/nodes", { params: { path: of(id), query } }));
+  return listed(id, unit, list, { around, limit });
 }
 
 export function useNode(id: string, unit: Unit | null, name: string | null) {
@@ -268,20 +262,28 @@ export function usePair(id: string, pair: number) {
   });
 }
 
-/** Children of one row of a tree, a page of them. */
+/** Children of one row of a tree: the first ones, those that a cursor leads to, or the last ones. */
 export async function fetchTree(
   noun: Noun,
   id: string,
   unit: Unit,
   parent: number | null,
-  cursor: string | null,
+  where: { cursor?: string; end?: boolean },
 ): Promise<Page<TreeRow>> {
-  const query = { ...unit, parent, cursor, limit: PAGE_ROWS };
+  const query = { ...unit, parent, ...where, limit: PAGE_ROWS };
   const reply =
     noun === "dumps"
       ? await take(api().GET("/api/dumps/{dump_id}/tree", { params: { path: { dump_id: id }, query } }))
       : await take(api().GET("/api/comparisons/{comparison_id}/tree", { params: { path: of(id), query } }));
   return "items" in reply ? reply : { items: [], next: null, total: 0 };
+}
+
+/** The way to a node from a level of the tree on, each level with the rows beside it. */
+export function fetchLevels(noun: Noun, id: string, unit: Unit, name: string, from: number): Promise<TreeLevels> {
+  const query = { ...unit, reveal: name, from };
+  return noun === "dumps"
+    ? take(api().GET("/api/dumps/{dump_id}/tree/levels", { params: { path: { dump_id: id }, query } }))
+    : take(api().GET("/api/comparisons/{comparison_id}/tree/levels", { params: { path: of(id), query } }));
 }
 
 /** Entries from the top of a tree down to a node. */
@@ -294,20 +296,16 @@ export async function fetchReveal(noun: Noun, id: string, unit: Unit, name: stri
   return "path" in reply ? reply.path : [];
 }
 
-export function useDumpNodes(id: string, unit: Unit, q: string) {
-  return useInfiniteQuery({
-    queryKey: ["dumps", "data", id, "nodes", unit, q],
-    queryFn: ({ pageParam, signal }) =>
-      take(
-        api().GET("/api/dumps/{dump_id}/nodes", {
-          params: { path: { dump_id: id }, query: { ...unit, q, cursor: pageParam, limit: PAGE_ROWS } },
-          signal,
-        }),
-      ),
-    initialPageParam: null as string | null,
-    getNextPageParam: (last) => last.next,
-    placeholderData: keepPreviousData,
-  });
+/** Nodes of a dump whose names hold `q`: from a place on, or the named one or the next. */
+export function fetchDumpNodes(
+  id: string,
+  unit: Unit,
+  q: string,
+  where: { at: number; limit: number } | { around: string; limit: 1 },
+  signal: AbortSignal,
+): Promise<Page<DumpNodeRow>> {
+  const params = { path: { dump_id: id }, query: { ...unit, q, ...where } };
+  return take(api().GET("/api/dumps/{dump_id}/nodes", { params, signal }));
 }
 
 /** Where NaN, infinities and clipped numbers of a dump began. */

@@ -85,9 +85,29 @@ export interface paths {
         };
         /**
          * Tree
-         * @description Children of a row of the module tree, or with `reveal` the rows on the way to a node.
+         * @description Children of a row of the module tree (of many those `around` one), or with `reveal` the rows on the way to a node.
          */
         get: operations["tree_api_dumps__dump_id__tree_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/dumps/{dump_id}/tree/levels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tree Levels
+         * @description The way to a node from the top, level by level, each with the rows beside it.
+         */
+        get: operations["tree_levels_api_dumps__dump_id__tree_levels_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -105,7 +125,7 @@ export interface paths {
         };
         /**
          * Nodes
-         * @description Nodes in the order of the file.
+         * @description Nodes in the order of the file; `around` centres the page on a node, `at` begins it at a place of the list.
          */
         get: operations["nodes_api_dumps__dump_id__nodes_get"];
         put?: never;
@@ -398,9 +418,30 @@ export interface paths {
         };
         /**
          * Tree
-         * @description Children of a row of the module tree with the counts below them, or with `reveal` the rows on the way to a node.
+         * @description Children of a row of the module tree with the counts below them (of many those `around` one), or with `reveal` the
+         *     rows on the way to a node.
          */
         get: operations["tree_api_comparisons__comparison_id__tree_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/tree/levels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tree Levels
+         * @description The way to a node from the top, level by level, each with the rows beside it.
+         */
+        get: operations["tree_levels_api_comparisons__comparison_id__tree_levels_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -438,7 +479,8 @@ export interface paths {
         };
         /**
          * Nodes
-         * @description Node pairs in execution order or by error; `around` centres the page on a node, `end` asks for the last ones.
+         * @description Node pairs in execution order or by error; `around` centres the page on a node, `at` begins it at a place of the list,
+         *     `end` asks for the last ones.
          */
         get: operations["nodes_api_comparisons__comparison_id__nodes_get"];
         put?: never;
@@ -2315,6 +2357,8 @@ export interface components {
             total: number;
             /** Prev */
             prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Page[Collective] */
         Page_Collective_: {
@@ -2326,6 +2370,8 @@ export interface components {
             total: number;
             /** Prev */
             prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Page[Comparison] */
         Page_Comparison_: {
@@ -2337,6 +2383,8 @@ export interface components {
             total: number;
             /** Prev */
             prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Page[DumpNodeRow] */
         Page_DumpNodeRow_: {
@@ -2348,6 +2396,8 @@ export interface components {
             total: number;
             /** Prev */
             prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Page[Dump] */
         Page_Dump_: {
@@ -2359,6 +2409,8 @@ export interface components {
             total: number;
             /** Prev */
             prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Page[Job] */
         Page_Job_: {
@@ -2370,6 +2422,8 @@ export interface components {
             total: number;
             /** Prev */
             prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Page[NodeNote] */
         Page_NodeNote_: {
@@ -2381,6 +2435,8 @@ export interface components {
             total: number;
             /** Prev */
             prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Page[NodeRow] */
         Page_NodeRow_: {
@@ -2392,6 +2448,8 @@ export interface components {
             total: number;
             /** Prev */
             prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Page[OverflowFinding] */
         Page_OverflowFinding_: {
@@ -2414,6 +2472,8 @@ export interface components {
             total: number;
             /** Prev */
             prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Page[TreeRow] */
         Page_TreeRow_: {
@@ -2425,6 +2485,8 @@ export interface components {
             total: number;
             /** Prev */
             prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Page[UploadedFile] */
         Page_UploadedFile_: {
@@ -2436,6 +2498,8 @@ export interface components {
             total: number;
             /** Prev */
             prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Pair */
         Pair: {
@@ -3031,6 +3095,36 @@ export interface components {
             /** Origin */
             origin: number;
         };
+        /**
+         * TreeLevel
+         * @description Children of `parent` (null: the top) around the one on the way.
+         */
+        TreeLevel: {
+            /** Items */
+            items: components["schemas"]["TreeRow"][];
+            /** Next */
+            next: string | null;
+            /** Total */
+            total: number;
+            /** Prev */
+            prev?: string | null;
+            /** Start */
+            start?: number | null;
+            /** Parent */
+            parent: number | null;
+        };
+        /**
+         * TreeLevels
+         * @description `depth`: levels of the whole way; `next`: the level to ask for `from`, null where the way is complete.
+         */
+        TreeLevels: {
+            /** Levels */
+            levels: components["schemas"]["TreeLevel"][];
+            /** Depth */
+            depth: number;
+            /** Next */
+            next: number | null;
+        };
         /** TreePath */
         TreePath: {
             /** Path */
@@ -3615,6 +3709,10 @@ export interface operations {
                 parent?: number | null;
                 /** @description Answer the way to this node instead. */
                 reveal?: string | null;
+                /** @description `entry` of a child: the rows around it. */
+                around?: number | null;
+                /** @description The last page. */
+                end?: boolean;
                 /** @description `next` (or `prev`) of the page before. */
                 cursor?: string | null;
                 /** @description Rows of the page; it may end earlier to stay under 200 kB. */
@@ -3648,6 +3746,46 @@ export interface operations {
             };
         };
     };
+    tree_levels_api_dumps__dump_id__tree_levels_get: {
+        parameters: {
+            query: {
+                /** @description The node at the end of the way. */
+                reveal: string;
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description First level wanted; 0 is the top. */
+                from?: number;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeLevels"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     nodes_api_dumps__dump_id__nodes_get: {
         parameters: {
             query?: {
@@ -3657,6 +3795,10 @@ export interface operations {
                 rank?: number | null;
                 /** @description Part of a name. */
                 q?: string;
+                /** @description Name of the node in the middle of the page. */
+                around?: string | null;
+                /** @description Place in the list of the first row wanted. */
+                at?: number | null;
                 /** @description `next` (or `prev`) of the page before. */
                 cursor?: string | null;
                 /** @description Rows of the page; it may end earlier to stay under 200 kB. */
@@ -4377,6 +4519,10 @@ export interface operations {
                 parent?: number | null;
                 /** @description Answer the way to this node instead. */
                 reveal?: string | null;
+                /** @description `entry` of a child: the rows around it. */
+                around?: number | null;
+                /** @description The last page. */
+                end?: boolean;
                 /** @description `next` (or `prev`) of the page before. */
                 cursor?: string | null;
                 /** @description Rows of the page; it may end earlier to stay under 200 kB. */
@@ -4397,6 +4543,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_TreeRow_"] | components["schemas"]["TreePath"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    tree_levels_api_comparisons__comparison_id__tree_levels_get: {
+        parameters: {
+            query: {
+                /** @description The node at the end of the way. */
+                reveal: string;
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description First level wanted; 0 is the top. */
+                from?: number;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeLevels"];
                 };
             };
             /** @description What went wrong. */
@@ -4455,7 +4641,10 @@ export interface operations {
                 /** @description Rank; the first one when left out. */
                 rank?: number | null;
                 sort?: "order" | "-out_score" | "-ratio" | "name";
+                /** @description Name of the node in the middle of the page. */
                 around?: string | null;
+                /** @description Place in the list of the first row wanted. */
+                at?: number | null;
                 /** @description The last page. */
                 end?: boolean;
                 /** @description `next` (or `prev`) of the page before. */

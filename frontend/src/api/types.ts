@@ -54,6 +54,7 @@ export type TrendPage = Schemas["TrendPage"];
 export type TrendRow = Schemas["TrendRow"];
 export type ValueCell = Schemas["ValueCell"];
 export type ValueRow = Schemas["ValueRow"];
+export type TreeLevels = Schemas["TreeLevels"];
 export type TreeRow = Schemas["TreeRow"];
 export type Upload = Schemas["Upload"];
 export type UploadRoom = Schemas["UploadRoom"];
@@ -65,4 +66,5 @@ export interface Page<T> {
   next: string | null;
   prev?: string | null;
   total: number;
+  start?: number | null;
 }

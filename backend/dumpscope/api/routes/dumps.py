@@ -7,13 +7,28 @@ import os
 import shutil
 import time
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 
 from dumpscope.api import bodies, flows, schemas, wire
-from dumpscope.api.parameters import Cursor, Id, Limit, Name, Parent, Rank, Reveal, Search, Step
-from dumpscope.api.replies import after, decode_cursor, list_reply, page_reply, reply
+from dumpscope.api.parameters import (
+    Around,
+    Beside,
+    Cursor,
+    End,
+    Id,
+    Level,
+    Limit,
+    Name,
+    Parent,
+    Place,
+    Rank,
+    Reveal,
+    Search,
+    Step,
+)
+from dumpscope.api.replies import after, decode_cursor, levels_reply, list_reply, page_reply, reply
 from dumpscope.api.state import Shared, State
 from dumpscope.domain.job import Job
 from dumpscope.errors import ConflictError, ForbiddenError, NotFoundError, UsageError
@@ -28,6 +43,8 @@ from dumpscope.index.dumps import (
 )
 from dumpscope.index.listing import Order
 from dumpscope.index.nodes import get_node, list_nodes
+from dumpscope.index.page import END
+from dumpscope.index.tree_levels import dump_levels
 from dumpscope.index.trees import dump_reveal, dump_tree
 from dumpscope.pipeline.leftovers import is_held, remove_folder
 
@@ -141,15 +158,32 @@ def tree(
     rank: Rank = None,
     parent: Parent = None,
     reveal: Reveal = None,
+    around: Beside = None,
+    end: End = False,
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """Children of a row of the module tree, or with `reveal` the rows on the way to a node."""
+    """Children of a row of the module tree (of many those `around` one), or with `reveal` the rows on the way to a node."""
     stored = find_rank(state.database, dump_id, step, rank)
     if reveal is not None:
         return reply(schemas.TreePath(path=dump_reveal(state.database, stored, reveal)))
-    page = dump_tree(state.database, stored, parent=parent, after=after(cursor), limit=limit)
-    return page_reply(page, wire.tree_row)
+    seek = END if end and cursor is None else decode_cursor(cursor)[0]
+    page = dump_tree(state.database, stored, parent=parent, seek=seek, around=around, limit=limit)
+    return page_reply(page, wire.tree_row, walkable=True)
+
+
+@router.get("/dumps/{dump_id}/tree/levels", response_model=schemas.TreeLevels)
+def tree_levels(
+    dump_id: Id,
+    state: Shared,
+    reveal: Annotated[str, Query(max_length=4000, description="The node at the end of the way.")],
+    step: Step = None,
+    rank: Rank = None,
+    first: Level = 0,
+) -> Response:
+    """The way to a node from the top, level by level, each with the rows beside it."""
+    stored = find_rank(state.database, dump_id, step, rank)
+    return levels_reply(dump_levels(state.database, stored, reveal, first=first), wire.tree_row)
 
 
 @router.get("/dumps/{dump_id}/nodes", response_model=schemas.Page[schemas.DumpNodeRow])
@@ -159,12 +193,17 @@ def nodes(
     step: Step = None,
     rank: Rank = None,
     q: Search = "",
+    around: Around = None,
+    at: Place = None,
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """Nodes in the order of the file."""
+    """Nodes in the order of the file; `around` centres the page on a node, `at` begins it at a place of the list."""
     stored = find_rank(state.database, dump_id, step, rank)
-    page = list_nodes(state.database, stored, q=q, after=after(cursor), limit=limit)
+    if cursor is None:
+        page = list_nodes(state.database, stored, q=q, at=at, around=around, limit=limit)
+    else:
+        page = list_nodes(state.database, stored, q=q, after=after(cursor), limit=limit)
     return page_reply(
         page,
         lambda row: schemas.DumpNodeRow(

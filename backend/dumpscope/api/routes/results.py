@@ -10,13 +10,18 @@ from dumpscope.api import details, schemas, wire
 from dumpscope.api.flows import Flow
 from dumpscope.api.parameters import (
     Api,
+    Around,
+    Beside,
     Cursor,
+    End,
     Filters,
     Id,
     Key,
+    Level,
     Limit,
     Name,
     Parent,
+    Place,
     Rank,
     Reveal,
     Step,
@@ -24,7 +29,7 @@ from dumpscope.api.parameters import (
     Verdicts,
     words,
 )
-from dumpscope.api.replies import after, decode_cursor, page_reply, reply
+from dumpscope.api.replies import decode_cursor, levels_reply, page_reply, reply
 from dumpscope.api.state import Shared
 from dumpscope.domain.facts import VERDICT_WORDS
 from dumpscope.domain.phrases import english
@@ -36,9 +41,11 @@ from dumpscope.index.comparisons import find_unit, stored_units
 from dumpscope.index.flow import node_flow
 from dumpscope.index.item_pairs import get_item_pair, items_of_node, list_item_pairs
 from dumpscope.index.node_details import node_context
-from dumpscope.index.node_pairs import NodeFilter, around, list_node_pairs, one_node_pair
+from dumpscope.index.node_pairs import NodeFilter, list_node_pairs, one_node_pair
 from dumpscope.index.page import END
+from dumpscope.index.places import node_pairs_around, node_pairs_at
 from dumpscope.index.strip import strip
+from dumpscope.index.tree_levels import comparison_levels
 from dumpscope.index.trees import comparison_reveal, comparison_tree
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["results"])
@@ -55,15 +62,33 @@ def tree(
     rank: Rank = None,
     parent: Parent = None,
     reveal: Reveal = None,
+    around: Beside = None,
+    end: End = False,
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """Children of a row of the module tree with the counts below them, or with `reveal` the rows on the way to a node."""
+    """Children of a row of the module tree with the counts below them (of many those `around` one), or with `reveal` the
+    rows on the way to a node."""
     unit = find_unit(state.database, comparison_id, step, rank)
     if reveal is not None:
         return reply(schemas.TreePath(path=comparison_reveal(state.database, unit, reveal)))
-    page = comparison_tree(state.database, unit, parent=parent, after=after(cursor), limit=limit)
-    return page_reply(page, wire.tree_row)
+    seek = END if end and cursor is None else decode_cursor(cursor)[0]
+    page = comparison_tree(state.database, unit, parent=parent, seek=seek, around=around, limit=limit)
+    return page_reply(page, wire.tree_row, walkable=True)
+
+
+@router.get("/tree/levels", response_model=schemas.TreeLevels)
+def tree_levels(
+    comparison_id: Id,
+    state: Shared,
+    reveal: Annotated[str, Query(max_length=4000, description="The node at the end of the way.")],
+    step: Step = None,
+    rank: Rank = None,
+    first: Level = 0,
+) -> Response:
+    """The way to a node from the top, level by level, each with the rows beside it."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    return levels_reply(comparison_levels(state.database, unit, reveal, first=first), wire.tree_row)
 
 
 @router.get("/strip", response_model=details.Strip)
@@ -90,15 +115,19 @@ def nodes(
     step: Step = None,
     rank: Rank = None,
     sort: Literal["order", "-out_score", "-ratio", "name"] = "order",
-    around_name: Annotated[str | None, Query(alias="around", max_length=4000)] = None,
-    end: Annotated[bool, Query(description="The last page.")] = False,
+    around: Around = None,
+    at: Place = None,
+    end: End = False,
     cursor: Cursor = None,
     limit: Limit = 100,
 ) -> Response:
-    """Node pairs in execution order or by error; `around` centres the page on a node, `end` asks for the last ones."""
+    """Node pairs in execution order or by error; `around` centres the page on a node, `at` begins it at a place of the list,
+    `end` asks for the last ones."""
     unit = find_unit(state.database, comparison_id, step, rank)
-    if around_name is not None and cursor is None:
-        page = around(state.database, unit, around_name, filters=filters, sort=sort, limit=limit)
+    if around is not None and cursor is None:
+        page = node_pairs_around(state.database, unit, around, filters=filters, sort=sort, limit=limit)
+    elif at is not None and cursor is None:
+        page = node_pairs_at(state.database, unit, at, filters=filters, sort=sort, limit=limit)
     else:
         seek, total = decode_cursor(cursor)
         if end and cursor is None:
