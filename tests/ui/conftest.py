@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Response, expect, sync_playwright
 
+from ui.watching import LARGEST_REPLY, Watched, watching
+
 PLAIN = "plain.test"
 """A host name that is not this machine's own: over http, browsers do not call it secure and give no clipboard."""
-
-LARGEST_REPLY = 200_000
 
 PATIENCE = 15_000
 """Milliseconds that a page may take to show what a test expects: a shared machine stands still for seconds."""
@@ -129,6 +129,13 @@ def page(context: BrowserContext) -> Iterator[Page]:
     fresh.on("response", lambda reply: errors.extend(too_large(reply)))
     yield fresh
     assert errors == []
+
+
+@pytest.fixture
+def watched(page: Page, context: BrowserContext) -> Iterator[Watched]:
+    """A page that in the end may not have cost more than is promised of any size: rows, heap, unpacked replies."""
+    with watching(page, context) as seen:
+        yield seen
 
 
 def too_large(reply: Response) -> list[str]:

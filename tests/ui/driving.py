@@ -56,17 +56,17 @@ def start(server: Server, target: Path, golden: Path) -> str:
     return str(ask(server, "POST", "/comparisons", sides)["id"])
 
 
-def finished(server: Server, target: Path, golden: Path) -> str:
+def finished(server: Server, target: Path, golden: Path, *, seconds: float = 90) -> str:
     """Address of a comparison that is done."""
     comparison = start(server, target, golden)
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         status = ask(server, "GET", f"/comparisons/{comparison}")["status"]
         if status == "done":
             return f"{server.url}/comparisons/{comparison}"
         assert status in ("pending", "running"), status
         time.sleep(0.1)
-    raise AssertionError("the comparison was not done within 90 seconds")
+    raise AssertionError(f"the comparison was not done within {seconds} seconds")
 
 
 def ready(server: Server, folder: Path) -> str:

@@ -26,15 +26,52 @@ export interface Entry {
   counts?: Counts | null;
 }
 
-export interface Branch {
+/** Siblings next to each other, and the cursors to those before and after them. */
+export interface Span {
   items: readonly Entry[];
+  /** Place of the first one among all children. */
+  start: number;
+  prev: string | null;
   next: string | null;
+}
+
+/** What is known of the children of one entry: of many, the first ones and those around what was looked for. */
+export interface Branch {
+  spans: readonly Span[];
+  total: number;
 }
 
 export const TOP = -1;
 
 /** Children by parent entry (TOP for the roots); a parent that is absent has not been asked for yet. */
 export type Branches = ReadonlyMap<number, Branch>;
+
+/** A branch with further siblings; spans that touch or overlap become one. */
+export function withSpan(branch: Branch | undefined, span: Span, total: number): Branch {
+  const spans: Span[] = [];
+  for (const next of [...(branch?.spans ?? []), span].sort((one, other) => one.start - other.start)) {
+    const last = spans.at(-1);
+    if (!last || next.start > last.start + last.items.length) spans.push(next);
+    else spans[spans.length - 1] = joined(last, next);
+  }
+  return { spans, total };
+}
+
+function joined(one: Span, other: Span): Span {
+  const further = other.items.slice(Math.max(0, one.start + one.items.length - other.start));
+  const next = further.length > 0 || one.items.length === 0 ? other.next : one.next;
+  return { start: one.start, items: [...one.items, ...further], prev: one.prev, next };
+}
+
+export function holds(branch: Branch | undefined, entry: number): boolean {
+  return branch?.spans.some((span) => span.items.some((item) => item.entry === entry)) ?? false;
+}
+
+/** The first level of a way from the top that is not here yet; null where all are. */
+export function firstMissing(branches: Branches, path: readonly number[]): number | null {
+  const missing = path.findIndex((entry, depth) => !holds(branches.get(path[depth - 1] ?? TOP), entry));
+  return missing < 0 ? null : missing;
+}
 
 interface Line {
   key: string;
@@ -59,9 +96,13 @@ export interface FoldLine extends Line {
   turns: boolean;
 }
 
+/** Siblings that are not here: before span number `gap` of the branch, behind the last one where `gap` is their number. */
 export interface MoreLine extends Line {
   type: "more";
   parent: number;
+  gap: number;
+  /** How many. */
+  hidden: number;
   loading: boolean;
 }
 
@@ -76,33 +117,71 @@ export function flattenTree(
   keep: ReadonlySet<number> = new Set(),
 ): TreeLine[] {
   const lines: TreeLine[] = [];
-  const visit = (parent: number, depth: number, within: string): void => {
-    const branch = branches.get(parent);
-    if (!branch) {
-      lines.push({ type: "more", key: `more:${parent}`, depth, parent, loading: true });
-      return;
+  // Branches under way, innermost last: nesting is as deep as the model's, and a call for each level could be too many.
+  const open = [walkBranch(branches, TOP, 0, "", expanded, unfolded, keep)];
+  while (open.length > 0) {
+    const { value: line, done } = (open.at(-1) as Iterator<TreeLine>).next();
+    if (done) {
+      open.pop();
+      continue;
     }
-    const turns = (entry: Entry) => entry.direction === "backward" && within !== "backward";
-    for (const group of groupEqual(branch.items, expanded, keep)) {
+    lines.push(line);
+    if (line.type === "entry" && line.expanded) {
+      const { entry, depth } = line;
+      open.push(walkBranch(branches, entry.entry, depth + 1, entry.direction, expanded, unfolded, keep));
+    }
+  }
+  return lines;
+}
+
+/** Lines of one branch, without those below them. within: direction of the entry above */
+function* walkBranch(
+  branches: Branches,
+  parent: number,
+  depth: number,
+  within: string,
+  expanded: ReadonlySet<number>,
+  unfolded: ReadonlySet<string>,
+  keep: ReadonlySet<number>,
+): Generator<TreeLine, undefined> {
+  const branch = branches.get(parent);
+  let known = 0;
+  const more = (gap: number, hidden: number): MoreLine => {
+    const key = `more:${parent}:${known}`;
+    return { type: "more", key, depth, parent, gap, hidden, loading: branch === undefined };
+  };
+  if (!branch) {
+    yield more(0, 0);
+    return;
+  }
+  const turns = (entry: Entry) => entry.direction === "backward" && within !== "backward";
+  for (const [gap, span] of branch.spans.entries()) {
+    if (span.start > known) yield more(gap, span.start - known);
+    known = span.start;
+    for (const group of groupEqual(span.items, expanded, keep)) {
       const first = group[0] as Entry;
       const id = `${parent}:${first.entry}`;
       if (group.length >= FOLD_FROM && !unfolded.has(id)) {
-        lines.push({ type: "fold", key: `fold:${id}`, depth, entries: group, id, turns: turns(first) });
+        known += group.length;
+        yield { type: "fold", key: `fold:${id}`, depth, entries: group, id, turns: turns(first) };
         continue;
       }
       for (const entry of group) {
-        const open = entry.children > 0 && expanded.has(entry.entry);
-        const position = branch.items.indexOf(entry) + 1;
-        const setSize = branch.next === null ? branch.items.length : -1;
-        const key = `entry:${entry.entry}`;
-        lines.push({ type: "entry", key, depth, entry, expanded: open, position, setSize, turns: turns(entry) });
-        if (open) visit(entry.entry, depth + 1, entry.direction);
+        known += 1;
+        yield {
+          type: "entry",
+          key: `entry:${entry.entry}`,
+          depth,
+          entry,
+          expanded: entry.children > 0 && expanded.has(entry.entry),
+          position: known,
+          setSize: branch.total,
+          turns: turns(entry),
+        };
       }
     }
-    if (branch.next !== null) lines.push({ type: "more", key: `more:${parent}`, depth, parent, loading: false });
-  };
-  visit(TOP, 0, "");
-  return lines;
+  }
+  if (known < branch.total) yield more(branch.spans.length, branch.total - known);
 }
 
 /** Splits siblings into runs that may share a line; an open, kept or unclean entry always stands alone. */
@@ -136,4 +215,16 @@ export function foldSpan(first: string, last: string): string {
   const [at] = differing;
   if (differing.length !== 1 || at === undefined || from.length !== to.length) return `${first} … ${last}`;
   return [...from.slice(0, at), `${from[at]}…${to[at]}`, ...from.slice(at + 1)].join("");
+}
+
+/** Pixels of one level, and of all levels in view together at most: labels need the rest. */
+const INDENT = 14;
+const INDENTED = 120;
+
+/** How many levels the lines in view are moved left by, and pixels of one level; both are the usual ones unless lines are deep. */
+export function indentation(depths: readonly number[]): { shift: number; step: number } {
+  const highest = depths.reduce((one, other) => Math.min(one, other), Number.POSITIVE_INFINITY);
+  const deepest = depths.reduce((one, other) => Math.max(one, other), 0);
+  const shift = deepest * INDENT > INDENTED ? Math.max(0, highest - 1) : 0;
+  return { shift, step: Math.min(INDENT, INDENTED / Math.max(1, deepest - shift)) };
 }

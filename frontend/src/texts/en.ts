@@ -355,7 +355,7 @@ export const en = {
     search: "Search the tree",
     folded: "{{span}} {{count}}×",
     unfold: "Show {{count}} equal entries",
-    more: "more…",
+    more: "{{total}} more…",
     empty: "The tree is empty.",
     results: "{{total}} nodes found",
     noCounts: "all agree",

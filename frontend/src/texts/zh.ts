@@ -355,7 +355,7 @@ export const zh: Texts = {
     search: "搜索模块树",
     folded: "{{span}} {{count}}×",
     unfold: "展开 {{count}} 个相同条目",
-    more: "更多…",
+    more: "还有 {{total}} 个…",
     empty: "树为空。",
     results: "找到 {{total}} 个节点",
     noCounts: "全部一致",

@@ -1,5 +1,4 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef } from "react";
+import { type CSSProperties, type KeyboardEvent, useEffect, useId, useLayoutEffect } from "react";
 import { useTranslation } from "react-i18next";
 import type { NodeNote, NodeRow } from "../api/types";
 import { onlySide } from "../base/leftovers";
@@ -11,9 +10,9 @@ import { MiddleName } from "./MiddleName";
 import { StandingMark } from "./Standing";
 import { Failure, Loading } from "./States";
 import type { CallRows } from "./useCallRows";
+import { useTallRows } from "./useTallRows";
 
 const ROW = 26;
-const EDGE = 30;
 
 interface CallListProps {
   calls: CallRows;
@@ -23,73 +22,60 @@ interface CallListProps {
   notes?: ReadonlyMap<string, NodeNote>;
   selected: string | null;
   onSelect: (row: NodeRow, replace: boolean) => void;
-  onMove: (delta: 1 | -1) => void;
+  /** Rows to go on from the selected one. */
+  onMove: (delta: number) => void;
   onEdge: (edge: "first" | "last") => void;
 }
 
 /** Calls in order, input and output error side by side: that pair is the argument for an origin. */
 export function CallList({ calls, reference, notes, selected, onSelect, onMove, onEdge }: CallListProps) {
   const { t } = useTranslation();
-  const box = useRef<HTMLDivElement>(null);
   const idBase = useId();
-  const { rows, goal } = calls;
-  const virtual = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => box.current,
-    estimateSize: () => ROW,
-    overscan: 12,
-    getItemKey: (index) => rows[index]?.pair ?? index,
-  });
-
-  useKeepPlace(box, rows);
+  const { total, goal, show } = calls;
+  const tall = useTallRows(total, ROW);
+  const { first, last, reveal } = tall;
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the turn is the request
-  useEffect(() => {
-    if (goal.index < 0) return;
-    const element = box.current;
-    const top = goal.index * ROW;
-    const visible = element && top >= element.scrollTop && top + ROW <= element.scrollTop + element.clientHeight - ROW;
-    if (!visible) virtual.scrollToIndex(goal.index, { align: "center" });
-  }, [goal.turn]);
+  useLayoutEffect(() => {
+    if (goal.place >= 0) reveal(goal.place);
+  }, [goal.turn, reveal]);
 
-  const shown = virtual.getVirtualItems();
-  const first = shown[0]?.index ?? 0;
-  const last = shown.at(-1)?.index ?? 0;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is visible decides what is fetched
   useEffect(() => {
-    if (rows.length === 0) return;
-    if (last >= rows.length - EDGE) calls.fetchNext();
-    else if (first <= EDGE) calls.fetchPrevious();
-  }, [first, last, rows]);
+    if (total > 0) show(first, last);
+  }, [first, last, total, show]);
 
   const press = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown") onMove(1);
     else if (event.key === "ArrowUp") onMove(-1);
+    else if (event.key === "PageDown") onMove(tall.page);
+    else if (event.key === "PageUp") onMove(-tall.page);
     else if (event.key === "Home") onEdge("first");
     else if (event.key === "End") onEdge("last");
     else return;
     event.preventDefault();
   };
 
-  const active = rows.findIndex((row) => row.address === selected);
+  const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
+  const orders = shown.map((place) => calls.rowAt(place)?.order ?? 0);
+  const active = calls.selectedAt >= first && calls.selectedAt <= last;
   return (
     // biome-ignore lint/a11y/useSemanticElements: a table element cannot hold rows that come and go while scrolling
     <div
       className={classes.table}
-      style={{ "--order": `${String(calls.last).length * 7 + 8}px` } as CSSProperties}
+      style={{ "--order": `${String(Math.max(99, ...orders)).length * 7 + 8}px` } as CSSProperties}
       role="grid"
       tabIndex={0}
       aria-label={t("list.title")}
-      aria-rowcount={calls.total}
+      aria-rowcount={total + 1} // the titles are a row too
       aria-busy={calls.loading}
-      aria-activedescendant={active >= 0 ? `${idBase}-${rows[active]?.pair}` : undefined}
+      aria-activedescendant={active ? `${idBase}-${calls.selectedAt}` : undefined}
       onKeyDown={press}
       data-testid="calls"
       data-reference={reference || undefined}
     >
       {/* biome-ignore lint/a11y/useSemanticElements: as above */}
       {/* biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus */}
-      <div className={`${classes.row} ${classes.header}`} role="row">
+      <div className={`${classes.row} ${classes.header}`} role="row" aria-rowindex={1}>
         <Head className="num">{t("list.order")}</Head>
         <Head>
           <span className="sr">{t("list.filterClass")}</span>
@@ -100,20 +86,21 @@ export function CallList({ calls, reference, notes, selected, onSelect, onMove, 
         {reference && <Head title={t("reference.ratioHint")}>{t("reference.ratio")}</Head>}
         <Head title={t("evidence.reached")}>{t("list.reached")}</Head>
       </div>
-      <div ref={box} className={classes.box} role="none">
+      <div ref={tall.ref} className={classes.box} role="none" data-rows>
         {calls.problem && <Failure problem={calls.problem} onRetry={calls.retry} />}
-        {!calls.problem && rows.length === 0 && calls.loading && <Loading />}
-        <div style={{ height: virtual.getTotalSize(), position: "relative" }} role="none">
-          {shown.map((item) => {
-            const row = rows[item.index] as NodeRow;
+        {!calls.problem && total === 0 && calls.loading && <Loading />}
+        <div style={{ height: tall.height, position: "relative" }} role="none">
+          {shown.map((place) => {
+            const row = calls.rowAt(place);
+            const at = { id: `${idBase}-${place}`, top: tall.offset(place), place };
+            if (!row) return <Coming key={place} {...at} />;
             return (
               <Row
-                key={item.key}
-                id={`${idBase}-${row.pair}`}
+                key={place}
+                {...at}
                 row={row}
                 reference={reference}
                 note={notes?.get(row.name)}
-                top={item.start}
                 selected={row.address === selected}
                 onSelect={() => onSelect(row, false)}
               />
@@ -135,17 +122,39 @@ function Head({ children, className, title }: { children: React.ReactNode; class
   );
 }
 
-interface RowProps {
+interface RowPlace {
   id: string;
+  top: number;
+  place: number;
+}
+
+/** A row that is being read. */
+function Coming({ id, top, place }: RowPlace) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see the grid
+    // biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus
+    <div
+      id={id}
+      role="row"
+      aria-rowindex={place + 2}
+      aria-busy
+      className={classes.row}
+      style={{ transform: `translateY(${top}px)` }}
+    >
+      <Cell className="num dim">…</Cell>
+    </div>
+  );
+}
+
+interface RowProps extends RowPlace {
   row: NodeRow;
   note: NodeNote | undefined;
   reference: boolean;
-  top: number;
   selected: boolean;
   onSelect: () => void;
 }
 
-function Row({ id, row, note, reference, top, selected, onSelect }: RowProps) {
+function Row({ id, row, note, reference, top, place, selected, onSelect }: RowProps) {
   const { t } = useTranslation();
   const cls = asClass(row.cls);
   const only = onlySide(row);
@@ -156,6 +165,7 @@ function Row({ id, row, note, reference, top, selected, onSelect }: RowProps) {
       id={id}
       role="row"
       tabIndex={-1}
+      aria-rowindex={place + 2}
       aria-selected={selected}
       className={classes.row}
       style={{ transform: `translateY(${top}px)` }}
@@ -227,23 +237,4 @@ function ErrorBar({ score, error, cls, label }: { score: Real; error: Real; cls:
       <span className={classes.value}>{formatError(error, score)}</span>
     </span>
   );
-}
-
-/** Pages added or dropped above must not move what the reader looks at. */
-function useKeepPlace(box: React.RefObject<HTMLDivElement | null>, rows: readonly NodeRow[]): void {
-  const before = useRef<readonly NodeRow[]>([]);
-  useLayoutEffect(() => {
-    const old = before.current;
-    before.current = rows;
-    const element = box.current;
-    const oldFirst = old[0];
-    const newFirst = rows[0];
-    if (!element || !oldFirst || !newFirst || oldFirst.pair === newFirst.pair) return;
-    const added = rows.findIndex((row) => row.pair === oldFirst.pair);
-    if (added > 0) element.scrollTop += added * ROW;
-    else {
-      const dropped = old.findIndex((row) => row.pair === newFirst.pair);
-      if (dropped > 0) element.scrollTop -= dropped * ROW;
-    }
-  }, [box, rows]);
 }

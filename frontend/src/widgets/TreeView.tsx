@@ -1,9 +1,9 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { addressOf, isLeftover } from "../base/leftovers";
 import { formatCount } from "../base/numbers";
-import { type Counts, type Entry, type EntryLine, foldSpan, type TreeLine } from "../base/tree";
+import { type Counts, type Entry, type EntryLine, foldSpan, indentation, type TreeLine } from "../base/tree";
 import { Icon } from "./Icon";
 import { ClassMark, MatchChip } from "./Mark";
 import { MiddleName } from "./MiddleName";
@@ -13,7 +13,6 @@ import { useKeys } from "./useKeys";
 import type { TreeModel } from "./useTree";
 
 const ROW = 24;
-const INDENT = 14;
 
 interface TreeViewProps {
   tree: TreeModel;
@@ -28,7 +27,15 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
   const box = useRef<HTMLDivElement>(null);
   const idBase = useId();
   const { lines, revealed, loadMore } = tree;
-  const [cursor, setCursor] = useState(-1);
+  // By its key: lines come and go above it. In place of one that is gone (what was missing is here now) stands the next.
+  const [cursorKey, setCursorKey] = useState<string | null>(null);
+  const cursorAt = useRef(-1);
+  const cursor = useMemo(() => {
+    const found = lines.findIndex((line) => line.key === cursorKey);
+    if (found >= 0 || cursorKey === null) cursorAt.current = found;
+    return Math.min(cursorAt.current, lines.length - 1);
+  }, [lines, cursorKey]);
+  const toEnd = useRef(false);
   const virtual = useVirtualizer({
     count: lines.length,
     getScrollElement: () => box.current,
@@ -41,40 +48,68 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
   // biome-ignore lint/correctness/useExhaustiveDependencies: lines that come later are the reveal's
   useEffect(() => {
     const at = lines.findIndex((line) => line.type === "entry" && addressOf(line.entry) === selected);
-    if (at >= 0) setCursor(at);
+    if (at >= 0) setCursorKey(lines[at]?.key ?? null);
   }, [selected]);
 
+  useKeepPlace(box, lines, cursorKey);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the node is revealed once; lines that come later do not move it
   useEffect(() => {
     if (revealed < 0) return;
-    setCursor(revealed);
+    setCursorKey(lines[revealed]?.key ?? null);
     const element = box.current;
     const top = revealed * ROW;
     const visible = element && top >= element.scrollTop && top + 2 * ROW <= element.scrollTop + element.clientHeight;
     if (!visible) virtual.scrollToIndex(revealed, { align: "center" });
-  }, [revealed, virtual]);
+  }, [revealed < 0 ? null : lines[revealed]?.key]);
 
   const shown = virtual.getVirtualItems();
-  // Parents whose "more" line is in view; a text, so that the effect runs only when it changes.
-  const wanted = shown
-    .map((item) => lines[item.index])
-    .filter((line) => line?.type === "more" && !line.loading)
-    .map((line) => (line as { parent: number }).parent)
-    .join();
+  const seen = inView(box.current);
+  const { shift, step } = indentation(lines.slice(seen.first, seen.end).map((line) => line.depth));
+
+  // What is missing in view, or a page below it, is read next to the line that the reader is at. Lines that have just come may
+  // have moved the view.
+  const range = `${shown[0]?.index} ${shown.at(-1)?.index}`;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is drawn decides what is looked at
   useEffect(() => {
-    for (const parent of wanted.split(",").filter(Boolean)) loadMore(Number(parent));
-  }, [wanted, loadMore]);
+    if (toEnd.current) return;
+    const { first, end } = inView(box.current);
+    const reader = cursor >= first && cursor < end ? cursor : first;
+    for (const [offset, line] of lines.slice(first, 2 * end - first).entries()) {
+      if (line.type !== "more" || line.loading) continue;
+      const above = first + offset < reader || (offset === 0 && reader === first);
+      loadMore(line, above ? "last" : "first");
+    }
+  }, [range, lines, loadMore]);
+
+  // `End` goes to the last child, also where those before it are not here.
+  useEffect(() => {
+    const last = lines.at(-1);
+    if (!toEnd.current || last?.type === "more") return;
+    toEnd.current = false;
+    setCursorKey(last?.key ?? null);
+    virtual.scrollToIndex(lines.length - 1, { align: "auto" });
+  }, [lines, virtual]);
 
   const act = (line: TreeLine) => {
     if (line.type === "fold") tree.unfold(line.id);
-    else if (line.type === "more") tree.loadMore(line.parent);
+    else if (line.type === "more") tree.loadMore(line, "first");
     else if (line.entry.kind === "virtual") tree.toggle(line.entry.entry);
     else onSelect(addressOf(line.entry));
   };
 
   const move = (index: number) => {
     const clamped = Math.max(0, Math.min(lines.length - 1, index));
-    setCursor(clamped);
+    setCursorKey(lines[clamped]?.key ?? null);
     virtual.scrollToIndex(clamped, { align: "auto" });
+  };
+  const page = Math.max(1, Math.floor((box.current?.clientHeight ?? 0) / ROW) - 1);
+  const end = () => {
+    const last = lines.at(-1);
+    move(lines.length - 1);
+    if (last?.type !== "more") return;
+    toEnd.current = true;
+    loadMore(last, "end");
   };
 
   const expand = () => {
@@ -104,7 +139,13 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
         move(0);
         break;
       case "End":
-        move(lines.length - 1);
+        end();
+        break;
+      case "PageDown":
+        move(cursor + page);
+        break;
+      case "PageUp":
+        move(cursor - page);
         break;
       case "ArrowRight":
         expand();
@@ -145,11 +186,13 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
               id={`${idBase}-${item.index}`}
               line={line}
               top={item.start}
+              shift={shift}
+              indent={step}
               active={item.index === cursor}
               selected={line.type === "entry" && addressOf(line.entry) === selected}
               verdicts={verdicts}
               onAct={() => {
-                setCursor(item.index);
+                setCursorKey(line.key);
                 act(line);
               }}
               onToggle={() => line.type === "entry" && tree.toggle(line.entry.entry)}
@@ -159,6 +202,38 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
       </div>
     </div>
   );
+}
+
+/** Lines that come or go must not move the line that the reader is at, or else what he sees first. */
+function useKeepPlace(
+  box: React.RefObject<HTMLDivElement | null>,
+  lines: readonly TreeLine[],
+  cursorKey: string | null,
+): void {
+  const before = useRef<readonly TreeLine[]>([]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only other lines can move anything
+  useLayoutEffect(() => {
+    const old = before.current;
+    before.current = lines;
+    const element = box.current;
+    if (!element || old === lines) return;
+    const { first, end } = inView(element);
+    const seen = old.slice(first, end);
+    const at = (key: string) => seen.findIndex((line) => line.key === key);
+    const anchors = cursorKey !== null && at(cursorKey) >= 0 ? [cursorKey] : seen.map((line) => line.key);
+    for (const key of anchors) {
+      const now = lines.findIndex((line) => line.key === key);
+      if (now < 0) continue;
+      element.scrollTop += (now - first - at(key)) * ROW;
+      return;
+    }
+  }, [box, lines]);
+}
+
+/** First line in view and the one behind the last. */
+function inView(box: HTMLElement | null): { first: number; end: number } {
+  const { scrollTop = 0, clientHeight = 0 } = box ?? {};
+  return { first: Math.floor(scrollTop / ROW), end: Math.ceil((scrollTop + clientHeight) / ROW) };
 }
 
 function parentLine(lines: readonly TreeLine[], from: number): number {
@@ -171,6 +246,10 @@ interface LineProps {
   id: string;
   line: TreeLine;
   top: number;
+  /** Levels that all lines in view are moved left by. */
+  shift: number;
+  /** Pixels of one level. */
+  indent: number;
   active: boolean;
   selected: boolean;
   verdicts: boolean;
@@ -178,7 +257,7 @@ interface LineProps {
   onToggle: () => void;
 }
 
-function Line({ id, line, top, active, selected, verdicts, onAct, onToggle }: LineProps) {
+function Line({ id, line, top, shift, indent, active, selected, verdicts, onAct, onToggle }: LineProps) {
   const { t } = useTranslation();
   const entry = line.type === "entry" ? line.entry : null;
   const open = entry && entry.children > 0 ? (line as { expanded: boolean }).expanded : undefined;
@@ -187,7 +266,7 @@ function Line({ id, line, top, active, selected, verdicts, onAct, onToggle }: Li
     <div
       id={id}
       className={classes.line}
-      style={{ transform: `translateY(${top}px)`, paddingLeft: 4 + line.depth * INDENT }}
+      style={{ transform: `translateY(${top}px)`, paddingLeft: 4 + Math.max(0, line.depth - shift) * indent }}
       role="treeitem"
       tabIndex={-1}
       aria-level={line.depth + 1}
@@ -216,7 +295,12 @@ function Line({ id, line, top, active, selected, verdicts, onAct, onToggle }: Li
       {open === undefined && (
         <span className={classes.toggle}>{line.type === "fold" && <Icon name="chevron" size={12} />}</span>
       )}
-      {line.type === "more" && <span className="dim">{line.loading ? t("app.loading") : t("tree.more")}</span>}
+      {shift > 0 && <span className={`${classes.depth} dim`}>{line.depth + 1}</span>}
+      {line.type === "more" && (
+        <span className="dim">
+          {line.loading ? t("app.loading") : t("tree.more", { total: formatCount(line.hidden) })}
+        </span>
+      )}
       {line.type === "fold" && <FoldLabel entries={line.entries} turns={line.turns} />}
       {line.type === "entry" && <EntryLabel line={line} verdicts={verdicts} />}
     </div>

@@ -1,8 +1,17 @@
 /** The lazily loaded module tree of one step and rank. */
 import { useCallback, useEffect, useMemo, useReducer, useRef } from "react";
-import { fetchReveal, fetchTree, type Noun, type Unit } from "../api/queries";
-import type { TreeRow } from "../api/types";
-import { type Branch, flattenTree, TOP, type TreeLine } from "../base/tree";
+import { fetchLevels, fetchReveal, fetchTree, type Noun, type Unit } from "../api/queries";
+import type { TreeLevels, TreeRow } from "../api/types";
+import {
+  type Branch,
+  firstMissing,
+  flattenTree,
+  type MoreLine,
+  type Span,
+  TOP,
+  type TreeLine,
+  withSpan,
+} from "../base/tree";
 
 interface State {
   branches: ReadonlyMap<number, Branch>;
@@ -18,7 +27,8 @@ const EMPTY: State = { branches: new Map(), expanded: new Set(), unfolded: new S
 type Step =
   | { type: "reset" }
   | { type: "reload" }
-  | { type: "page"; parent: number; items: TreeRow[]; next: string | null; first: boolean }
+  | { type: "span"; parent: number; span: Span; total: number }
+  | { type: "levels"; levels: TreeLevels["levels"] }
   | { type: "toggle"; entry: number; open?: boolean }
   | { type: "unfold"; id: string }
   | { type: "reveal"; path: readonly number[] }
@@ -30,10 +40,17 @@ function reduce(state: State, step: Step): State {
       return EMPTY;
     case "reload":
       return { ...state, branches: new Map(), problem: null };
-    case "page": {
+    case "span": {
       const branches = new Map(state.branches);
-      const known = step.first ? [] : (branches.get(step.parent)?.items ?? []);
-      branches.set(step.parent, { items: [...known, ...step.items], next: step.next });
+      branches.set(step.parent, withSpan(branches.get(step.parent), step.span, step.total));
+      return { ...state, branches, problem: null };
+    }
+    case "levels": {
+      const branches = new Map(state.branches);
+      for (const { parent, items, start, prev, next, total } of step.levels) {
+        const span = { items, start: start ?? 0, prev: prev ?? null, next };
+        branches.set(parent ?? TOP, withSpan(branches.get(parent ?? TOP), span, total));
+      }
       return { ...state, branches, problem: null };
     }
     case "toggle": {
@@ -52,9 +69,6 @@ function reduce(state: State, step: Step): State {
   }
 }
 
-/** Pages read while looking for a node among its siblings; past them it is shown in the list only. */
-const REVEAL_PAGES = 25;
-
 export interface TreeModel {
   lines: TreeLine[];
   problem: unknown;
@@ -62,7 +76,8 @@ export interface TreeModel {
   revealed: number;
   toggle: (entry: number, open?: boolean) => void;
   unfold: (id: string) => void;
-  loadMore: (parent: number) => void;
+  /** Reads siblings that are not here: the first of them, the last of them, or the last of all. */
+  loadMore: (line: MoreLine, side: "first" | "last" | "end") => void;
   retry: () => void;
 }
 
@@ -78,18 +93,27 @@ export function useTree(
   const unitKey = unit ? `${unit.step}/${unit.rank}` : "";
   const generation = useRef(0);
   const busy = useRef(new Set<number>());
-  const pages = useRef(0);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the unit changed
   const load = useCallback(
-    async (parent: number, cursor: string | null) => {
+    async (
+      parent: number,
+      where: { cursor?: string; end?: boolean },
+      startOf: (items: readonly TreeRow[]) => number,
+    ) => {
       if (!unit || busy.current.has(parent)) return;
       busy.current.add(parent);
       const mine = generation.current;
       try {
-        const page = await fetchTree(noun, id, unit, parent === TOP ? null : parent, cursor);
+        const page = await fetchTree(noun, id, unit, parent === TOP ? null : parent, where);
         if (mine !== generation.current) return;
-        dispatch({ type: "page", parent, items: page.items, next: page.next, first: cursor === null });
+        const span = {
+          items: page.items,
+          start: page.start ?? startOf(page.items),
+          prev: page.prev ?? null,
+          next: page.next,
+        };
+        dispatch({ type: "span", parent, span, total: page.total });
       } catch (problem) {
         if (mine === generation.current) dispatch({ type: "problem", problem });
       } finally {
@@ -113,19 +137,6 @@ export function useTree(
     firstVersion.current = version;
   }, [version, restart]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the unit changed
-  useEffect(() => {
-    if (!unit || !selected) return;
-    let gone = false;
-    pages.current = 0;
-    fetchReveal(noun, id, unit, selected)
-      .then((path) => !gone && dispatch({ type: "reveal", path }))
-      .catch(() => !gone && dispatch({ type: "reveal", path: [] }));
-    return () => {
-      gone = true;
-    };
-  }, [noun, id, unitKey, selected]);
-
   const { branches, expanded, unfolded, path, problem } = state;
   const lines = useMemo(
     () => flattenTree(branches, expanded, unfolded, new Set(path)),
@@ -135,23 +146,33 @@ export function useTree(
   // Every branch that is open but not loaded is asked for.
   useEffect(() => {
     if (!unit || problem) return;
-    for (const line of lines) if (line.type === "more" && line.loading) void load(line.parent, null);
+    for (const line of lines) if (line.type === "more" && line.loading) void load(line.parent, {}, () => 0);
   }, [lines, load, unit, problem]);
 
-  // A node far down among its siblings: read on until its page is there.
+  // The way to the selected node: its levels come with the rows beside it, however many there are above.
+  const known = useRef(branches);
+  known.current = branches;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the unit changed
   useEffect(() => {
-    for (const [depth, entry] of path.entries()) {
-      const parent = depth === 0 ? TOP : (path[depth - 1] as number);
-      const branch = branches.get(parent);
-      if (!branch) return;
-      if (branch.items.some((row) => row.entry === entry)) continue;
-      if (branch.next !== null && pages.current < REVEAL_PAGES && !busy.current.has(parent)) {
-        pages.current += 1;
-        void load(parent, branch.next);
+    if (!unit || !selected) return;
+    let gone = false;
+    const reveal = async () => {
+      const path = await fetchReveal(noun, id, unit, selected);
+      let level = gone ? null : firstMissing(known.current, path);
+      while (level !== null && !gone) {
+        const reply = await fetchLevels(noun, id, unit, selected, level);
+        if (!gone) dispatch({ type: "levels", levels: reply.levels });
+        level = reply.next;
       }
-      return;
-    }
-  }, [path, branches, load]);
+      return path;
+    };
+    reveal()
+      .then((path) => !gone && dispatch({ type: "reveal", path }))
+      .catch(() => !gone && dispatch({ type: "reveal", path: [] }));
+    return () => {
+      gone = true;
+    };
+  }, [noun, id, unitKey, selected, version]);
 
   const target = path.at(-1);
   const revealed = useMemo(
@@ -169,9 +190,15 @@ export function useTree(
     ),
     unfold: useCallback((id) => dispatch({ type: "unfold", id }), []),
     loadMore: useCallback(
-      (parent) => {
-        const next = branches.get(parent)?.next;
-        if (next) void load(parent, next);
+      (line, side) => {
+        const spans = branches.get(line.parent)?.spans ?? [];
+        const [above, below] = [spans[line.gap - 1], spans[line.gap]];
+        if (side === "end") void load(line.parent, { end: true }, () => 0);
+        else if (side === "last" && below?.prev) {
+          void load(line.parent, { cursor: below.prev }, (items) => below.start - items.length);
+        } else if (above?.next) {
+          void load(line.parent, { cursor: above.next }, () => above.start + above.items.length);
+        } else if (!above) void load(line.parent, {}, () => 0);
       },
       [branches, load],
     ),

@@ -41,7 +41,7 @@ export function ListPanel({ triage }: { triage: Triage }) {
         </span>
       </div>
       {filtered && <Chips triage={triage} />}
-      {calls.rows.length === 0 && !calls.loading && !calls.problem ? (
+      {calls.total === 0 && !calls.loading && !calls.problem ? (
         <Empty>
           {t("list.empty")}
           {filtered && (
@@ -57,7 +57,7 @@ export function ListPanel({ triage }: { triage: Triage }) {
           notes={triage.notes}
           selected={selected}
           onSelect={(row, replace) => triage.select(row.address, replace)}
-          onMove={triage.move}
+          onMove={(delta) => void triage.move(delta)}
           onEdge={(edge) => void triage.moveEdge(edge)}
         />
       )}

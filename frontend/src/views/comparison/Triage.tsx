@@ -53,7 +53,7 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
   useKeys({ help: () => setHelp(true) });
 
   const { address, update, node, selected, calls } = triage;
-  const order = node?.order ?? calls.rows.find((row) => row.address === selected)?.order ?? null;
+  const order = node?.order ?? calls.rowAt(calls.selectedAt)?.order ?? null;
   return (
     <div className={classes.screen}>
       <Header>

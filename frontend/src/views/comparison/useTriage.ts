@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type NotesByNode, useNotes } from "../../api/notes";
-import { fetchEdge, fetchFlow, fetchNodes, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
+import { fetchFlow, fetchNodes, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
 import type { Flow, NodeDetail, NodeNote, NodeRow, Origin, Summary } from "../../api/types";
 import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, toPlot } from "../../base/address";
 import { copyText } from "../../base/clipboard";
@@ -40,7 +40,7 @@ export interface Triage {
   select: (name: string, replace?: boolean) => void;
   showOrigin: (origin: Origin) => void;
   moveOrigin: (delta: 1 | -1) => void;
-  move: (delta: 1 | -1) => void;
+  move: (delta: number) => Promise<void>;
   moveEdge: (edge: "first" | "last") => Promise<void>;
   moveBad: (delta: 1 | -1) => Promise<void>;
   pickOrder: (order: number) => Promise<void>;
@@ -86,7 +86,7 @@ export function useTriage(id: string, assist: boolean): Triage {
     [address.filter, address.query, address.sort],
   );
   const calls = useCallRows(id, unit, list, known);
-  const selected = known ?? calls.rows[0]?.address ?? null;
+  const selected = known ?? calls.rowAt(0)?.address ?? null;
   const { data: node, error: nodeProblem, isPlaceholderData } = useNode(id, unit, selected);
   const fresh = node && !isPlaceholderData ? node : undefined;
 
@@ -127,28 +127,23 @@ export function useTriage(id: string, assist: boolean): Triage {
     if (next) showOrigin(next);
   };
 
-  const move = (delta: 1 | -1) => {
-    const at = calls.rows.findIndex((row) => row.address === selected);
-    const next = calls.rows[at < 0 ? 0 : at + delta];
-    if (next) select(next.address, true);
-    else if (delta > 0) calls.fetchNext();
-    else calls.fetchPrevious();
-  };
-
-  const moveEdge = async (edge: "first" | "last") => {
-    if (!unit) return;
-    const row = (await fetchEdge(id, unit, list, edge)).items[0];
+  const moveTo = async (place: number) => {
+    const row = await calls.fetchAt(Math.max(0, Math.min(place, calls.total - 1)));
     if (row) select(row.address, true);
   };
+  /** From a row that the list does not show, on to the one at its place. */
+  const move = (delta: number) => {
+    const { selectedAt, goal } = calls;
+    return moveTo(selectedAt >= 0 ? selectedAt + delta : goal.place + Math.min(delta, 0));
+  };
+  const moveEdge = (edge: "first" | "last") => moveTo(edge === "first" ? 0 : calls.total - 1);
 
   const moveBad = async (delta: 1 | -1) => {
     if (!unit) return;
-    const at = calls.rows.findIndex((row) => row.address === selected);
-    const next = scanBad(calls.rows, at, delta);
+    const next = scanBad(calls, delta);
     if (next) return select(next.address, true);
-    const edge = delta > 0 ? calls.hasNext : calls.hasPrevious;
-    const order = calls.rows[at]?.order ?? fresh?.order;
-    if ((edge || at < 0) && order !== undefined && address.sort === "order") {
+    const order = fresh?.order;
+    if (next === undefined && order !== undefined && address.sort === "order") {
       const filter = { ...address.filter, classes: badWithin(address.filter.classes) };
       const page = await fetchNodes(id, unit, { ...list, filter }, selected, 50);
       const rows = page.items.filter((row) => (delta > 0 ? row.order > order : row.order < order));
@@ -159,8 +154,6 @@ export function useTriage(id: string, assist: boolean): Triage {
   };
 
   const pickOrder = async (order: number) => {
-    const here = calls.rows.find((row) => row.order === order);
-    if (here) return select(here.address);
     if (!unit) return;
     const filter: Filter = { ...NO_FILTER, range: [order, order] };
     const page = await fetchNodes(id, unit, { filter, query: "", sort: "order" }, null, 1);
@@ -204,8 +197,8 @@ export function useTriage(id: string, assist: boolean): Triage {
   };
 
   useKeys({
-    nextNode: () => move(1),
-    previousNode: () => move(-1),
+    nextNode: () => void move(1),
+    previousNode: () => void move(-1),
     nextBad: () => void moveBad(1),
     previousBad: () => void moveBad(-1),
     nextOrigin: () => moveOrigin(1),
@@ -303,10 +296,14 @@ function startIn(origins: readonly Origin[], summary: Summary | undefined, unit:
   return summary?.first_no && here(summary.first_no) ? summary.first_no.node : undefined;
 }
 
-function scanBad(rows: readonly NodeRow[], from: number, delta: 1 | -1): NodeRow | undefined {
-  if (from < 0) return undefined;
-  for (let at = from + delta; at >= 0 && at < rows.length; at += delta) if (isBad(rows[at]?.cls)) return rows[at];
-  return undefined;
+/** The next bad row; null where the list ends before one, undefined where it goes on with rows that are not here. */
+function scanBad(calls: CallRows, delta: 1 | -1): NodeRow | null | undefined {
+  if (calls.selectedAt < 0) return undefined;
+  for (let at = calls.selectedAt + delta; at >= 0 && at < calls.total; at += delta) {
+    const row = calls.rowAt(at);
+    if (row === undefined || isBad(row.cls)) return row;
+  }
+  return null;
 }
 
 function badWithin(classes: Address["filter"]["classes"]): Address["filter"]["classes"] {

@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useJob } from "../../api/jobs";
-import { type Unit, useDump, useDumpNode, useDumpNodes, useOverflow } from "../../api/queries";
+import { type Unit, useDump, useDumpNode, useOverflow } from "../../api/queries";
 import type { Dump, OverflowSummary } from "../../api/types";
 import { formatMoment } from "../../base/moments";
 import { formatBytes, formatCount } from "../../base/numbers";
@@ -27,6 +27,7 @@ import { FirstOverflow } from "./FirstOverflow";
 import { FindingList, NodeList } from "./NodeList";
 import { NodePanel } from "./NodePanel";
 import { RunNotes } from "./RunNotes";
+import { useNodeRows } from "./useNodeRows";
 
 /** One dump: what it holds, its tree, its calls, one call in full. */
 export function DumpView({ id }: { id: string }) {
@@ -70,17 +71,17 @@ function Ready({ dump }: { dump: Dump }) {
   const rank = address.rank ?? dump.ranks[0] ?? 0;
   const unit = useMemo(() => ({ step, rank }), [step, rank]);
   const several = dump.nodes > 0 && dump.steps.length * dump.ranks.length > 1;
+  const [text, setText] = useState(address.query);
+  const query = useDebounced(text.trim(), 250);
+  const nodes = useNodeRows(dump.id, unit, query, address.node);
   // A dump opens with its first call in full.
-  const first = useDumpNodes(dump.id, unit, "").data?.pages[0]?.items[0]?.name ?? null;
-  const selected = address.node ?? first;
+  const selected = address.node ?? nodes.rowAt(0)?.name ?? null;
   const tree = useTree("dumps", dump.id, unit, selected, "");
   const node = useDumpNode(dump.id, unit, selected).data;
   const overflow = useOverflow(dump.id, unit, dump.nodes > 0).data;
   const found = Object.values(overflow?.counts ?? {}).reduce((sum, count) => sum + count, 0);
   const onlyFound = address.dialog === "overflow" && found > 0;
   const [lost, setLost] = useState<string | null>(null);
-  const [text, setText] = useState(address.query);
-  const query = useDebounced(text.trim(), 250);
   const select = (name: string, replace = false) => update({ step, rank, node: name }, replace);
 
   useEffect(() => update({ query }, true), [query, update]);
@@ -169,7 +170,7 @@ function Ready({ dump }: { dump: Dump }) {
             {onlyFound ? (
               <FindingList id={dump.id} unit={unit} selected={selected} onSelect={select} />
             ) : (
-              <NodeList id={dump.id} unit={unit} query={query} selected={selected} onSelect={select} />
+              <NodeList nodes={nodes} query={query} selected={selected} onSelect={select} />
             )}
           </section>
           <section className={`panel ${classes.panel}`} aria-label={t("evidence.title")}>

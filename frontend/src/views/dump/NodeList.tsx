@@ -1,48 +1,116 @@
+import { type KeyboardEvent, useEffect, useId, useLayoutEffect } from "react";
 import { useTranslation } from "react-i18next";
-import { type Unit, useDumpNodes, useFindings } from "../../api/queries";
+import { type Unit, useFindings } from "../../api/queries";
+import type { DumpNodeRow } from "../../api/types";
 import { say } from "../../texts/said";
 import { MiddleName } from "../../widgets/MiddleName";
+import { Empty, Failure, Loading } from "../../widgets/States";
+import type { PlacedRows } from "../../widgets/usePlaces";
+import { useTallRows } from "../../widgets/useTallRows";
 import classes from "./DumpView.module.css";
 import { PartMark } from "./PartMark";
 import { RowList } from "./RowList";
 
+const ROW = 24;
+
 interface NodeListProps {
-  id: string;
-  unit: Unit;
+  nodes: PlacedRows<DumpNodeRow>;
   query: string;
   selected: string | null;
   onSelect: (name: string, replace?: boolean) => void;
 }
 
 /** Nodes in call order, page by page. */
-export function NodeList({ id, unit, query, selected, onSelect }: NodeListProps) {
+export function NodeList({ nodes, query, selected, onSelect }: NodeListProps) {
   const { t, i18n } = useTranslation();
-  const nodes = useDumpNodes(id, unit, query);
+  const idBase = useId();
+  const { total, goal, show, selectedAt } = nodes;
+  const tall = useTallRows(total, ROW);
+  const { first, last, reveal } = tall;
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the turn is the request
+  useLayoutEffect(() => {
+    if (goal.place >= 0) reveal(goal.place);
+  }, [goal.turn, reveal]);
+  useEffect(() => {
+    if (total > 0) show(first, last);
+  }, [first, last, total, show]);
+
+  const go = async (place: number) => {
+    const row = await nodes.fetchAt(Math.max(0, Math.min(place, total - 1)));
+    if (row) onSelect(row.name, true);
+  };
+  const press = (event: KeyboardEvent) => {
+    const goals: Record<string, number> = {
+      ArrowDown: selectedAt + 1,
+      ArrowUp: selectedAt - 1,
+      PageDown: selectedAt + tall.page,
+      PageUp: selectedAt - tall.page,
+      Home: 0,
+      End: total - 1,
+    };
+    const place = goals[event.key];
+    if (place === undefined) return;
+    event.preventDefault();
+    void go(place);
+  };
+
+  if (nodes.problem) return <Failure problem={nodes.problem} onRetry={nodes.retry} />;
+  if (total === 0 && nodes.loading) return <Loading />;
+  if (total === 0) return <Empty>{query ? t("home.nothingFound", { query }) : t("dump.noCalls")}</Empty>;
+  const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
   return (
-    <RowList
-      pages={nodes}
-      height={24}
-      nameOf={(row) => row.name}
-      selected={selected}
-      onSelect={onSelect}
-      empty={query ? t("home.nothingFound", { query }) : t("dump.noCalls")}
-      id="nodes"
+    <div
+      ref={tall.ref}
+      className={classes.list}
+      role="listbox"
+      tabIndex={0}
+      aria-label={t("dump.calls")}
+      aria-activedescendant={selectedAt >= first && selectedAt <= last ? `${idBase}-${selectedAt}` : undefined}
+      onKeyDown={press}
+      data-testid="nodes"
     >
-      {(row) => (
-        <>
-          <span className={classes.order}>{row.ordinal}</span>
-          <span>
-            <MiddleName name={row.name} />
-          </span>
-          <span className="dim">{i18n.exists(`kinds.${row.kind}`) ? t(`kinds.${row.kind as "api"}`) : row.kind}</span>
-        </>
-      )}
-    </RowList>
+      <div style={{ height: tall.height, position: "relative" }} role="none">
+        {shown.map((place) => {
+          const row = nodes.rowAt(place);
+          return (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the list, which holds the focus
+            <div
+              key={place}
+              id={`${idBase}-${place}`}
+              role="option"
+              tabIndex={-1}
+              aria-selected={row !== undefined && row.name === selected}
+              aria-posinset={place + 1}
+              aria-setsize={total}
+              aria-busy={row === undefined || undefined}
+              className={classes.row}
+              style={{ transform: `translateY(${tall.offset(place)}px)` }}
+              onClick={() => row && onSelect(row.name)}
+              data-name={row?.name}
+            >
+              <span className={classes.order}>{row?.ordinal ?? "…"}</span>
+              <span>{row && <MiddleName name={row.name} />}</span>
+              <span className="dim">
+                {row && (i18n.exists(`kinds.${row.kind}`) ? t(`kinds.${row.kind as "api"}`) : row.kind)}
+              </span>
+            </div>
+          );
+        })}
+      </div>
+    </div>
   );
 }
 
+interface FindingListProps {
+  id: string;
+  unit: Unit;
+  selected: string | null;
+  onSelect: (name: string, replace?: boolean) => void;
+}
+
 /** Calls that saw NaN, infinity or the limit of their dtype, with what each did to it. */
-export function FindingList({ id, unit, selected, onSelect }: Omit<NodeListProps, "query">) {
+export function FindingList({ id, unit, selected, onSelect }: FindingListProps) {
   const { t } = useTranslation();
   return (
     <RowList

@@ -1,0 +1,19 @@
+/** Nodes of a dump in the order of its file, by their place in the list. */
+import { useMemo } from "react";
+import { fetchDumpNodes, type Unit } from "../../api/queries";
+import type { DumpNodeRow } from "../../api/types";
+import { type PlacedRows, type Source, usePlaces } from "../../widgets/usePlaces";
+
+export function useNodeRows(id: string, unit: Unit, q: string, selected: string | null): PlacedRows<DumpNodeRow> {
+  const source = useMemo(
+    (): Source<DumpNodeRow> => ({
+      key: ["dumps", "data", id, "nodes", unit, q],
+      enabled: true,
+      at: (at, limit, signal) => fetchDumpNodes(id, unit, q, { at, limit }, signal),
+      around: (around, signal) => fetchDumpNodes(id, unit, q, { around, limit: 1 }, signal),
+      nameOf: (row) => row.name,
+    }),
+    [id, unit, q],
+  );
+  return usePlaces(source, selected);
+}
