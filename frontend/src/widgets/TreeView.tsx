@@ -26,7 +26,7 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const idBase = useId();
-  const { lines, revealed, loadMore } = tree;
+  const { lines, revealed, way, loadMore } = tree;
   // By its key: lines come and go above it. In place of one that is gone (what was missing is here now) stands the next.
   const [cursorKey, setCursorKey] = useState<string | null>(null);
   const cursorAt = useRef(-1);
@@ -53,15 +53,17 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
 
   useKeepPlace(box, lines, cursorKey);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the node is revealed once; lines that come later do not move it
+  // Once for every request: a row that is closed and opened again around the node does not lead to it again.
+  const followed = useRef<readonly number[] | null>(null);
   useEffect(() => {
-    if (revealed < 0) return;
+    if (revealed < 0 || followed.current === way) return;
+    followed.current = way;
     setCursorKey(lines[revealed]?.key ?? null);
     const element = box.current;
     const top = revealed * ROW;
     const visible = element && top >= element.scrollTop && top + 2 * ROW <= element.scrollTop + element.clientHeight;
     if (!visible) virtual.scrollToIndex(revealed, { align: "center" });
-  }, [revealed < 0 ? null : lines[revealed]?.key]);
+  }, [revealed, way, lines, virtual]);
 
   const shown = virtual.getVirtualItems();
   const seen = inView(box.current);

@@ -74,6 +74,8 @@ export interface TreeModel {
   problem: unknown;
   /** Index of the line of the revealed node, -1 while it is not loaded. */
   revealed: number;
+  /** Another one with every request to reveal a node. */
+  way: readonly number[];
   toggle: (entry: number, open?: boolean) => void;
   unfold: (id: string) => void;
   /** Reads siblings that are not here: the first of them, the last of them, or the last of all. */
@@ -184,6 +186,7 @@ export function useTree(
     lines,
     problem,
     revealed,
+    way: path,
     toggle: useCallback(
       (entry, open) => dispatch({ type: "toggle", entry, ...(open === undefined ? {} : { open }) }),
       [],
