@@ -2,7 +2,7 @@
 
 Reading and comparing a million calls takes minutes, and what is tested here is what the screen does with them. So the rows of a
 unit that was compared are stored anew, through the index's own drafts, under other names, until there are enough. The item
-pairs are stored once: each call shows those of the call that it was made from.
+pairs are stored once: each call shows those, and the data flow, of the call that it was made from.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def repeated(data: Path, comparison: str, pairs: int) -> str:
         with database.read() as connection:
             serial = comparison_serial(connection, new)
             first, last = tables.key_range(unit.id)
-            nodes, places, items = (
+            nodes, places, items, flow = (
                 [list(row) for row in connection.execute(select(table).where(table.c.id.between(first, last)))]
-                for table in (tables.node_pair, tables.place, tables.item_pair)
+                for table in (tables.node_pair, tables.place, tables.item_pair, tables.flow)
             )
             values = dict(
                 connection.execute(select(tables.unit).where(tables.unit.c.id == unit.id)).one()._mapping.items()
@@ -69,6 +69,7 @@ def repeated(data: Path, comparison: str, pairs: int) -> str:
         with draft(database, UNITS, serial, values) as made:
             base = tables.key(made.id)
             made.append(tables.item_pair, _columns([[base + place, *row[1:]] for place, row in enumerate(items)]))
+            made.append(tables.flow, _columns([[base, *row[1:]] for row in flow]))
             for number in range(rounds):
                 wanted = min(len(nodes), pairs - number * len(nodes))
                 made.append(tables.node_pair, _columns(_nodes(nodes[:wanted], base, number, len(nodes), len(places))))

@@ -231,7 +231,7 @@ def test_plots_opened_and_closed_leave_nothing_behind(watched: Watched, real: La
     heap, elements = cost()
     for _ in range(10):
         round_of_plots()
-    assert page.locator("canvas").count() == 0
+    assert page.locator("[data-plot] canvas").count() == 0
     after, now = cost()
     assert after < heap + 20e6, f"{heap / 1e6:.1f} MB, then {after / 1e6:.1f}"
     assert now < elements + 500
