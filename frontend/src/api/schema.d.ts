@@ -2461,6 +2461,8 @@ export interface components {
             total: number;
             /** Prev */
             prev?: string | null;
+            /** Start */
+            start?: number | null;
         };
         /** Page[Pair] */
         Page_Pair_: {
