@@ -1,9 +1,9 @@
-"""Wire models of one node pair, of the communications that a call takes part in, and of the strip."""
+"""Wire models of one node pair, of the communications that a call takes part in, of the strip, and of the way down a tree."""
 
 from __future__ import annotations
 
 from dumpscope.api.replies import real
-from dumpscope.api.schemas import NodeRow, Pair, Phrase, Real, VerdictWord, Wire
+from dumpscope.api.schemas import NodeRow, Page, Pair, Phrase, Real, TreeRow, VerdictWord, Wire
 from dumpscope.index.collectives import CollectiveRow, HalfRow, PartRow
 from dumpscope.index.strip import Bucket
 
@@ -108,3 +108,17 @@ def bucket(row: Bucket) -> StripBucket:
         verdict=row.verdict,  # type: ignore[arg-type]
         seq=row.seq,
     )
+
+
+class TreeLevel(Page[TreeRow]):
+    """Children of `parent` (null: the top) around the one on the way."""
+
+    parent: int | None
+
+
+class TreeLevels(Wire):
+    """`depth`: levels of the whole way; `next`: the level to ask for `from`, null where the way is complete."""
+
+    levels: list[TreeLevel]
+    depth: int
+    next: int | None

@@ -148,20 +148,6 @@ class TreePath(Wire):
     path: list[int]
 
 
-class TreeLevel(Page[TreeRow]):
-    """Children of `parent` (null: the top) around the one on the way."""
-
-    parent: int | None
-
-
-class TreeLevels(Wire):
-    """`depth`: levels of the whole way; `next`: the level to ask for `from`, null where the way is complete."""
-
-    levels: list[TreeLevel]
-    depth: int
-    next: int | None
-
-
 class Counts(Wire):
     nodes: int
     items: int

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 
-from dumpscope.api import bodies, flows, schemas, wire
+from dumpscope.api import bodies, details, flows, schemas, wire
 from dumpscope.api.parameters import (
     Around,
     Beside,
@@ -172,7 +172,7 @@ def tree(
     return page_reply(page, wire.tree_row, walkable=True)
 
 
-@router.get("/dumps/{dump_id}/tree/levels", response_model=schemas.TreeLevels)
+@router.get("/dumps/{dump_id}/tree/levels", response_model=details.TreeLevels)
 def tree_levels(
     dump_id: Id,
     state: Shared,

@@ -77,7 +77,7 @@ def tree(
     return page_reply(page, wire.tree_row, walkable=True)
 
 
-@router.get("/tree/levels", response_model=schemas.TreeLevels)
+@router.get("/tree/levels", response_model=details.TreeLevels)
 def tree_levels(
     comparison_id: Id,
     state: Shared,
