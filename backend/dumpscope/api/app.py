@@ -45,6 +45,7 @@ from dumpscope.index.jobs import JobTable
 from dumpscope.jobs.executors import make_executor
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.leftovers import remove_leftovers
+from dumpscope.pipeline.rooms import remove_rooms
 from dumpscope.pipeline.unfinished import UnfinishedUploads
 from dumpscope.pipeline.work import job_kinds, settle
 from dumpscope.settings import Settings
@@ -132,7 +133,8 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     executor: Executor = make_executor(settings.workers)
     database = Database.open(settings.database)
-    remove_leftovers(database, settings.uploads, settings.data_dir)
+    remove_leftovers(database, settings.uploads, settings.unpacked, settings.data_dir)
+    remove_rooms()
     table = JobTable(database)
     runner = Runner(
         table,

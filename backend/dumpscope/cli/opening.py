@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dumpscope.domain.records import Layout, RankDump, RankRef
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
+from dumpscope.pipeline.rooms import Room
 from dumpscope.readers import open_dump, read_rank
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Layout]:
     """Layout of the dump at `path`; an archive is unpacked into a temporary folder that lives as long as the block."""
-    with tempfile.TemporaryDirectory(prefix="dumpscope-") as workdir:
-        yield open_dump(path, Path(workdir))
+    with Room() as room:
+        yield open_dump(path, room.path)
 
 
 def ranks(layout: Layout) -> Iterator[tuple[RankRef, RankDump | Problem]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from dumpscope.cli.app import FINE
 from dumpscope.cli.opening import opened
 from dumpscope.errors import UsageError
 from dumpscope.pipeline.reproduce import FoundCall, copy_tensors, find_call, find_saved, is_saved, write_script
+from dumpscope.pipeline.rooms import Room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +32,14 @@ class Request:
 
 
 def run(request: Request) -> int:
-    with found_call(request.path, request.node, request.step, request.rank) as found, _room() as room:
+    with found_call(request.path, request.node, request.step, request.rank) as found, Room() as room:
         archive = not request.path.is_dir() and request.path.suffix != ".json"
         if request.output is None and not request.matrix:
             if archive and found.files:
                 raise UsageError("the tensors lie in an archive", hint="give -o FILE: they are copied beside it")
             sys.stdout.write(write_script(found, origin=_origin(request, found), data=_data(found)))
             return FINE
-        target = request.output or Path(room) / "call.py"
+        target = request.output or room.path / "call.py"
         _write(request, found, target, copied=request.copy or archive)
         if request.output is not None:
             print(f"wrote {request.output}", file=sys.stderr)
@@ -58,10 +58,6 @@ def found_call(path: Path, node: str | None, step: int | None, rank: int | None)
         raise UsageError("name the call", hint="dumpscope reproduce DUMP Functional.softmax.1")
     with opened(path) as layout:
         yield find_call(layout, node, step=step, rank=rank)
-
-
-def _room() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="dumpscope-")
 
 
 def _write(request: Request, found: FoundCall, target: Path, *, copied: bool) -> None:

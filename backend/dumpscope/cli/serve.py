@@ -15,6 +15,7 @@ from typing import Any
 from dumpscope.cli.app import FINE
 from dumpscope.cli.printing import line
 from dumpscope.errors import DumpscopeError, UsageError
+from dumpscope.pipeline.rooms import Room
 from dumpscope.settings import Settings
 
 
@@ -57,13 +58,13 @@ def _copied(results: Sequence[Path], file: Path) -> str:
 @contextmanager
 def _temporary() -> Iterator[Path]:
     try:
-        folder = tempfile.TemporaryDirectory(prefix="dumpscope-result-", ignore_cleanup_errors=True)
+        room = Room("result")
     except OSError as error:
         raise DumpscopeError(
             f"no folder for a copy can be made: {error.strerror}", where=tempfile.gettempdir(), hint="set TMPDIR"
         ) from error
-    with folder as name:
-        yield Path(name)
+    with room:
+        yield room.path
 
 
 @contextmanager

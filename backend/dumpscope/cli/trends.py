@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -28,6 +27,7 @@ from dumpscope.index.trend_rows import Kind
 from dumpscope.index.trends import Cell, Trend, Trends, comparison_trends
 from dumpscope.pipeline.keep import keep
 from dumpscope.pipeline.local import compare_layouts
+from dumpscope.pipeline.rooms import Room
 
 COLUMNS: Final = 12
 """Buckets of steps that a person is shown side by side."""
@@ -151,8 +151,8 @@ def _pair(request: Request, database: Database) -> tuple[Ask, list[Problem], boo
 @contextmanager
 def _database() -> Iterator[Database]:
     """A database that lives as long as the block."""
-    with tempfile.TemporaryDirectory(prefix="dumpscope-") as folder:
-        database = Database.open(sqlite_url(Path(folder, "trends.db")))
+    with Room() as room:
+        database = Database.open(sqlite_url(room.path / "trends.db"))
         try:
             yield database
         finally:

@@ -27,11 +27,11 @@ EXPORTS: Final = "export-"
 """Beginning of the name of a folder in which a file is written that is then sent."""
 
 
-def remove_leftovers(database: Database, uploads: Path, data: Path) -> None:
+def remove_leftovers(database: Database, uploads: Path, unpacked: Path, data: Path) -> None:
     """Remove half-written ranks, results and exports and cut-off uploads; what was asked for and never queued ends as failed.
 
-    uploads: one folder per uploaded dump; data: where exports are written. Folders without a dump stay: they may be another
-    database's. Nothing where another live server leads: the work may be its own.
+    uploads, unpacked: one folder per uploaded dump, per opened archive; data: where exports are written. Folders without a dump
+    stay: they may be another database's. Nothing where another live server leads: the work may be its own.
     """
     if not database.lead():
         return
@@ -46,7 +46,7 @@ def remove_leftovers(database: Database, uploads: Path, data: Path) -> None:
             remove_folder(folder)
     for comparison in stranded_comparisons(database):
         change_comparison(database, comparison, status="failed", error=error)
-    for folder in (*uploads.glob(f"{_GONE}*"), *data.glob(f"{EXPORTS}*")):
+    for folder in (*uploads.glob(f"{_GONE}*"), *unpacked.glob(f"{_GONE}*"), *data.glob(f"{EXPORTS}*")):
         if not is_held(folder):
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -15,6 +15,7 @@ from dumpscope.domain.joined import JoinedUnit
 from dumpscope.domain.records import Header
 from dumpscope.domain.result import Unit
 from dumpscope.errors import DumpscopeError
+from dumpscope.pipeline.rooms import Room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +63,11 @@ class Shelf(Sequence[Unit]):
     def folder(self) -> Path:
         """A new folder for `shelve`. Raises DumpscopeError where none can be made."""
         try:
-            folder = tempfile.TemporaryDirectory(prefix="dumpscope-")
+            room = Room()
         except OSError as error:
             raise _no_room(error, tempfile.gettempdir()) from error
-        weakref.finalize(self, folder.cleanup)
-        return Path(folder.name)
+        weakref.finalize(self, room.close)
+        return room.path
 
     def put(self, entry: Unit | Shelved) -> None:
         """Add one; all are put before any is judged."""

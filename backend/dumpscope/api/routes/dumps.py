@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import time
 from pathlib import Path
 from typing import Annotated, Final
@@ -131,7 +130,7 @@ def remove(dump_id: Id, state: Shared) -> Response:
             "the dump is still being uploaded", hint="break the upload off, or wait until it is complete"
         )
     gone = delete_dump(state.database, dump_id)
-    shutil.rmtree(state.settings.unpacked / dump_id, ignore_errors=True)
+    remove_folder(state.settings.unpacked / dump_id)
     if gone.owned:
         remove_folder(state.settings.uploads / dump_id)
     return Response(status_code=204)
