@@ -143,5 +143,34 @@ def bisect(
     )
 
 
+@app.command()
+def handover(
+    path: Dump,
+    node: Annotated[str | None, typer.Argument(metavar="NODE", help="The call; none for a saved call.")] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Archive to write.")] = Path("finding.zip"),
+    golden: Annotated[Path | None, typer.Option("--golden", help="Add the report of a comparison with it.")] = None,
+    attach: Annotated[list[Path] | None, typer.Option("--attach", help="Add this file: controls, logs.")] = None,
+    step: Annotated[int | None, typer.Option("--step", help="Of this step.")] = None,
+    rank: Annotated[int | None, typer.Option("--rank", help="Of this rank.")] = None,
+    no_run: Annotated[bool, typer.Option("--no-run", help="Do not run it here.")] = False,
+    python: Annotated[str | None, typer.Option("--python", help="Python with torch. Default: the present one.")] = None,
+) -> int:
+    """Pack one call for its owner: script, tensors, stack, environment, matrix."""
+    from dumpscope.cli.handover import Request, run  # noqa: PLC0415
+
+    return run(
+        Request(
+            path=path,
+            node=node,
+            output=output,
+            golden=golden,
+            attached=tuple(attach or ()),
+            step=step,
+            rank=rank,
+            python=None if no_run else python or sys.executable,
+        )
+    )
+
+
 def _split(values: list[str] | None) -> tuple[str, ...]:
     return tuple(word.strip() for value in values or () for word in value.split(",") if word.strip())

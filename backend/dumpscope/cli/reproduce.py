@@ -37,7 +37,7 @@ def run(request: Request) -> int:
         if request.output is None and not request.matrix:
             if archive and found.files:
                 raise UsageError("the tensors lie in an archive", hint="give -o FILE: they are copied beside it")
-            sys.stdout.write(write_script(found, origin=_origin(request, found), data=_data(found)))
+            sys.stdout.write(write_script(found, origin=origin(request.path, found), data=_data(found)))
             return FINE
         target = request.output or room.path / "call.py"
         _write(request, found, target, copied=request.copy or archive)
@@ -66,13 +66,14 @@ def _write(request: Request, found: FoundCall, target: Path, *, copied: bool) ->
     if copied and found.files:
         data = f"{target.stem}_data"
         copy_tensors(found, target.parent / data)
-    target.write_text(write_script(found, origin=_origin(request, found), data=data), encoding="utf-8")
+    target.write_text(write_script(found, origin=origin(request.path, found), data=data), encoding="utf-8")
 
 
 def _data(found: FoundCall) -> str:
     return os.path.abspath(found.folder) if found.folder else ""
 
 
-def _origin(request: Request, found: FoundCall) -> str:
+def origin(path: Path, found: FoundCall) -> str:
+    """Where a call is from, in one line."""
     rank = "" if found.ref.rank is None else f", rank {found.ref.rank}"
-    return f"{request.path.resolve().name}, step {found.ref.step}{rank}"
+    return f"{path.resolve().name}, step {found.ref.step}{rank}"
