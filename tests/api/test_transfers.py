@@ -231,3 +231,27 @@ def test_an_upload_that_is_broken_off_or_no_dump_or_too_old_leaves_nothing(make_
             time.sleep(0.02)
         assert client.get("/api/uploads/new").json()["there"] == 2
     assert list(settings.uploads.iterdir()) == []
+
+
+def batch_of(*files: tuple[str, bytes, bytes]) -> tuple[bytes, dict[str, str]]:
+    """A multipart body of (name, content, the content that its checksum is of)."""
+    parts = b"".join(
+        b'--edge\r\nContent-Disposition: form-data; name="crc32"\r\n\r\n%08x\r\n'
+        b'--edge\r\nContent-Disposition: form-data; name="files"; filename="%s"\r\n\r\n%s\r\n'
+        % (zlib.crc32(meant), name.encode(), content)
+        for name, content, meant in files
+    )
+    return parts + b"--edge--\r\n", {"Content-Type": "multipart/form-data; boundary=edge"}
+
+
+def test_a_small_file_that_is_not_what_its_checksum_says_is_not_kept_but_those_before_it_are(client: Client) -> None:
+    begin(client, "u", 4, len(RELU) + 9)
+    good = ("run/dump.json", RELU, RELU)
+    body, headers = batch_of(("../x", b"12", b"no"), good, ("run/a", b"abd", b"abc"), ("run/b", b"12", b"12"))
+    reply = client.post("/api/uploads/u/files", content=body, headers=headers)
+    assert (reply.status_code, reply.json()["hint"]) == (409, "send it again")
+    assert reply.json()["detail"].startswith("run/a: it arrived damaged")
+    assert [row["path"] for row in client.get("/api/uploads/u/files").json()["items"]] == ["run/dump.json"]
+    body, headers = batch_of(("run/a", b"abc", b"abc"), ("run/b", b"12", b"12"))
+    assert client.post("/api/uploads/u/files", content=body, headers=headers).json()["whole"] == 3
+    assert finished(client, "u")["status"] == "ready"

@@ -6,6 +6,7 @@ import base64
 import random
 import shutil
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -27,6 +28,18 @@ DROP = """
     zone.dispatchEvent(new DragEvent(type, { dataTransfer: transfer, bubbles: true, cancelable: true }));
 }
 """
+
+
+SMALL = 5000
+
+
+def many_small(dumps: Path, folder: Path) -> Path:
+    """A real dump beside five thousand tiny files in one folder."""
+    shutil.copytree(dumps / "stat_fault", folder)
+    (folder / "step0" / "small").mkdir()
+    for number in range(SMALL):
+        (folder / "step0" / "small" / f"{number}.pt").write_bytes(b"%d" % number)
+    return folder
 
 
 def opens(page: Page, name: str, nodes: str) -> None:
@@ -92,11 +105,11 @@ def test_a_piece_that_was_damaged_on_its_way_is_sent_again(
     broken: list[str] = []
 
     def damage(route: Route) -> None:
-        """The first piece arrives with another byte."""
-        body = route.request.post_data_buffer
-        if "offset=" in route.request.url and not broken and body is not None:
+        """The first piece arrives as another one than it says."""
+        if "offset=" in route.request.url and not broken:
             broken.append(route.request.url)
-            route.continue_(post_data=b"?" + body[1:])
+            assert len(route.request.headers["x-crc32"]) == 8
+            route.continue_(headers={**route.request.headers, "x-crc32": "00000000"})
         else:
             route.continue_()
 
@@ -164,6 +177,7 @@ def test_dumps_of_one_name_are_told_apart_by_their_path(page: Page, server: Serv
 
 
 LARGE = 40_000_000
+REQUEST_FILES = 500
 
 
 @pytest.fixture
@@ -316,3 +330,54 @@ def test_a_file_that_changed_while_the_connection_was_lost_is_named_and_not_trie
     expect(upload).to_have_attribute("data-state", "lost", timeout=60_000)
     (folder / "step0" / "large.bin").unlink()
     expect(upload).to_contain_text("changing/step0/large.bin was changed or moved", timeout=30_000)
+
+
+def test_five_thousand_small_files_of_one_folder_are_sent_in_batches(
+    context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
+) -> None:
+    folder = many_small(dumps, tmp_path / "many_small")
+    page = context.new_page()
+    page.goto(own_server.url)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.method) if request.url.endswith("/files") else None)
+    drop_folder(page, folder)
+    expect(page.get_by_test_id("upload")).to_have_attribute("data-state", "sent", timeout=120_000)
+    assert sent.count("POST") <= SMALL / REQUEST_FILES + 1
+    assert arrived(own_server, folder.name) == contents(folder)
+    expect(page.get_by_test_id("upload")).to_contain_text("is ready to compare", timeout=60_000)
+
+
+def test_many_small_files_show_their_progress_and_leave_nothing_when_cancelled(
+    context: BrowserContext, own_server: Server, dumps: Path, tmp_path: Path
+) -> None:
+    page = context.new_page()
+    page.goto(own_server.url)
+    slow(page, 100_000)
+    drop_folder(page, many_small(dumps, tmp_path / "many_cancelled"))
+    upload = page.get_by_test_id("upload")
+    expect(upload).to_contain_text("kB/s", timeout=60_000)
+    upload.get_by_role("button", name="Cancel").click()
+    expect(upload).to_have_count(0)
+    receiving = own_server.data / "receiving"
+    until(lambda: list(receiving.iterdir()) == [])
+
+
+def test_entries_that_were_left_out_are_listed_one_by_one(
+    page: Page, server: Server, dumps: Path, tmp_path: Path
+) -> None:
+    archive = tmp_path / "left_out.zip"
+    bad = ["../up.pt", "/abs.pt", "C:/drive.pt", "run/e\u0301.pt", "run/A.PT"]
+    with zipfile.ZipFile(archive, "w") as out:
+        for file in sorted((dumps / "stat_fault").rglob("*.json")):
+            out.write(file, Path("run") / file.relative_to(dumps / "stat_fault"))
+        for name in ["run/\u00e9.pt", "run/a.pt", *bad]:
+            out.writestr(name, b"1")
+    page.goto(server.url)
+    page.get_by_test_id("file-input").set_input_files([archive])
+    upload = page.get_by_test_id("upload")
+    expect(upload).to_contain_text("left_out.zip is ready to compare", timeout=60_000)
+    upload.get_by_test_id("refused").click()
+    listed = page.get_by_test_id("problems")
+    expect(listed.get_by_role("listitem")).to_have_count(len(bad))
+    for name in bad:
+        expect(listed).to_contain_text(f"left_out.zip:{name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
@@ -10,11 +11,12 @@ from typing import BinaryIO, Final, Protocol
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
+from dumpscope.api.checksums import compare_sums, parse_sum
 from dumpscope.errors import LimitError, Problem, UsageError
 from dumpscope.pipeline.upload_names import Names
 
 NAME_LIMIT: Final = 64
-"""Bytes of a form field other than a file that are read (the dump's name)."""
+"""Letters of a form field other than a file that are read (the dump's name, the CRC-32 of the file behind it)."""
 
 
 class Store(Protocol):
@@ -69,8 +71,8 @@ class Received:
 class Receiver:
     """Feed it the body's pieces with `write`, then `finish`.
 
-    Raises UsageError for a body that is not multipart, LimitError past `limit` bytes or `files` files; what was written then is
-    for the caller to remove.
+    Raises UsageError for a body that is not multipart, LimitError past `limit` bytes or `files` files, ConflictError where a file
+    is not what the field `crc32` before it says; what was written then is for the caller to remove.
     """
 
     def __init__(self, content_type: str, store: Store, *, limit: int, files: int) -> None:
@@ -88,6 +90,9 @@ class Receiver:
         self._headers: dict[bytes, bytes] = {}
         self._stream: BinaryIO | None = None
         self._text: bytearray | None = None
+        self._field = b""
+        self._wanted: int | None = None
+        self._sum = 0
         self._parser = MultipartParser(
             boundary,
             {
@@ -145,7 +150,8 @@ class Receiver:
         _kind, options = parse_options_header(self._headers.get(b"content-disposition", b""))
         given = options.get(b"filename")
         if given is None:
-            self._text = bytearray() if options.get(b"name") == b"name" else None
+            self._field = options.get(b"name", b"")
+            self._text = bytearray() if self._field in (b"name", b"crc32") else None
             return
         shown = given.decode("utf-8", "replace")
         if len(self.result.files) + self.result.refused >= self._files:
@@ -155,14 +161,19 @@ class Receiver:
         reason = self._store.refusal(shown)
         if reason is not None:
             self.result.refused += 1
+            self._wanted = None
             self._store.refuse(shown, reason)
             return
+        self._sum = 0
         self._stream = self._store.create(shown)
         self.result.files.append(shown)
 
     def _data(self, data: bytes, start: int, end: int) -> None:
         if self._stream is not None:
-            self._stream.write(data[start:end])
+            piece = data[start:end]
+            self._stream.write(piece)
+            if self._wanted is not None:
+                self._sum = zlib.crc32(piece, self._sum)
         elif self._text is not None and len(self._text) < NAME_LIMIT * 4:
             self._text += data[start:end]
 
@@ -170,9 +181,16 @@ class Receiver:
         if self._stream is not None:
             self._stream.close()
             self._stream = None
+            if self._wanted is not None:
+                compare_sums(self._wanted, self._sum, self.result.files[-1])
+                self._wanted = None
             self._store.complete(self.result.files[-1])
         elif self._text is not None:
-            self.result.name = bytes(self._text).decode("utf-8", "replace")[:NAME_LIMIT].strip()
+            text = bytes(self._text).decode("utf-8", "replace")[:NAME_LIMIT].strip()
+            if self._field == b"name":
+                self.result.name = text
+            else:
+                self._wanted = parse_sum(text)
             self._text = None
 
 

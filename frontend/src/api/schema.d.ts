@@ -3915,6 +3915,8 @@ export interface operations {
                     files: string[];
                     /** @description Name of the dump. */
                     name?: string;
+                    /** @description CRC-32 of the file that follows, eight hexadecimal digits; before any of them. */
+                    crc32?: string;
                 };
             };
         };
@@ -4131,6 +4133,8 @@ export interface operations {
                     files: string[];
                     /** @description Name of the dump. */
                     name?: string;
+                    /** @description CRC-32 of the file that follows, eight hexadecimal digits; before any of them. */
+                    crc32?: string;
                 };
             };
         };

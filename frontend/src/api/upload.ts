@@ -1,10 +1,9 @@
 /** Uploads in pieces, which go on by themselves after a lost connection, and after a reload once the files are picked again. */
-import i18next from "i18next";
-import { crc32 } from "../base/crc32";
 import type { Bundle, PickedFile } from "../base/drop";
 import { fingerprint, Pace, type Parcel, parcels, pause } from "../base/sending";
 import { forget, recall, remember } from "../base/unfinished";
 import { ApiError, api, apiUrl, take, toError } from "./client";
+import { type Packed, pack } from "./packing";
 import type { Accepted, Upload as Wire } from "./types";
 
 export interface Progress {
@@ -37,8 +36,6 @@ class Sending {
   private readonly pace = new Pace();
   private id: string;
   private there = 0;
-  /** What is being sent. */
-  private parcel: Parcel | null = null;
 
   constructor(
     private readonly bundle: Bundle,
@@ -62,9 +59,8 @@ class Sending {
       } catch (problem) {
         if (this.stop.aborted) return this.cancelled();
         const status = problem instanceof ApiError ? problem.status : -1;
-        if (status === 0) await this.readable();
         failures = this.there > before ? 1 : failures + 1;
-        // Gone (it expired), or not as this page thought: what the server has is asked again.
+        // Gone (it expired), damaged on its way, or not as this page thought: what the server has is asked again.
         const looksAgain = (status === 404 || status === 409) && failures <= 3;
         if (!looksAgain && !PASSING.has(status)) {
           forget(this.print);
@@ -91,7 +87,7 @@ class Sending {
       this.tell(state);
       const there = state.there > 0 || state.whole > 0 ? await this.known() : new Map<string, number>();
       const refused = new Set(state.problems.map((problem) => problem.loc));
-      for (const parcel of parcels(this.files, there, refused)) this.tell(await this.send(parcel));
+      await this.sendAll(parcels(this.files, there, refused));
     }
     return take(api().POST("/api/uploads/{upload_id}/finish", { params, signal: this.stop }));
   }
@@ -113,10 +109,20 @@ class Sending {
     return found;
   }
 
-  /** One request. It reports progress, which fetch cannot, so it is an XMLHttpRequest. */
-  private async send(parcel: Parcel): Promise<Wire> {
-    this.parcel = parcel;
-    const piece = parcel.kind === "piece" ? await this.read(parcel) : null;
+  /** One request after the other; the next one is read while one is on its way. */
+  private async sendAll(waiting: readonly Parcel[]): Promise<void> {
+    let next = waiting[0] && pack(waiting[0]);
+    for (let index = 0; next; index += 1) {
+      const packed: Packed = await next;
+      const following = waiting[index + 1];
+      next = following && pack(following);
+      next?.catch(() => {}); // told when its turn comes
+      this.tell(await this.send(packed));
+    }
+  }
+
+  /** It reports progress, which fetch cannot, so it is an XMLHttpRequest. */
+  private send({ method, query, headers, body }: Packed): Promise<Wire> {
     const request = new XMLHttpRequest();
     const abort = () => request.abort();
     const answered = new Promise<Wire>((resolve, reject: (problem: ApiError) => void) => {
@@ -127,44 +133,13 @@ class Sending {
       };
       request.onerror = () => reject(toError(0, ""));
       request.onabort = () => reject(new ApiError(0, "cancelled", "", null));
-      const address = apiUrl("uploads", this.id, "files");
-      if (parcel.kind === "batch") {
-        const form = new FormData();
-        for (const { file, path } of parcel.files) form.append("files", file, path);
-        request.open("POST", address);
-        request.send(form);
-      } else {
-        const { file, path } = parcel.picked;
-        const query = new URLSearchParams({ path, size: String(file.size), offset: String(parcel.from) });
-        request.open("PUT", `${address}?${query}`);
-        request.setRequestHeader("Content-Type", "application/octet-stream");
-        if (piece !== null) request.setRequestHeader("X-CRC32", crc32(piece));
-        request.send(piece);
-      }
+      request.open(method, `${apiUrl("uploads", this.id, "files")}${query}`);
+      for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+      request.send(body);
       this.stop.addEventListener("abort", abort);
+      if (this.stop.aborted) abort();
     });
     return answered.finally(() => this.stop.removeEventListener("abort", abort));
-  }
-
-  /** A file that cannot be read any more fails as a lost connection does: `readable` tells them apart. */
-  private async read({ picked, from, to }: Parcel & { kind: "piece" }): Promise<Uint8Array<ArrayBuffer>> {
-    try {
-      return new Uint8Array(await picked.file.slice(from, to).arrayBuffer());
-    } catch {
-      throw toError(0, "");
-    }
-  }
-
-  /** The browser says "no connection" too where a file was changed or moved since it was picked. */
-  private async readable(): Promise<void> {
-    const { parcel } = this;
-    if (parcel === null) return;
-    for (const { file, path } of parcel.kind === "batch" ? parcel.files : [parcel.picked])
-      try {
-        await file.slice(0, 1).arrayBuffer();
-      } catch {
-        throw new Error(i18next.t("home.fileChanged", { path }));
-      }
   }
 
   private note(): void {

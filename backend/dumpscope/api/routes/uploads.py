@@ -40,6 +40,10 @@ BODY: Final[dict[str, Any]] = {
                             "description": "Each part's filename is its path relative to the dump; or one .zip or .tar.",
                         },
                         "name": {"type": "string", "description": "Name of the dump."},
+                        "crc32": {
+                            "type": "string",
+                            "description": "CRC-32 of the file that follows, eight hexadecimal digits; before any of them.",
+                        },
                     },
                 }
             }
@@ -110,7 +114,7 @@ def become(state: State, dump_id: str, files: Sequence[str], problems: Sequence[
     _refuse_archives(files)
     tops = {one.split("/")[0] for one in files}
     shown = name or (tops.pop() if len(tops) == 1 else f"upload of {len(files)} files")
-    change_dump(state.database, dump_id, name=shown, path=str(path))
+    change_dump(state.database, dump_id, name=shown, path=str(path), problems=list(problems))
     told = [asdict(problem) for problem in problems]
     return accept(state, dump_id, str(path), {"limit": state.settings.upload_bytes, "problems": told})
 

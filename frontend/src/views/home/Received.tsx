@@ -13,15 +13,16 @@ export function Received({ id, name, waits, picked, onPick }: { id: string; name
   const { t } = useTranslation();
   const dump = useDump(id).data;
   const refused = (dump?.problems ?? []).filter(({ kind }) => kind === "refused");
+  const leftOut = refused.length > 0 && (
+    <Notes label={t("home.refused", { count: refused.length })} testId="refused">
+      <ProblemList problems={refused} />
+    </Notes>
+  );
   if (dump?.status === "ready")
     return (
       <span className={classes.received}>
         <Link to={`dumps/${encodeURIComponent(id)}`}>{t("home.uploadRead", { name })}</Link>
-        {refused.length > 0 && (
-          <Notes label={t("home.refused", { count: refused.length })} testId="refused">
-            <ProblemList problems={refused} />
-          </Notes>
-        )}
+        {leftOut}
         <UseAs dump={dump} picked={picked} onPick={onPick} />
         <Detected id={id} />
       </span>
@@ -32,6 +33,7 @@ export function Received({ id, name, waits, picked, onPick }: { id: string; name
     <span className={classes.failed}>
       {t("home.uploadUnreadable", { name })}: {detail} {hint ?? ""}
       {original && <Original text={original} />}
+      {leftOut}
     </span>
   );
 }
