@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -167,9 +168,14 @@ def test_a_bomb_in_an_archive_fails_the_dump_and_leaves_no_files(make_settings: 
     settings = make_settings(upload_mib=4)
     with TestClient(create_app(settings), base_url=BASE) as running:
         row = uploaded(running, [("files", ("bomb.zip", buffer.getvalue()))])
-    assert row["status"] == "failed"
-    assert row["error"]["error"] == "limit"
-    assert [path for path in settings.unpacked.rglob("*") if path.is_file()] == []
+        assert row["status"] == "failed"
+        assert row["error"]["error"] == "limit"
+        assert list(settings.unpacked.glob("*")) == []
+        deadline = time.monotonic() + 30
+        while list(settings.uploads.iterdir()):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert running.delete(f"/api/dumps/{row['id']}").status_code == 204
 
 
 def test_what_is_no_dump_fails_with_advice_and_can_be_deleted_with_its_files(make_settings: Make) -> None:
@@ -238,3 +244,9 @@ def test_an_upload_that_a_kill_cut_off_is_gone_after_the_next_start(make_setting
         assert (busy.status_code, busy.json()["detail"]) == (409, "the dump is still being uploaded")
     with TestClient(create_app(settings), base_url=BASE) as client:
         assert {row["id"] for row in client.get("/api/dumps").json()["items"]} == {whole["id"], foreign, never_read}
+
+
+def test_what_was_refused_of_an_upload_that_is_no_dump_is_listed_too(client: Client) -> None:
+    row = uploaded(client, [("files", (name, b"1")) for name in ("notes/a.txt", "notes/A.txt", "../up")])
+    assert row["status"] == "failed"
+    assert [(one["kind"], one["loc"]) for one in row["problems"]] == [("refused", "notes/A.txt"), ("refused", "../up")]

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Final
 
 from dumpscope.domain.job import Job
-from dumpscope.errors import CancelledError, ConflictError, NotFoundError, Problem
+from dumpscope.errors import CancelledError, ConflictError, LimitError, NotFoundError, Problem
 from dumpscope.index.comparisons import change_comparison, clear_comparison, get_comparison
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import DumpRow, change_dump, get_dump
 from dumpscope.index.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress
 from dumpscope.pipeline.ingest import Source, ingest_dump
+from dumpscope.pipeline.leftovers import remove_folder
 from dumpscope.pipeline.spread import Work
 from dumpscope.pipeline.stored import rejudge, run_comparison
 
@@ -84,6 +85,8 @@ def settle(database: Database, job: Job) -> None:
         if job.kind == "ingest":
             if get_dump(database, job.subject).job in (None, job.id):
                 change_dump(database, job.subject, status="failed", error=error)
+                if error["error"] == LimitError.code:
+                    _remove_files(get_dump(database, job.subject))
         elif job.kind == "compare":
             if get_comparison(database, job.subject).job in (None, job.id):
                 clear_comparison(database, job.subject)
@@ -95,6 +98,14 @@ def settle(database: Database, job: Job) -> None:
             change_comparison(database, job.subject, status=job.status, error={**error, "hint": hint})
     except NotFoundError:  # deleted in the meantime
         return
+
+
+def _remove_files(dump: DumpRow) -> None:
+    """An uploaded archive that is too large to be unpacked is of no use here any more; its owner has it."""
+    path = Path(dump.path)
+    folder = next((one for one in (path, *path.parents) if one.name == dump.id), None)
+    if dump.owned and folder is not None:
+        remove_folder(folder)
 
 
 def _await_dumps(database: Database, comparison_id: str, progress: Progress, cancelled: Cancelled) -> None:
