@@ -19,6 +19,7 @@ from dumpscope_capture.ptdbg.arrays import FILE_MODE, write_array
 from dumpscope_capture.ptdbg.forms import MODULE_FLAG, OVERFLOW_FLAG, Form, Spelling
 from dumpscope_capture.ptdbg.lines import Line, LineRecorder
 from dumpscope_capture.snapshots import Snapshot
+from dumpscope_format.naming import parse
 
 FOLDER_MODE: Final = 0o750
 PKL: Final = ".pkl"
@@ -158,8 +159,9 @@ class PklSink:
                 self._waiting[snapshot.name] = snapshot
 
     def _stack_of(self, name: str) -> tuple[str, ...] | None:
-        """A backward has the stack of its forward: the engine's own says nothing about the call."""
-        if not self._plan.stacks:
+        """A backward has the stack of its forward: the engine's own says nothing about the call. The format has no gradients of
+        parameters, so none of them may leave a stack behind."""
+        if not self._plan.stacks or parse(name).kind == "gradient":
             return None
         head, _, last = name.rpartition(".")
         call = name.replace(".backward.", ".forward.") if last.isdigit() else f"{head}.forward"

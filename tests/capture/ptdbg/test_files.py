@@ -315,6 +315,23 @@ def test_a_model_given_is_recorded_by_its_modules(generation: str, wanted: list[
     }
 
 
+@pytest.mark.parametrize("generation", ["4.0", "6.0"])
+@pytest.mark.parametrize("mode", ["api_stack", "stack"])
+def test_gradients_of_parameters_leave_no_stack_line_behind(generation: str, mode: str) -> None:
+    configure(generation=generation)
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1))
+    debugger = PrecisionDebugger("./out", hook_name="dump", model=net)
+    debugger.configure_hook(mode=mode)
+    debugger.start()
+    net(torch.ones(1, 2)).sum().backward()
+    debugger.stop()
+    path = (NEW if generation == "6.0" else MIDDLE).with_name(f"{mode}_dump.pkl")
+    assert not [name for name in names(path) if "parameters_grad" in name]
+    stacks = [fields for fields in lines(path) if len(fields) == 2]
+    assert len(stacks) == len({name for name, _ in stacks}) == 6
+    assert all(frames for _, frames in stacks)
+
+
 def test_the_msprobe_layout_is_written_on_request() -> None:
     configure(layout="msprobe")
     set_dump_path("./out")
