@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Layout, RankRef
+from dumpscope.domain.records import Layout, RankDump, RankRef
 from dumpscope.domain.result import Answer
 from dumpscope.errors import DumpscopeError, LimitError, UnreadableError, UsageError
 from dumpscope.export.files import write_ptdbg
@@ -58,17 +58,20 @@ def compare(
     output_path: str | os.PathLike[str],
     stack_mode: bool | None = None,
     auto_analyze: bool = True,
-    fuzzy_match: bool = False,
+    fuzzy_match: bool | str = False,
     suffix: str = "",
 ) -> Compared:
-    """Compare two files of records and write `compare_result{suffix}_{time}.csv` and `.xlsx`.
+    """Compare two files of records, write `compare_result{suffix}_{time}.csv` and `.xlsx`, and print the advice.
 
     input_param: `npu_pkl_path` and `bench_pkl_path`; `npu_dump_data_dir` and `bench_dump_data_dir` for tensors (without both the
         statistics are compared); `is_print_compare_log`: log what is done
     stack_mode: None shows call stacks where there are any, False leaves them out; that the files hold stacks is seen from them
-    auto_analyze: write `advisor{suffix}_{time}.txt` too; fuzzy_match: match calls whatever their call index
+    auto_analyze: write `advisor{suffix}_{time}.txt` and print it; fuzzy_match: match calls whatever their call index (a text is
+        the suffix, which was the fifth argument in 2.3)
     Raises CompareException.
     """
+    if isinstance(fuzzy_match, str):
+        suffix, fuzzy_match = fuzzy_match, False
     _require_flags(stack_mode=stack_mode, auto_analyze=auto_analyze, fuzzy_match=fuzzy_match)
     if not isinstance(suffix, str) or re.search(r"[/\\\0]", suffix):
         raise CompareException(Code.INVALID_PARAM, f"suffix {suffix!r} is not a part of a file name")
@@ -291,6 +294,10 @@ def _compared(
             for dump in read:
                 if not len(dump.nodes):
                     raise CompareException(Code.INVALID_DUMP_FILE, f"{dump.ref.dump_json} holds no call")
+                _warn(dump)
+            if chosen.tensors and (read[0].header.data_dir is None) != (read[1].header.data_dir is None):
+                bare = read[0 if read[0].header.data_dir is None else 1].ref.dump_json
+                _log.warning("%s has no tensor files: its statistics are compared, not the tensors", bare)
             rank = place if target.rank is None else target.rank
             units.put(compare_rank(*read, step=0, rank=rank, options=options, threads=threads))
         layouts = [
@@ -311,10 +318,20 @@ def _compared(
             name, text = _names(output, suffix(place))
             table = partial(_table, units, place)
             files += write_ptdbg(output, name, text if chosen.advice else None, answer, [table], stacks=chosen.stacks)
-    if log:
-        for path in files:
+    for path in files:
+        if log:
             _log.info("wrote %s", path)
+        if path.suffix == ".txt":
+            if len(pairs) > 1:
+                print(f"{path.name}:")
+            print(path.read_text(encoding="utf-8"), end="")
     return Compared(answer=answer, files=files)
+
+
+def _warn(dump: RankDump) -> None:
+    """Say what of a dump is damaged: nobody who calls this looks at the answer's problems."""
+    for problem in dump.problems:
+        _log.warning("%s: %s: %s", dump.ref.folder, problem.loc, problem.message)
 
 
 def _table(units: Shelf, place: int) -> Table:

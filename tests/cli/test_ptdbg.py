@@ -82,6 +82,37 @@ def test_a_comparison_of_two_generations_names_the_cause(sides: dict[str, Path],
     assert [origin.node for origin in done.answer.origins] == ["Functional_softmax_1_forward"]
 
 
+def test_the_advice_is_printed_as_well_as_saved(
+    sides: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = compare(param(sides), tmp_path)
+    assert capsys.readouterr().out == done.files[2].read_text()
+    compare(param(sides), tmp_path, auto_analyze=False)
+    assert capsys.readouterr().out == ""
+
+
+def test_what_is_damaged_or_lacks_tensors_is_said_where_a_script_sees_it(
+    sides: dict[str, Path], dumps: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    torn = tmp_path / "rank0" / "dump.pkl"
+    shutil.copytree(sides["golden"].parent, torn.parent)
+    torn.write_text(torn.read_text()[:-200])
+    compare(param(sides, tensors=False, npu_pkl_path=str(torn)), tmp_path)
+    assert any("rank0" in told and "ends in the middle of a line" in told for told in caplog.messages)
+    caplog.clear()
+    npu, bench = (ranked(dumps, tmp_path / name, "dist2_tensor_fault", [0, 1], summary="tensor") for name in "ab")
+    shutil.rmtree(bench / "rank1" / "dump")
+    compare_distributed(npu, bench, tmp_path)
+    assert [str(bench / "rank1") in told for told in caplog.messages if "no tensor files" in told] == [True]
+
+
+def test_the_suffix_may_be_the_fifth_argument_as_in_the_first_generation(
+    sides: dict[str, Path], tmp_path: Path
+) -> None:
+    done = compare(param(sides, tensors=False), str(tmp_path), True, True, "_night")
+    assert all("_night_20" in path.name for path in done.files)
+
+
 def test_without_folders_the_statistics_are_compared(sides: dict[str, Path], tmp_path: Path) -> None:
     done = compare(param(sides, tensors=False), tmp_path, auto_analyze=False, fuzzy_match=True)
     assert [path.suffix for path in done.files] == [".csv", ".xlsx"]
@@ -188,12 +219,12 @@ def test_the_server_part_imports_no_torch() -> None:
 # -- compare_distributed ---------------------------------------------------------------------------------------------
 
 
-def ranked(dumps: Path, folder: Path, name: str, numbers: list[int]) -> Path:
+def ranked(dumps: Path, folder: Path, name: str, numbers: list[int], summary: str = "statistics") -> Path:
     for place, number in enumerate(numbers):
         convert(
             dumps / name / "step0" / f"rank{place}",
             folder / name / f"rank{number}",
-            summary="statistics",
+            summary=summary,
             stacks="none",
         )
     return folder / name

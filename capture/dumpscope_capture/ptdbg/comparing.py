@@ -19,10 +19,11 @@ def compare(
     output_path: str,
     stack_mode: bool | None = None,
     auto_analyze: bool = True,
-    fuzzy_match: bool = False,
+    fuzzy_match: bool | str = False,
     suffix: str = "",
 ) -> Any:
-    """Compare two dumps into a table in `output_path`. stack_mode: None shows stacks where there are any.
+    """Compare two dumps into a table in `output_path` and print the advice. stack_mode: None shows stacks where there are any;
+    fuzzy_match: a text there is the suffix, as in 2.3.
 
     Raises CompareException.
     """
