@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from ui.conftest import Server
 from ui.driving import ask, finished, start
 from ui.made import cut_rank, late, other_inputs
+
+CAUSE = "Functional.softmax.1.forward"
 
 
 @pytest.fixture(scope="module")
@@ -118,3 +120,24 @@ def test_a_reload_rejoins_a_running_comparison_and_it_can_be_cancelled(page: Pag
     page.get_by_test_id("cancel").click()
     expect(page.get_by_test_id("cancelled")).to_be_visible(timeout=60_000)
     assert ask(slow, "GET", f"/comparisons/{waiting[-1]}")["status"] == "cancelled"
+
+
+def test_while_tensors_are_read_the_first_origin_by_statistics_is_named_as_provisional(
+    page: Page, slow: Server, dumps: Path
+) -> None:
+    waiting = [start(slow, dumps / "target_fault", dumps / "golden") for _ in range(25)][-1]
+
+    def running(route: Route) -> None:  # real tensors that last so long are too large for a test
+        job = route.fetch().json()
+        job |= {"status": "running", "progress": 0.4, "message": f"4 of 9 tensors; provisional: {CAUSE}"}
+        route.fulfill(json=job)
+
+    page.route("**/api/jobs/*", running)
+    page.goto(f"{slow.url}/comparisons/{waiting}")
+    expect(page.get_by_test_id("provisional")).to_contain_text(CAUSE)
+    expect(page.get_by_test_id("provisional")).to_contain_text("by statistics alone")
+    expect(page.get_by_test_id("job")).to_contain_text("4 of 9 tensors")
+    expect(page.get_by_test_id("job")).not_to_contain_text("provisional")
+    page.unroute("**/api/jobs/*")
+    page.get_by_test_id("cancel").click()
+    expect(page.get_by_test_id("cancelled")).to_be_visible(timeout=60_000)

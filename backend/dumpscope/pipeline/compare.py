@@ -14,9 +14,10 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import Kind, RankDump, item_name
 from dumpscope.domain.result import ResultTree, Unit
 from dumpscope.errors import Problem
-from dumpscope.match import match
+from dumpscope.match import Matched, match
 from dumpscope.pipeline.distances import measure_distances
 from dumpscope.pipeline.measure import Cancelled, Progress, measure, mode_of
+from dumpscope.pipeline.provisional import MARK, first_origin, worth_telling
 from dumpscope.verdict import score
 from dumpscope.verdict.judge import judge
 from dumpscope.verdict.policy import load_policy
@@ -42,9 +43,13 @@ def compare_rank(
     mode = mode_of(target, golden) if options.tensors else _without_tensors(target, golden)
     context = gather(target, golden, matched.pairs, matched.items)
     share = 1 if reference is None else 1 / 3
+    early = ""
+    if mode == "tensor" and worth_telling(context):
+        early = _early(target, golden, matched, context, options, step, rank)
+        progress(0.0, f"reading tensors{early}")
     facts = measure(
         target, golden, context, mode, threads=threads, cancelled=cancelled,
-        progress=lambda done, text: progress(done * share, text),
+        progress=lambda done, text: progress(done * share, text + early),
     )  # fmt: skip
     if reference is not None:
         distances = measure_distances(
@@ -67,6 +72,21 @@ def compare_rank(
         context,
     )  # fmt: skip
     return unit if reference is None else replace(unit, reference=reference.header)
+
+
+def _early(
+    target: RankDump, golden: RankDump, matched: Matched, context: Context, options: Options, step: int, rank: int
+) -> str:
+    """What the statistics alone say, for the messages of the job that reads the tensors."""
+    facts = measure(
+        target, golden, context, "statistics", threads=1, progress=lambda _done, _text: None, cancelled=lambda: False
+    )
+    columns = Columns(
+        step=step, rank=rank, target=target, golden=golden, mode="statistics", pairs=matched.pairs,
+        items=matched.items, tree=matched.tree, facts=facts, problems=[],
+    )  # fmt: skip
+    node = first_origin(judge_unit(columns, options.policy, context), options)
+    return "" if node is None else f"{MARK}{node}"
 
 
 class Columns:

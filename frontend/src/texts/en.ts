@@ -258,6 +258,8 @@ export const en = {
     openDump: "Open {{name}}",
     failedHint: "Look at the problems of both dumps; if one is incomplete, copy or dump it again.",
     failed: "This comparison failed",
+    early: "Provisional first origin:",
+    earlyHint: "by statistics alone; the tensors are still being read and may change it.",
     provisional: "The answer appears here as soon as the job is done. You may close this page; the job goes on.",
     firstVisible: "First visible divergence",
     sidesApart: "The sides were dumped differently.",

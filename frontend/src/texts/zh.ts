@@ -259,6 +259,8 @@ export const zh: Texts = {
     openDump: "打开 {{name}}",
     failedHint: "请查看两侧 dump 数据的问题列表；若某一侧不完整，请重新拷贝或重新 dump。",
     failed: "该比对失败",
+    early: "暂定的首个异常源头：",
+    earlyHint: "仅依据统计量；张量仍在读取，结论可能改变。",
     provisional: "任务完成后结果会显示在这里。可以关闭此页面，任务会继续。",
     firstVisible: "首个可见差异",
     sidesApart: "两侧的 dump 方式不同。",

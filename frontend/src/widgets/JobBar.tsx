@@ -2,6 +2,7 @@ import { Button, Progress } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import type { Job } from "../api/types";
 import { formatSeconds } from "../base/numbers";
+import { splitMessage } from "../base/provisional";
 import { isChinese } from "../texts/said";
 import classes from "./JobBar.module.css";
 
@@ -22,7 +23,7 @@ export function JobBar({ job, label, onCancel, cancelling = false }: JobBarProps
       <div className={classes.head}>
         <strong>{label}</strong>
         <span className={`${classes.message} dim`} aria-live="polite">
-          {job?.status === "queued" ? t("app.status.queued") : isChinese() ? "" : (job?.message ?? "")}
+          {job?.status === "queued" ? t("app.status.queued") : isChinese() ? "" : splitMessage(job?.message ?? "")[0]}
         </span>
         <span className="num">{share}%</span>
         {job?.eta !== null && job?.eta !== undefined && (

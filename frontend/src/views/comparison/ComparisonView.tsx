@@ -7,6 +7,7 @@ import { useJob } from "../../api/jobs";
 import { refreshComparison, useComparison } from "../../api/queries";
 import type { Comparison } from "../../api/types";
 import { navigate } from "../../base/location";
+import { splitMessage } from "../../base/provisional";
 import { Header } from "../../widgets/Header";
 import { JobBar } from "../../widgets/JobBar";
 import { Link } from "../../widgets/place";
@@ -22,6 +23,7 @@ export function ComparisonView({ id }: { id: string }) {
   const { data: comparison, error, refetch } = useComparison(id);
   const job = useJob(comparison?.job ?? null, () => refreshComparison(client));
   const cancel = useCancel();
+  const early = splitMessage(job?.message ?? "")[1];
 
   useEffect(() => {
     if (comparison) document.title = `${comparison.target_name} ⇄ ${comparison.golden_name} · dumpscope`;
@@ -48,6 +50,12 @@ export function ComparisonView({ id }: { id: string }) {
               onCancel={() => cancel.mutate(id)}
               cancelling={cancel.isPending}
             />
+            {early && (
+              <p className={classes.early} aria-live="polite" data-testid="provisional">
+                <strong>{t("comparison.early")}</strong> <span className="mono">{early}</span>
+                <span className="dim"> {t("comparison.earlyHint")}</span>
+              </p>
+            )}
             <p className={`${classes.hint} dim`}>{t("comparison.provisional")}</p>
             {cancel.error && <Failure problem={cancel.error} />}
           </section>
