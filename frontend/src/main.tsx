@@ -5,6 +5,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { retryQuery } from "./api/queries";
+import { watchConnection } from "./api/reconnect";
 import { startLocation } from "./base/location";
 import { startTexts } from "./texts";
 import { App } from "./views/App";
@@ -27,6 +28,8 @@ const client = new QueryClient({
     mutations: { networkMode: "always" },
   },
 });
+
+watchConnection(client);
 
 const root = document.getElementById("root");
 if (root) {

@@ -54,3 +54,30 @@ def cut_rank(source: Path, to: Path, rank: str = "rank1") -> Path:
     (file,) = to.rglob(f"{rank}/dump.json")
     file.write_bytes(file.read_bytes()[:-3000])
     return to
+
+
+def renamed(source: Path, to: Path, names: dict[str, str]) -> Path:
+    """Calls have other names."""
+
+    def change(data: dict[str, Any]) -> None:
+        old = list(data.items())
+        data.clear()
+        data.update((names.get(name, name), call) for name, call in old)
+
+    _changed(source, to, change)
+    for file in (*to.rglob("stack.json"), *to.rglob("construct.json")):
+        text = file.read_text(encoding="utf-8")
+        for name, other in names.items():
+            text = text.replace(json.dumps(name), json.dumps(other))
+        file.write_text(text, encoding="utf-8")
+    return to
+
+
+def special(source: Path, to: Path, call: str) -> Path:
+    """The first output of a call holds infinities and NaN, and has no mean; a whole number above 2^53 is its last argument."""
+
+    def change(data: dict[str, Any]) -> None:
+        data[call]["output"][0] |= {"Max": float("inf"), "Min": float("-inf"), "Mean": None, "Norm": float("nan")}
+        data[call]["input_args"].append({"type": "int", "value": 2**53 + 1})
+
+    return _changed(source, to, change)

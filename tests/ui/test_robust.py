@@ -1,77 +1,102 @@
-"""Many tabs, tabs that differ, and paths behind a proxy."""
+"""Odd names and numbers, a server that goes away, a connection that is lost."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from ui.conftest import Server
 from ui.driving import finished, start
-from ui.proxying import proxied
+from ui.made import renamed, special
 
-ORIGIN = "Functional.softmax.1.forward"
-
-
-@pytest.fixture
-def one_at_a_time(tmp_path: Path, dumps: Path) -> Iterator[Server]:
-    running = Server(tmp_path / "data", dumps, DUMPSCOPE_JOB_SLOTS="1")
-    yield running
-    running.stop()
-
-
-def test_eight_tabs_answer_while_jobs_run(context: BrowserContext, one_at_a_time: Server, dumps: Path) -> None:
-    ids = [start(one_at_a_time, dumps / "target_fault", dumps / "golden") for _ in range(20)]
-    tabs = [context.new_page() for _ in range(8)]
-    for tab, comparison in zip(tabs, ids[-8:], strict=True):
-        tab.goto(f"{one_at_a_time.url}/comparisons/{comparison}", wait_until="commit")
-    for tab in tabs:
-        expect(tab.get_by_test_id("job").or_(tab.get_by_test_id("banner"))).to_be_visible(timeout=60_000)
-    expect(tabs[-1].get_by_test_id("job")).to_be_visible()  # all eight watch, and the last one waits
-    for tab in tabs:
-        expect(tab.get_by_test_id("origin")).to_contain_text(ORIGIN, timeout=120_000)
+CALL = "Functional.gelu.0.forward"
+NAMES = {
+    "Functional.gelu.0.forward": 'Functional.<img src=x onerror="window.hit=1">.0.forward',
+    "Functional.gelu.1.forward": "Functional.\"a'b`c\\d&amp;.0.forward",
+    "Functional.softmax.0.forward": "Functional.50%25#?&+ c=1/2.0.forward",
+    "Functional.softmax.1.forward": "Functional.注意力_层.0.forward",
+    "Functional.embedding.0.forward": f"Functional.{'n' * 300}.0.forward",
+}
 
 
-def test_two_tabs_with_another_rank_and_filter_never_disturb_each_other(
-    context: BrowserContext, server: Server, dumps: Path
+@pytest.fixture(scope="module")
+def odd(server: Server, dumps: Path, generated: Path) -> str:
+    sides = [
+        renamed(dumps / name, generated / "odd <b>&'\" #?%+ 名" / name, NAMES) for name in ("target_fault", "golden")
+    ]
+    return finished(server, *sides)
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=["markup", "quotes", "address", "chinese", "long"])
+def test_a_call_of_any_name_is_shown_linked_and_found_again(page: Page, odd: str, name: str) -> None:
+    page.goto(f"{odd}?s=0&r=0&n={quote(name, safe='')}")
+    expect(page.get_by_test_id("selected-name")).to_contain_text(name, timeout=30_000)
+    expect(page.get_by_test_id("why")).to_be_visible()
+    expect(page.get_by_test_id("calls").get_by_text(name, exact=True)).to_be_visible()
+    page.reload()
+    expect(page.get_by_test_id("selected-name")).to_contain_text(name, timeout=30_000)
+    expect(page.get_by_test_id("calls").get_by_text(name, exact=True)).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.get_by_test_id("selected-name")).not_to_contain_text(name)
+    page.get_by_test_id("calls").get_by_text(name, exact=True).click()
+    expect(page.get_by_test_id("selected-name")).to_contain_text(name)
+    assert page.evaluate("window.hit") is None
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_origin_of_an_odd_name_stands_in_the_banner_and_its_folder_in_the_title(page: Page, odd: str) -> None:
+    page.goto(odd)
+    expect(page.get_by_test_id("origin")).to_contain_text("Functional.注意力_层.0.forward", timeout=30_000)
+    page.get_by_role("link", name="target_fault", exact=True).first.click()
+    expect(page.get_by_test_id("facts")).to_contain_text("odd <b>&'\" #?%+ 名")
+
+
+def test_nan_infinities_absent_and_large_integers_stand_apart(
+    page: Page, server: Server, dumps: Path, generated: Path
 ) -> None:
-    address = finished(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden")
-    one, other = context.new_page(), context.new_page()
-    one.goto(f"{address}?r=0&f=class:exact")
-    other.goto(f"{address}?r=1&q=linear&tab=api")
-    for tab in (one, other):
-        expect(tab.get_by_test_id("selected-name")).not_to_be_empty(timeout=30_000)
-    other.locator("body").press("j")
-    before = other.url
-    one.locator("body").press("]")
-    expect(one).to_have_url(re.compile("r=1"))
-    one.locator("body").press("Escape")
-    expect(one).not_to_have_url(re.compile("f=class"))
-    assert other.url == before
-    expect(other).to_have_url(re.compile("q=linear"))
-    other.reload()
-    expect(other.get_by_test_id("search")).to_have_value("linear", timeout=30_000)
-    expect(one).to_have_url(re.compile("r=1"))
+    target = special(dumps / "stat_fault", generated / "special", CALL)
+    page.goto(f"{finished(server, target, dumps / 'stat_golden')}?s=0&r=0&n={CALL}")
+    table = page.get_by_test_id("io")
+    output = table.locator("tbody").filter(has_text="output")
+    expect(output).to_contain_text("+inf", timeout=30_000)
+    cells = [text.strip() for text in output.get_by_role("row").first.get_by_role("cell").all_inner_texts()]
+    assert cells[-4:] == ["+inf", "-inf", "—", "NaN"]
+    expect(table).to_contain_text("9007199254740993")
 
 
-@pytest.mark.parametrize(("strips", "tells"), [(True, False), (True, True), (False, True)])
-def test_everything_works_below_a_path_of_a_proxy(
-    page: Page, server: Server, dumps: Path, strips: bool, tells: bool
-) -> None:
-    address = finished(server, dumps / "target_fault", dumps / "golden").removeprefix(server.url)
-    with proxied(server.url, "/tools/dump", strips=strips, tells=tells) as url:
-        page.goto(f"{url}/")
-        page.get_by_test_id("comparisons").get_by_role("link").first.click()
-        expect(page).to_have_url(re.compile(f"^{re.escape(url)}/comparisons/"))
-        page.goto(f"{url}{address}")
-        expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN, timeout=30_000)
-        expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=30_000)
-        page.get_by_test_id("export").click()
-        with page.expect_download() as download:
-            page.get_by_test_id("export-csv").click()
-        assert ORIGIN in Path(download.value.path()).read_text(encoding="utf-8")
-        page.reload()
-        expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN, timeout=30_000)
+def test_a_view_goes_on_after_the_server_was_away(context: BrowserContext, server: Server, dumps: Path) -> None:
+    page = context.new_page()  # refused connections are logged by the browser, so not the strict page
+    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward", timeout=30_000)
+    expect(page.get_by_test_id("calls").get_by_text("Torch.matmul.3.forward", exact=True)).to_be_visible()
+    server.stop()
+    try:
+        page.get_by_test_id("calls").get_by_text("Torch.matmul.3.forward", exact=True).click()
+        expect(page).to_have_url(re.compile(r"matmul\.3"))
+        expect(page.get_by_test_id("banner")).to_contain_text("Functional.softmax.1.forward")
+        expect(page.get_by_test_id("evidence").get_by_test_id("failure")).to_contain_text("does not answer")
+    finally:
+        server.start()
+    expect(page.get_by_test_id("evidence").get_by_test_id("selected-name")).to_contain_text("Torch.matmul.3.forward")
+    expect(page.get_by_test_id("stack-target")).to_be_visible(timeout=30_000)
+
+
+def test_a_lost_connection_to_a_job_is_taken_up_again(context: BrowserContext, server: Server, dumps: Path) -> None:
+    page = context.new_page()
+    lost: list[str] = []
+
+    def cut(route: Route) -> None:
+        lost.append(route.request.url)
+        route.abort("connectionreset")
+
+    page.goto(f"{server.url}/comparisons/{start(server, dumps / 'target_fault', dumps / 'golden')}")
+    page.route(re.compile("/api/"), cut)
+    page.reload()
+    expect(page.get_by_test_id("failure").first).to_contain_text("does not answer")
+    page.unroute(re.compile("/api/"))
+    expect(page.get_by_test_id("banner")).to_contain_text("Functional.softmax.1.forward", timeout=60_000)
+    assert lost

@@ -1,0 +1,39 @@
+/** Takes up again what failed because the server did not answer: after a restart no screen needs a click or a reload. */
+import type { QueryClient } from "@tanstack/react-query";
+import { ApiError, api, take, UNREACHABLE } from "./client";
+
+const EVERY_MS = 3000;
+
+/** Asks for the server's health while a query stands unanswered, and asks such queries again once it answers. */
+export function watchConnection(client: QueryClient): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const lost = () => client.getQueryCache().findAll({ predicate: (query) => isUnreachable(query.state.error) });
+  const ask = async () => {
+    timer = undefined;
+    if (lost().length === 0) return;
+    try {
+      await take(api().GET("/api/health"));
+      await client.refetchQueries({ predicate: (query) => isUnreachable(query.state.error) });
+    } catch {
+      // Still away.
+    }
+    wait();
+  };
+  const wait = () => {
+    if (timer === undefined && lost().length > 0) timer = setTimeout(() => void ask(), EVERY_MS);
+  };
+  const leave = client.getQueryCache().subscribe((event) => {
+    if (event.type === "updated" && event.action.type === "error") wait();
+  });
+  return () => {
+    leave();
+    clearTimeout(timer);
+  };
+}
+
+/** What a proxy says of a server that is away. */
+const AWAY: readonly number[] = [502, 503, 504];
+
+function isUnreachable(problem: unknown): boolean {
+  return problem instanceof ApiError && (problem.code === UNREACHABLE || AWAY.includes(problem.status));
+}
