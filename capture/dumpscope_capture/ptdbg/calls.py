@@ -67,13 +67,21 @@ def overflow_check(*unused: Any, **unused_too: Any) -> None:
 def register_hook(model: Any, hook: Any, **options: Any) -> None:
     """Choose what is recorded. It may be called again, before or after the other calls, and before there is a model.
 
-    model: of no matter, as all calls of the process are seen
+    model: of no matter, as all calls of the process are seen; with dump_mode="model" the one whose modules are recorded instead
     hook: acc_cmp_dump or overflow_check
-    options: overflow_nums (1; -1 for no limit), dump_mode ("api", "acl"), dump_config (a dump.json, for acl), rank, dump_step,
-        need_replicate
+    options: overflow_nums (1; -1 for no limit), dump_mode ("api", "acl", "model"), dump_config (a dump.json, for acl), rank,
+        dump_step, need_replicate
     Raises CompareException: code 11 for a wrong option, 15 where the device cannot do what is asked.
     """
-    the().register(checked_hook(hook, options))
+    wanted = checked_hook(hook, options)
+    by_modules = wanted.dump_mode == "model"
+    if by_modules and not isinstance(model, torch.nn.Module):
+        raise ParameterError("model", type(model).__name__, "an nn.Module, with dump_mode model")
+    capture = the()
+    with capture.guard:
+        if by_modules and capture.narrowed is not None:
+            raise CompareException(Code.INVALID_PARAM, "module_dump cannot be used together with dump_mode='model'")
+        capture.register(wanted, model if by_modules else None)
 
 
 def set_dump_switch(

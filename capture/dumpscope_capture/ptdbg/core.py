@@ -71,15 +71,15 @@ class Capture:
                 self.place = place
                 self.apply()
 
-    def register(self, hook: Hook) -> None:
-        """Raises CompareException where the device cannot do what the hook asks for."""
+    def register(self, hook: Hook, model: torch.nn.Module | None) -> None:
+        """model: record its modules instead of functions. Raises CompareException where the device cannot do what is asked."""
         with self.guard:
             if hook != self.hook:
                 if hook.dump_mode == "acl":
                     acl.check(hook.dump_config)
                 surroundings.look()
             with self._wishing():
-                self.hook = hook
+                self.hook, self.model = hook, model
                 if hook.kind == "overflow":
                     self.on = True
                 self.apply()
@@ -111,11 +111,11 @@ class Capture:
     @contextmanager
     def _wishing(self) -> Iterator[None]:
         """A wish that cannot be met leaves what was before."""
-        before = self.place, self.hook, self.switch, self.on
+        before = self.place, self.hook, self.model, self.switch, self.on
         try:
             yield
         except CompareException:
-            self.place, self.hook, self.switch, self.on = before
+            self.place, self.hook, self.model, self.switch, self.on = before
             raise
 
     # -- making it so --------------------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ class PrecisionDebugger:
         gradients = options.get("backward_input")
         if gradients:
             self._capture.backward_input = tuple(str(path) for path in gradients)
-        self._capture.register(self._hook)
+        self._capture.register(self._hook, self._capture.model)
 
     def _configure_overflow(self, mode: str, options: dict[str, Any]) -> None:
         if mode not in ("api", "acl"):
@@ -184,7 +184,7 @@ class PrecisionDebugger:
         if not self._is_wanted():
             return
         capture.switch, capture.on = self._switch, True
-        capture.register(self._hook)
+        capture.register(self._hook, capture.model)
 
     def _is_wanted(self) -> bool:
         """Whether this process records this step."""

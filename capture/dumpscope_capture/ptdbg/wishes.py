@@ -14,7 +14,7 @@ MODES: Final = ("all", "list", "range", "stack", "acl", "api_list", "api_stack")
 SIDES: Final = ("all", "forward", "backward", "input", "output")
 SUMMARIES: Final = ("all", "summary", "md5")
 HOOKS: Final = {"acc_cmp_dump": "dump", "overflow_check": "overflow"}
-DUMP_MODES: Final = ("api", "acl")
+DUMP_MODES: Final = ("api", "acl", "model")
 WORK_PATH: Final = "ASCEND_WORK_PATH"
 DEFAULT_TAG: Final = "ptdbg_dump"
 
@@ -95,7 +95,9 @@ def checked_hook(hook: object, options: dict[str, Any]) -> Hook:
             raise ParameterError("register_hook", key, "the options " + ", ".join(sorted(known)))
     mode = options.get("dump_mode", "api")
     if mode not in DUMP_MODES:
-        raise ParameterError("dump_mode", mode, "api or acl")
+        raise ParameterError("dump_mode", mode, "api, acl or model")
+    if mode == "model" and HOOKS[str(name)] == "overflow":
+        raise ParameterError("dump_mode", mode, "api or acl, with overflow_check")
     config = options.get("dump_config")
     if mode == "acl" and not isinstance(config, (str, os.PathLike)):
         raise ParameterError("dump_config", config, "the path of a dump.json, with dump_mode acl")

@@ -52,7 +52,7 @@ WRONG: list[tuple[Callable[[], Any], int, str]] = [
     (lambda: register_hook(NET, print), 11, "acc_cmp_dump or overflow_check"),
     (lambda: register_hook(NET, overflow_check, overflow_nums=0), 11, "-1 for no limit"),
     (lambda: register_hook(NET, overflow_check, overflow_nums=True), 11, "overflow_nums"),
-    (lambda: register_hook(NET, acc_cmp_dump, dump_mode="kernel"), 11, "api or acl"),
+    (lambda: register_hook(NET, acc_cmp_dump, dump_mode="kernel"), 11, "api, acl or model"),
     (lambda: register_hook(NET, acc_cmp_dump, dump_mode="acl"), 11, "dump_config"),
     (lambda: register_hook(NET, acc_cmp_dump, rank=-1), 11, "rank"),
     (lambda: register_hook(NET, acc_cmp_dump, ranks=1), 11, "register_hook is 'ranks'"),
@@ -99,7 +99,7 @@ WRONG: list[tuple[Callable[[], Any], int, str]] = [
         15,
         "model=",
     ),
-    (lambda: PrecisionDebugger("out", hook_name="overflow_check").configure_hook(mode="all"), 11, "api or acl"),
+    (lambda: PrecisionDebugger("out", hook_name="overflow_check").configure_hook(mode="all"), 11, "api, acl or model"),
 ]
 
 

@@ -18,12 +18,14 @@ import torch.nn.functional as F  # noqa: N812
 
 from capture.ptdbg.reading import array, calls, line, lines, names
 from dumpscope_capture.ptdbg import (
+    CompareException,
     PrecisionDebugger,
     acc_cmp_dump,
     configure,
     core,
     module_dump,
     module_dump_end,
+    overflow_check,
     register_hook,
     set_dump_path,
     set_dump_switch,
@@ -313,6 +315,31 @@ def test_a_model_given_is_recorded_by_its_modules(generation: str, wanted: list[
     assert {name.replace("forward", "backward") for name in wanted} == {
         name for name in calls(path) if "backward" in name
     }
+
+
+def test_a_hook_registered_for_a_model_records_its_modules_until_it_is_registered_for_calls() -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    configure(generation="4.0")
+    set_dump_path("./out")
+    register_hook(net, acc_cmp_dump, dump_mode="model")
+    set_dump_switch("ON")
+    net(torch.ones(1, 2)).sum().backward()
+    set_dump_switch("OFF")
+    wanted = ["Module_Linear_0", "Module_ReLU_0"]
+    assert [name for name in calls(MIDDLE) if "forward" in name] == [f"{name}_forward" for name in wanted]
+    register_hook(net, acc_cmp_dump)
+    set_dump_switch("ON")
+    F.relu(torch.ones(2))
+    set_dump_switch("OFF")
+    assert calls(MIDDLE)[-1] == "Functional_relu_0_forward"
+
+
+def test_a_hook_for_a_model_needs_one_and_does_not_look_for_overflows() -> None:
+    net = torch.nn.Linear(2, 2)
+    for model, hook in ((None, acc_cmp_dump), (net, overflow_check)):
+        with pytest.raises(CompareException) as error:
+            register_hook(model, hook, dump_mode="model")
+        assert error.value.code == 11
 
 
 @pytest.mark.parametrize("generation", ["4.0", "6.0"])
