@@ -99,7 +99,7 @@ WRONG: list[tuple[Callable[[], Any], int, str]] = [
         15,
         "model=",
     ),
-    (lambda: PrecisionDebugger("out", hook_name="overflow_check").configure_hook(mode="all"), 11, "api, acl or model"),
+    (lambda: PrecisionDebugger("out", hook_name="overflow_check").configure_hook(mode="all"), 11, "api or acl"),
 ]
 
 
