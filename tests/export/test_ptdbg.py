@@ -75,6 +75,23 @@ def test_what_a_metric_is_not_for_has_its_own_word(tmp_path: Path) -> None:
     assert {row["Accuracy Reached or Not"] for row in rows_of(unit)} == {"Nan"}
 
 
+def test_where_nan_or_infinities_disagree_no_metric_reads_as_a_pass(tmp_path: Path) -> None:
+    unit = with_facts(
+        small_unit(tmp_path, {NODE: [tensor(1), tensor(1)]}),
+        "tensor",
+        outcome=[Outcome.COMPARED, Outcome.COMPARED],
+        elements=[3, 3],
+        nonfinite_disagree=[2, 0],
+        tensor=[[1.0, 0.0, 0.0, 0.0, 1.0, 1.0, *[None] * 3]] * 2,
+    )
+    metrics = (
+        "Cosine", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio",
+        "Accuracy Reached or Not",
+    )  # fmt: skip
+    found = [[row[name] for name in metrics] for row in rows_of(unit)]
+    assert found == [[*["N/A"] * 5, "No"], ["1.0", "0.0", "0.0", "1.0", "1.0", "Yes"]]
+
+
 @pytest.mark.parametrize(
     ("target", "golden", "word"),
     [

@@ -113,8 +113,10 @@ def _real(place: int) -> Callable[[Table], Bound]:
         )
 
         def codes(rows: Int64) -> Any:
-            found = series.codes(rows)
-            return np.where(found == 0, width + absent[rows], found)
+            found = series.codes(
+                rows
+            )  # what is left where NaN or infinities disagree may agree: it would read as a pass
+            return np.where((found == 0) | (disagree[rows] & (found < 0)), width + absent[rows], found)
 
         def numbers(rows: Int64) -> Float64:
             return np.array([round(number, 12) for number in measured(rows).tolist()], np.float64)
