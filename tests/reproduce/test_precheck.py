@@ -165,3 +165,45 @@ def test_a_python_without_torch_is_refused_in_one_line(dumps: Path, tmp_path: Pa
     done = subprocess.run([*command, "--python", python], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 2
     assert "--python names a Python that has torch" in done.stderr
+
+
+DRAWN = """
+import torch
+from dumpscope_capture.ptdbg import *
+configure(layout="msprobe")
+set_dump_path("./out")
+register_hook(None, acc_cmp_dump)
+set_dump_switch("ON")
+x = torch.randn(40, 50, dtype=torch.bfloat16)
+torch.bernoulli(torch.full((40, 50), 0.3))
+x.type_as(torch.ones(1, dtype=torch.float16))
+x @ x.t()
+set_dump_switch("OFF")
+"""
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """Details of calls that draw numbers, choose a type or compute in 16 bits, by the call."""
+    folder = tmp_path_factory.mktemp("drawn")
+    subprocess.run([sys.executable, "-c", DRAWN], cwd=folder, check=True, capture_output=True, timeout=120)
+    precheck(discover(str(folder / "out")).ranks, folder / "tables", HERE, resume=False)
+    return {row["API Name"].partition(".0.forward")[0]: row for row in table(folder / "tables" / DETAILS)}
+
+
+def test_faq_m_precheck_2_a_conversion_is_judged_by_the_type_it_was_told(alone: dict[str, dict[str, str]]) -> None:
+    row = alone["Tensor.type_as"]
+    assert (row["Bench Dtype"], row["DEVICE Dtype"], row["Verdict"]) == ("torch.float16", "torch.float16", "pass")
+
+
+def test_faq_m_precheck_4_what_is_drawn_is_judged_by_its_share_of_zeros_and_says_so(
+    alone: dict[str, dict[str, str]],
+) -> None:
+    row = alone["Torch.bernoulli"]
+    assert row["Verdict"] == "pass"
+    assert row["Reason"].startswith("random: ")
+
+
+def test_faq_m_precheck_5_each_row_says_the_type_of_its_reference(alone: dict[str, dict[str, str]]) -> None:
+    row = alone["Tensor.__matmul__"]
+    assert (row["Bench Dtype"], row["DEVICE Dtype"]) == ("torch.float32", "torch.bfloat16")

@@ -6,6 +6,7 @@ import copy
 import json
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -506,3 +507,16 @@ def test_m_precheck_3_bfloat16_is_recorded_with_its_gradients() -> None:
 def test_the_old_package_beside_this_one_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ptdbg_ascend", sys)
     assert any("each call would be recorded by both" in text for text in warnings())
+
+
+def test_m_precheck_6_operators_are_recorded_under_the_names_that_the_page_gives() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "faq.md").read_text(encoding="utf-8")
+    named = re.findall(r"\| `([^`]+)` \| `(Tensor\.__\w+__)` ", page)
+    assert len(named) > 15
+    values = {"a": torch.ones(2, 2, dtype=torch.int32), "b": torch.ones(2, 2, dtype=torch.int32), "c": torch.ones(1)}
+    on(summary_only=True)
+    for written, _ in named:
+        eval(written, values)
+    off()
+    found = [name.removesuffix(".0.forward") for name in calls(PKL)]
+    assert found == [name for _, name in named]
