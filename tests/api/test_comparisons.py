@@ -12,10 +12,13 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
+from ui.made import late
 
-from api.conftest import Client, compare, register, settled
+from api.conftest import BASE, Client, Make, compare, register, settled
 from dumpscope.api import details, schemas
+from dumpscope.api.app import create_app
 
 ORIGIN = "Functional.softmax.1.forward"
 
@@ -304,6 +307,16 @@ def test_scores_are_never_nan_on_the_wire(served: Client, fault: str) -> None:
     for row in get(served, f"/api/comparisons/{fault}/nodes?limit=500")["items"]:
         for name in ("in_score", "out_score", "in_error", "out_error"):
             assert row[name] is None or isinstance(row[name], str) or math.isfinite(row[name])
+
+
+def test_an_infinite_norm_of_both_sides_does_not_hide_how_far_off_a_masked_output_is(
+    make_settings: Make, dumps: Path, tmp_path: Path
+) -> None:
+    target = late(dumps / "stat_golden", tmp_path / "late", "Functional.linear.4.forward")
+    with TestClient(create_app(make_settings(roots=[tmp_path, dumps])), base_url=BASE) as client:
+        made = compare(client, target, dumps / "stat_golden")
+        (row,) = get(client, f"/api/comparisons/{made}/nodes?q=name:Tensor.masked_fill.1.forward")["items"]
+    assert (row["verdict"], row["out_error"]) == ("no", pytest.approx(0.5))
 
 
 def test_a_step_or_rank_that_a_side_lacks_is_refused_with_what_there_is(served: Client, dumps: Path) -> None:

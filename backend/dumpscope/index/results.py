@@ -211,7 +211,7 @@ def _store_nodes(new: Draft, unit: Unit, directions: Int64) -> None:
     )
     opinions = [column.tolist() for column in _opinion_columns(unit, unit.item_opinions, unit.node_opinions)]
     roles = roles_of(unit)
-    errors, error_states = node_errors(size, unit.items, roles, unit.facts)
+    errors, error_states = node_errors(unit, roles)
     counts = np.bincount(unit.items.pair, minlength=size)[:size]
     base = tables.key(new.id)
     new.append(
