@@ -84,3 +84,15 @@ def test_strangers_are_named_as_such_where_no_rename_helps(page: Page, server: S
     page.get_by_test_id("assistant-skip").click()
     expect(page.get_by_test_id("origin")).to_be_visible()
     expect(page.get_by_test_id("strangers")).to_contain_text("this says little")
+
+
+def test_the_start_page_says_of_how_few_items_a_verdict_is(
+    page: Page, server: Server, address: str, dumps: Path
+) -> None:
+    finished(server, dumps / "golden", dumps / "golden")
+    page.goto(server.url)
+    rows = page.get_by_test_id("comparisons").get_by_role("row")
+    expect(rows.filter(has_text="ported").first.get_by_test_id("some-compared")).to_have_text("15 of 297 items")
+    whole = rows.filter(has_text="golden against golden").first
+    expect(whole).to_contain_text("Yes")
+    expect(whole.get_by_test_id("some-compared")).to_have_count(0)

@@ -168,6 +168,8 @@ export const en = {
       actions: "Actions",
     },
     noOrigin: "none",
+    someCompared: "{{compared}} of {{total}} items",
+    someComparedHint: "The rest has no partner: open it, the matching assistant helps.",
     sides: "{{target}} against {{golden}}",
     shown: "{{shown}} of {{total}}",
     deleteDump: "Delete dump {{name}}?",

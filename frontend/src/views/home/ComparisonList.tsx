@@ -5,6 +5,7 @@ import { useJob } from "../../api/jobs";
 import { useComparisons } from "../../api/queries";
 import type { Comparison } from "../../api/types";
 import { formatMoment } from "../../base/moments";
+import { formatCount } from "../../base/numbers";
 import { ClassMark, VerdictMark } from "../../widgets/Mark";
 import { MiddleName } from "../../widgets/MiddleName";
 import { Link } from "../../widgets/place";
@@ -21,7 +22,7 @@ export function ComparisonList() {
     {
       key: "verdict",
       title: t("home.columns.verdict"),
-      cell: (row) => row.verdict && <VerdictMark verdict={row.verdict} />,
+      cell: (row) => row.verdict && <Reached row={row} verdict={row.verdict} />,
     },
     { key: "origin", title: t("home.columns.origin"), cell: (row) => <FirstOrigin row={row} /> },
     { key: "status", title: t("home.columns.status"), cell: (row) => <Status row={row} /> },
@@ -76,6 +77,25 @@ function Name({ row }: { row: Comparison }) {
     </>
   );
 }
+
+/** A verdict on the few items that met says so, lest a Yes pass for the whole run. */
+function Reached({ row, verdict }: { row: Comparison; verdict: NonNullable<Comparison["verdict"]> }) {
+  const { t } = useTranslation();
+  const { items, unmatched_target: target, unmatched_golden: golden } = row.counts ?? NO_COUNTS;
+  const compared = items - target - golden;
+  return (
+    <>
+      <VerdictMark verdict={verdict} />
+      {compared * 2 < items && (
+        <span className={classes.some} title={t("home.someComparedHint")} data-testid="some-compared">
+          {t("home.someCompared", { compared: formatCount(compared), total: formatCount(items) })}
+        </span>
+      )}
+    </>
+  );
+}
+
+const NO_COUNTS = { items: 0, unmatched_target: 0, unmatched_golden: 0 };
 
 function FirstOrigin({ row }: { row: Comparison }) {
   const { t } = useTranslation();
