@@ -88,6 +88,16 @@ def test_keys_open_every_plot_each_with_words_and_a_label(page: Page, address: s
         assert words.inner_text() in (label or "")
 
 
+@pytest.mark.parametrize("width", [1280, 1440])
+@pytest.mark.parametrize("tab", ["map", "values"])
+def test_no_tool_of_a_plot_is_pushed_out_of_its_panel(page: Page, made: str, tab: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(at(made, "channels", tab))
+    expect(page.get_by_test_id("plot-save")).to_be_enabled(timeout=30_000)
+    for tool in ("plot-save", "plot-large"):
+        expect(page.get_by_test_id(tool)).to_be_in_viewport(ratio=1)
+
+
 def test_thirty_plots_opened_and_closed_leave_none_blank(page: Page, address: str) -> None:
     page.goto(f"{address}?tab=hist")
     drawn(page, "hist")

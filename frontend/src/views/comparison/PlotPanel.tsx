@@ -137,62 +137,64 @@ export function PlotPanel({ comparison, triage, large, onLarge }: PlotPanelProps
               onChange={(reduce) => update({ rms: reduce === "rms" }, true)}
             />
           )}
-          {tab !== "values" && figure.data?.figure && (
-            <Checkbox
-              label={t("evidence.log")}
-              title={t("evidence.logHint")}
-              checked={address.log ?? figure.data?.log ?? false}
-              onChange={(event) => update({ log: event.currentTarget.checked }, true)}
-              data-testid="plot-log"
-            />
-          )}
-          <Menu position="bottom-end">
-            <Menu.Target>
-              <Tooltip label={t("evidence.plotSave")}>
-                <ActionIcon
-                  size="sm"
-                  aria-label={t("evidence.plotSave")}
-                  disabled={tab === "values" ? values === null : !ready}
-                  data-testid="plot-save"
-                >
-                  <Icon name="save" size={13} />
-                </ActionIcon>
-              </Tooltip>
-            </Menu.Target>
-            <Menu.Dropdown>
-              {query !== null ? (
-                <>
-                  <Menu.Item onClick={() => void savePlot(box.current, file)} data-testid="plot-png">
-                    PNG
-                  </Menu.Item>
-                  <Menu.Item
-                    component="a"
-                    href={figureCsvUrl(comparison.id, unit, query)}
-                    download
-                    data-testid="plot-csv"
+          <div className={classes.ends}>
+            {tab !== "values" && figure.data?.figure && (
+              <Checkbox
+                label={t("evidence.log")}
+                title={t("evidence.logHint")}
+                checked={address.log ?? figure.data?.log ?? false}
+                onChange={(event) => update({ log: event.currentTarget.checked }, true)}
+                data-testid="plot-log"
+              />
+            )}
+            <Menu position="bottom-end">
+              <Menu.Target>
+                <Tooltip label={t("evidence.plotSave")}>
+                  <ActionIcon
+                    size="sm"
+                    aria-label={t("evidence.plotSave")}
+                    disabled={tab === "values" ? values === null : !ready}
+                    data-testid="plot-save"
                   >
+                    <Icon name="save" size={13} />
+                  </ActionIcon>
+                </Tooltip>
+              </Menu.Target>
+              <Menu.Dropdown>
+                {query !== null ? (
+                  <>
+                    <Menu.Item onClick={() => void savePlot(box.current, file)} data-testid="plot-png">
+                      PNG
+                    </Menu.Item>
+                    <Menu.Item
+                      component="a"
+                      href={figureCsvUrl(comparison.id, unit, query)}
+                      download
+                      data-testid="plot-csv"
+                    >
+                      CSV
+                    </Menu.Item>
+                  </>
+                ) : (
+                  <Menu.Item onClick={() => values && saveValues(file, values)} data-testid="plot-csv">
                     CSV
                   </Menu.Item>
-                </>
-              ) : (
-                <Menu.Item onClick={() => values && saveValues(file, values)} data-testid="plot-csv">
-                  CSV
-                </Menu.Item>
-              )}
-            </Menu.Dropdown>
-          </Menu>
-          <Tooltip label={t(large ? "evidence.plotSmaller" : "evidence.plotLarger")}>
-            <ActionIcon
-              className={evidence.resize}
-              size="sm"
-              aria-label={t("evidence.plotLarger")}
-              aria-pressed={large}
-              onClick={() => onLarge(!large)}
-              data-testid="plot-large"
-            >
-              <Icon name="chevron" size={12} turn={large ? 90 : -90} />
-            </ActionIcon>
-          </Tooltip>
+                )}
+              </Menu.Dropdown>
+            </Menu>
+            <Tooltip label={t(large ? "evidence.plotSmaller" : "evidence.plotLarger")}>
+              <ActionIcon
+                className={evidence.resize}
+                size="sm"
+                aria-label={t("evidence.plotLarger")}
+                aria-pressed={large}
+                onClick={() => onLarge(!large)}
+                data-testid="plot-large"
+              >
+                <Icon name="chevron" size={12} turn={large ? 90 : -90} />
+              </ActionIcon>
+            </Tooltip>
+          </div>
         </div>
       </div>
       {query === null && node && pair && (
