@@ -58,7 +58,7 @@ export function MatchChip({ match, confidence, brief = false }: MatchChipProps) 
       data-testid="match"
     >
       {brief ? <span className="sr">{name} </span> : name}
-      {sure !== null && confidence !== null && <span className="num"> {hundredths(confidence)}</span>}
+      {sure !== null && confidence !== null && confidence < 1 && <span className="num"> {hundredths(confidence)}</span>}
     </span>
   );
 }

@@ -31,7 +31,12 @@ export function Received({ id, name, waits, picked, onPick }: { id: string; name
   const { detail, hint, original } = describeProblem(dump.error);
   return (
     <span className={classes.failed}>
-      {t("home.uploadUnreadable", { name })}: {detail} {hint ?? ""}
+      {t("home.uploadUnreadable", { name })}: {detail}
+      {hint && (
+        <div>
+          <strong>{t("app.remedy")}:</strong> {hint}
+        </div>
+      )}
       {original && <Original text={original} />}
       {leftOut}
     </span>
