@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from ui.conftest import Server
 from ui.driving import finished
@@ -41,3 +41,18 @@ def test_a_module_that_cannot_be_run_alone_says_why(page: Page, server: Server, 
     dialog = page.get_by_test_id("reproduce-dialog")
     expect(dialog).to_contain_text("how this Attn was built")
     expect(dialog).to_contain_text("calls inside it: Torch.matmul.2")
+
+
+def test_in_chinese_the_reason_is_introduced_and_kept_as_the_servers_own_words(
+    browser: Browser, server: Server, dumps: Path
+) -> None:
+    address = finished(server, dumps / "target_fault", dumps / "golden")
+    context = browser.new_context(locale="zh-CN", viewport={"width": 1280, "height": 800})
+    try:
+        page = context.new_page()
+        page.goto(f"{address}?s=0&r=0&n=Module.layers.1.attn.Attn.forward.0&do=reproduce")
+        dialog = page.get_by_test_id("reproduce-dialog")
+        expect(dialog).to_contain_text("此调用无法单独运行", timeout=30_000)
+        expect(dialog.locator("[lang=en]")).to_contain_text("how this Attn was built")
+    finally:
+        context.close()

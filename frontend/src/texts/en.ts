@@ -859,6 +859,7 @@ export const en = {
     title: "Run this call alone",
     what: "A Python script that runs {{name}} forward and backward on a device and, one precision higher, on the CPU, and judges both this result and the recorded one. Needs torch and numpy.",
     real: "It reads {{count}} recorded tensor files below the dump's folder (--data names another).",
+    refused: "This call cannot be run alone.",
     madeUp: "The dump holds no tensors of this call: its numbers are made up between the recorded minimum and maximum.",
     side: "Of which run",
     copy: "Copy the script",

@@ -851,6 +851,7 @@ export const zh: Texts = {
     title: "单独运行此调用",
     what: "一个 Python 脚本：在设备上运行 {{name}} 的前向与反向，并在 CPU 上以更高一级精度运行，分别评判本次结果与记录的结果。需要 torch 和 numpy。",
     real: "它读取 dump 目录下的 {{count}} 个张量文件（可用 --data 指定其他目录）。",
+    refused: "此调用无法单独运行。",
     madeUp: "dump 中没有此调用的张量：数值在记录的最小值与最大值之间生成。",
     side: "来自哪次运行",
     copy: "复制脚本",

@@ -17,7 +17,14 @@ export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () 
       closeButtonProps={{ "aria-label": t("app.close") }}
     >
       <p className="dim">{t("keys.hint")}</p>
-      <div style={{ display: "grid", gridTemplateColumns: "repeat(auto-fit, minmax(260px, 1fr))", gap: 16 }}>
+      <div
+        style={{
+          display: "grid",
+          gridTemplateColumns: "repeat(auto-fit, minmax(260px, 1fr))",
+          alignItems: "start",
+          gap: 16,
+        }}
+      >
         <Table verticalSpacing={3} withRowBorders={false} data-testid="keys">
           <Table.Tbody>
             {KEY_HELP.map(([keys, text]) => (

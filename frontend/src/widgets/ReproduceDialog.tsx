@@ -5,7 +5,7 @@ import { type Unit, useScript } from "../api/queries";
 import { CopyButton } from "./CopyButton";
 import { downloadText } from "./download";
 import classes from "./ReproduceDialog.module.css";
-import { Failure, Loading } from "./States";
+import { Failure, Loading, Original } from "./States";
 
 /** One run's call, of which there may be a script. */
 export interface ScriptOf {
@@ -59,24 +59,37 @@ function Choice({ choices, first }: { choices: readonly ScriptOf[]; first: Scrip
 }
 
 function Script({ of }: { of: ScriptOf }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const script = useScript(of.dump, of.unit, of.name);
   if (script.error) return <Failure problem={script.error} />;
   if (!script.data) return <Loading />;
   const { data } = script;
   const { text } = data;
-  if (text === null) return <p className={classes.what}>{data.refused}</p>;
+  const chinese = i18n.language === "zh";
+  if (text === null)
+    return chinese ? (
+      <div className={classes.what}>
+        {t("reproduce.refused")}
+        <Original text={data.refused ?? ""} open />
+      </div>
+    ) : (
+      <p className={classes.what}>{data.refused}</p>
+    );
   return (
     <>
       <p className={classes.what}>{t("reproduce.what", { name: data.name })}</p>
       <p className={classes.what}>
         {data.files > 0 ? t("reproduce.real", { count: data.files }) : data.tensors > 0 && t("reproduce.madeUp")}
       </p>
-      {data.notes.map((note) => (
-        <p key={note} className={classes.what}>
-          {note}
-        </p>
-      ))}
+      {data.notes.map((note) =>
+        chinese ? (
+          <Original key={note} text={note} open />
+        ) : (
+          <p key={note} className={classes.what}>
+            {note}
+          </p>
+        ),
+      )}
       <p className={classes.what}>
         {t("reproduce.run")}: <code>python {data.file} --matrix</code>
       </p>
