@@ -42,7 +42,7 @@ class PklSink:
     """Writes one rank of one step. Safe for threads.
 
     open_folder: claims and makes the rank's folder, when the first call comes; move: gives its new place, None to stay
-    written: told after each call that was written, with the .pkl file's path
+    written: told after each call that was written, with the .pkl file's path; found: overflows of steps before, counted on
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class PklSink:
         spelling: Spelling,
         open_folder: Callable[[tuple[str, ...]], Path],
         written: Callable[[Path], None],
+        found: int = 0,
     ) -> None:
         self.folder = Path()
         self.counts: dict[str, int] = {}
@@ -71,7 +72,7 @@ class PklSink:
         self._waiting: dict[str, Snapshot] = {}
         self._stacks: dict[str, tuple[str, ...]] = {}
         self._same: dict[tuple[str, ...], tuple[str, ...]] = {}
-        self._found = 0
+        self.found = found
 
     # -- records -------------------------------------------------------------------------------------------------------
 
@@ -196,8 +197,8 @@ class PklSink:
         """Path of the .pkl file, opened, for the next call: one file for all, or one for each overflow."""
         plan, stem = self._plan, self._plan.stem
         if plan.overflow:
-            self._found += 1
-            stem = plan.form.finding(node, self._found, stamp=time.strftime("%Y%m%d_%H%M%S", time.gmtime()))
+            self.found += 1
+            stem = plan.form.finding(node, self.found, stamp=time.strftime("%Y%m%d_%H%M%S", time.gmtime()))
         if not self._opened:
             self.folder = self._open_folder(() if plan.overflow else (f"{stem}{PKL}", stem))
             self._opened = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -152,6 +153,7 @@ class PklSession(PtdbgSession):
         self.target = target
         self.spelling = spelling
         self._files: tuple[str, ...] = ()
+        self._found = 0
         super().__init__(config, **options)
 
     def _make_recording(self, selection: Selection) -> Recording:
@@ -175,8 +177,9 @@ class PklSession(PtdbgSession):
         )  # fmt: skip
         self.step = step
         self.sink = PklSink(
-            plan, recorder=recorder, spelling=self.spelling, open_folder=self._open_folder, written=self.written
-        )
+            plan, recorder=recorder, spelling=self.spelling, open_folder=self._open_folder, written=self.written,
+            found=self._found,
+        )  # fmt: skip
         self.recording.open(self.sink, recorder)
 
     def resume(self) -> None:
@@ -208,6 +211,7 @@ class PklSession(PtdbgSession):
                 sink.count(f"hook_error {what}", number)
             self.faults.counts.clear()
             sink.close()
+            self._found = sink.found if isinstance(sink, PklSink) else 0
             self._claim.release()
 
     # -- folders -------------------------------------------------------------------------------------------------------
@@ -262,16 +266,25 @@ class PklSession(PtdbgSession):
         with self.faults.guard("the rank's folder"):
             sink.move(wanted)
             self.rank = now
-            _written.add((wanted.absolute(), *self._files))
+            _written[wanted.absolute(), *self._files] = self.step
 
     def _keep_files(self, folder: Path, files: tuple[str, ...]) -> None:
-        """Move what would be written over to `earlier-{time}` beside the tag's folder. files: none named means all."""
+        """Move what would be written over to `earlier-{time}` beside the tag's folder. files: none named means all.
+
+        Where steps have no folders of their own, the files of this run's last step make way for those of the next.
+        """
         used = (folder.absolute(), *files)
         there = [folder / name for name in files or sorted(os.listdir(folder)) if (folder / name).exists()]
-        if used in _written or not there:
-            _written.add(used)
+        last = _written.get(used)
+        _written[used] = self.step
+        if last is not None and last != self.step and files:
+            for path in there:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            LOG.info(
+                "step %d takes the place of step %d in %s: with step=[...] each has a folder", self.step, last, folder
+            )
+        if last is not None or not there:
             return
-        _written.add(used)
         place, form = self.target.place, self.target.form
         root = Path(place.path).parent if form.one_file else Path(place.path)
         kept = root / f"earlier-{time.strftime('%Y%m%d-%H%M%S')}"
@@ -289,8 +302,8 @@ class PklSession(PtdbgSession):
 _told: set[tuple[str, ...]] = set()
 """Calls said to be missing already."""
 
-_written: set[tuple[Any, ...]] = set()
-"""Files of this process, which it may add to."""
+_written: dict[tuple[Any, ...], int] = {}
+"""Files of this process, which it may add to, and the step that they are of."""
 
 
 def _is_awake() -> bool:

@@ -317,6 +317,21 @@ def test_a_model_given_is_recorded_by_its_modules(generation: str, wanted: list[
     }
 
 
+def test_a_step_takes_the_place_of_the_last_where_steps_have_no_folders() -> None:
+    configure(generation="4.0")
+    debugger = PrecisionDebugger("./out", hook_name="dump")
+    debugger.configure_hook(mode="all")
+    values = [torch.full((2,), float(number)) for number in range(3)]
+    for value in values:
+        debugger.start()
+        F.relu(value)
+        debugger.stop()
+        debugger.step()
+    assert names(MIDDLE) == UNDERSCORED[:2]
+    assert line(MIDDLE, UNDERSCORED[1])[5][0] == 2.0
+    assert array(MIDDLE, UNDERSCORED[1]).tolist() == [2.0, 2.0]
+
+
 def test_a_hook_registered_for_a_model_records_its_modules_until_it_is_registered_for_calls() -> None:
     net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
     configure(generation="4.0")

@@ -184,6 +184,18 @@ def test_the_debugger_checks_the_steps_it_is_asked_for() -> None:
     assert found(Path("out/ptdbg_dump_v6.0/step1/rank0")) == ["Torch_mul_0_forward_1"]
 
 
+def test_overflows_are_counted_over_steps_that_have_one_folder() -> None:
+    configure(generation="4.0")
+    debugger = PrecisionDebugger("./out", hook_name="overflow_check")
+    debugger.configure_hook(overflow_nums=-1)
+    for _ in range(2):
+        debugger.start()
+        overflow()
+        debugger.stop()
+        debugger.step()
+    assert found(Path("out/ptdbg_dump_v4.0/rank0")) == ["Torch_mul_0_forward_1", "Torch_mul_0_forward_2"]
+
+
 def test_a_second_run_does_not_mix_with_the_first() -> None:
     for _ in range(2):
         core._captures.clear()
