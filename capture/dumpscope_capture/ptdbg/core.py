@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -34,7 +34,10 @@ from dumpscope_capture.ptdbg.forms import Form, Spelling
 from dumpscope_capture.ptdbg.matching import ModeSelection
 from dumpscope_capture.ptdbg.session import PklRecording, PklSession, PtdbgSession, Target
 from dumpscope_capture.ptdbg.settings import from_environment
-from dumpscope_capture.ptdbg.wishes import WORK_PATH, Hook, Place, Switch, checked_place
+from dumpscope_capture.ptdbg.wishes import WORK_PATH, Hook, Place, Switch, checked_place, checked_root
+
+_NAMELESS: Final = "anonymous.pkl"
+"""The file of 2.3 where a program names none."""
 
 
 class Capture:
@@ -68,7 +71,7 @@ class Capture:
                     f"{os.path.abspath(place.path)} is a folder; generation 2.3 takes the path of the .pkl file",
                 )
             with self._wishing():
-                self.place = place
+                self.place = checked_root(place, self.settings.generation)
                 self.apply()
 
     def register(self, hook: Hook, model: torch.nn.Module | None) -> None:
@@ -151,7 +154,7 @@ class Capture:
     def _make(self) -> PtdbgSession:
         assert self.hook is not None
         hook, switch, settings = self.hook, self.switch, self.settings
-        place = self.place or _default_place()
+        place = self.place or _default_place(settings.generation)
         form = Form(generation=settings.generation or ("2.3" if place.names_a_file else "6.0"))
         overflow, msprobe = hook.kind == "overflow", settings.layout == "msprobe"
         if not overflow and form.generation != "2.3":
@@ -236,11 +239,11 @@ def _root(place: Place, form: Form) -> str:
     return str(Path(place.path).parent) if form.one_file or place.names_a_file else place.path
 
 
-def _default_place() -> Place:
+def _default_place(generation: str | None) -> Place:
     if os.environ.get(WORK_PATH):
         return checked_place(None, "ptdbg_dump")
     LOG.warning("set_dump_path was not called: data goes to the working directory, %s", os.getcwd())
-    return Place(path=os.getcwd())
+    return Place(path=os.path.join(os.getcwd(), _NAMELESS) if generation == "2.3" else os.getcwd())
 
 
 _captures: list[Capture] = []

@@ -20,6 +20,7 @@ from dumpscope_capture.ptdbg.wishes import (
     checked_flag,
     checked_number,
     checked_place,
+    checked_root,
     checked_steps,
     checked_summary,
     checked_switch,
@@ -79,7 +80,8 @@ class PrecisionDebugger:
         self._rank = checked_number("rank", rank)
         self._by_loader = checked_flag("enable_dataloader", enable_dataloader)
         self._capture: Capture = the()
-        self._capture.place = checked_place(dump_path, "ptdbg_dump")
+        place = checked_place(dump_path, "ptdbg_dump")
+        self._capture.place = checked_root(place, self._capture.settings.generation)
         self._capture.steps = checked_steps(step)
         self._capture.model = model
         self._hook = Hook(kind=_KINDS[str(hook_name)])

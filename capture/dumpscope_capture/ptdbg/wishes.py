@@ -84,6 +84,19 @@ def checked_place(fpath: object, dump_tag: object) -> Place:
     return Place(path=os.path.abspath(path), tag=tag)
 
 
+def checked_root(place: Place, generation: str | None) -> Place:
+    """The place, whose folder can be made and written to. Raises DumpException, before training instead of at its first call."""
+    wanted = os.path.dirname(place.path) if place.names_a_file or generation == "2.3" else place.path
+    there = wanted
+    while not os.path.lexists(there):
+        there = os.path.dirname(there)
+    if not os.path.isdir(there):
+        raise DumpException(Code.INVALID_PATH, f"the path to dump to, {wanted}, cannot be made: {there} is no folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise DumpException(Code.PERMISSION, f"the path to dump to, {wanted}, cannot be written to: see {there}")
+    return place
+
+
 def checked_hook(hook: object, options: dict[str, Any]) -> Hook:
     """Raises CompareException with code 11."""
     name = getattr(hook, "__name__", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 import subprocess
 import sys
@@ -363,3 +364,41 @@ def test_a_check_that_has_ended_begins_anew_with_another_wish() -> None:
     torch.mul(big, 100)
     with pytest.raises(OverflowEnd):
         torch.mul(big, 100)
+
+
+def test_a_path_that_cannot_be_made_is_refused_at_once_and_leaves_the_one_before() -> None:
+    Path("taken").write_text("")
+    set_dump_path("./good")
+    for call in (
+        lambda: set_dump_path("./taken/out"),
+        lambda: set_dump_path("./taken/npu.pkl"),
+        lambda: PrecisionDebugger("./taken", hook_name="dump"),
+    ):
+        with pytest.raises(DumpException) as found:
+            call()
+        assert found.value.code == 1
+        assert "taken is no folder" in str(found.value)
+    place = core.the().place
+    assert place is not None
+    assert place.path == os.path.abspath("good")
+
+
+def test_a_path_below_a_folder_that_is_closed_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(DumpException) as found:
+        set_dump_path("./out")
+    assert found.value.code == 7
+
+
+def test_the_first_generation_without_a_path_writes_below_the_working_directory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("work").mkdir()
+    monkeypatch.chdir("work")
+    configure(generation="2.3")
+    register_hook(None, acc_cmp_dump)
+    set_dump_switch("ON")
+    torch.ones(2).relu()
+    set_dump_switch("OFF")
+    assert [path.name for path in Path("..").iterdir()] == ["work"]
+    assert Path("ptdbg_dump_v2.3/rank0/anonymous.pkl").stat().st_size
