@@ -233,9 +233,19 @@ def test_no_cause_is_not_called_fine_where_nothing_met(tmp_path: Path, fault: Co
     answer = replace(fault.answer, origins=[])
     texts = [advice(answer, Table(unit)) for unit in (healthy, lone, off)]
     assert all(text.startswith("Line: NA\nSuspect Nodes: NA\nExpert Advice: ") for text in texts)
-    assert "within the limits" in texts[0]
+    assert texts[0].endswith("within the limits.\n")
     assert "nothing was compared" in texts[1]
     assert "1 values are beyond" in texts[2]
+
+
+def test_values_without_a_partner_are_counted_where_the_others_are_fine(tmp_path: Path, fault: Compared) -> None:
+    unit = small_unit(
+        tmp_path,
+        {NODE: [tensor(1.0)], "Torch.sub.0.forward": [tensor(2.0), tensor(3.0)]},
+        {NODE: [tensor(1.0)], "Torch.exp.0.forward": [tensor(4.0)]},
+    )
+    text = advice(replace(fault.answer, origins=[]), Table(unit))
+    assert "within the limits. 2 values of the NPU side and 1 of the bench have no partner" in text
 
 
 def test_a_rank_that_only_receives_names_where_it_came_from(dumps: Path) -> None:

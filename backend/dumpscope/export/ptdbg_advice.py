@@ -68,4 +68,13 @@ def _nothing(table: Table) -> str:
     bad = int((failing(table) & both).sum())
     if bad:
         return f"{bad} values are beyond the limits, and no single call is their cause: they differ everywhere, or too little."
-    return "All values that were compared are within the limits."
+    return f"All values that were compared are within the limits.{_alone(table)}"
+
+
+def _alone(table: Table) -> str:
+    """What the limits say nothing about: values that have no partner."""
+    target, golden = table.present(golden=False), table.present(golden=True)
+    counts = int((target & ~golden).sum()), int((golden & ~target).sum())
+    if not any(counts):
+        return ""
+    return f" {counts[0]} values of the NPU side and {counts[1]} of the bench have no partner and were not compared."
