@@ -117,7 +117,7 @@ def set_overflow_check_switch(switch: str, filter_switch: str | None = None) -> 
     if on:
         capture.turn_on(Switch(filtered=filtered))
     else:
-        capture.turn_off()
+        capture.turn_off(check=True)
 
 
 def set_backward_input(backward_input: Sequence[str]) -> None:

@@ -49,6 +49,7 @@ class Capture:
         self.hook: Hook | None = None
         self.switch = Switch()
         self.on = False
+        self.unchecked = False
         self.backward_input: tuple[str, ...] = ()
         self.model: torch.nn.Module | None = None
         self.step = 0
@@ -83,7 +84,7 @@ class Capture:
                 surroundings.look()
             with self._wishing():
                 self.hook, self.model = hook, model
-                if hook.kind == "overflow":
+                if hook.kind == "overflow" and not self.unchecked:
                     self.on = True
                 self.apply()
 
@@ -92,13 +93,15 @@ class Capture:
             if switch.mode == "acl" and self.hook is not None and self.hook.dump_mode != "acl":
                 raise ParameterError("mode", "acl", "with register_hook(..., dump_mode='acl', dump_config='dump.json')")
             with self._wishing():
-                self.switch, self.on = switch, True
+                self.switch, self.on, self.unchecked = switch, True, False
                 self.apply()
 
-    def turn_off(self) -> None:
+    def turn_off(self, *, check: bool = False) -> None:
+        """check: of overflows, which otherwise begins when its hook is registered."""
         with self.guard:
             self.on = False
-            if self.hook is None:
+            self.unchecked = self.unchecked or check
+            if self.hook is None and not check:
                 LOG.warning("nothing was recorded: register_hook was never called")
             self.apply()
 

@@ -152,6 +152,17 @@ def test_the_switch_turns_the_check_off_and_on() -> None:
     assert found() == ["Torch_mul_0_forward_1"]
 
 
+def test_a_check_that_is_off_stays_off_when_the_hook_is_registered_after_it() -> None:
+    set_overflow_check_switch("OFF")
+    look(overflow_nums=-1)
+    overflow()
+    assert found() == []
+    set_overflow_check_switch("ON")
+    overflow()
+    set_overflow_check_switch("OFF")
+    assert found() == ["Torch_mul_0_forward_1"]
+
+
 def test_the_first_generations_file_has_the_stack_first_and_five_fields() -> None:
     set_dump_path("./npu.pkl")
     register_hook(None, overflow_check, overflow_nums=-1)
