@@ -24,6 +24,8 @@ def test_a_policy_of_ones_own_is_tried_and_then_used(page: Page, server: Server,
     expect(no.nth(1)).to_have_text("0", timeout=30_000)
     assert int(no.nth(0).inner_text()) > 0
     expect(dialog.get_by_test_id("policy-trial")).to_contain_text(re.compile(r"[0-9]+ calls change"))
+    scores = dialog.get_by_test_id("policy-trial").locator("li > .num")
+    assert all(re.fullmatch(r"[0-9.e-]{1,7}×?|∞|—", score) for score in scores.all_inner_texts())
     assert ask(server, "GET", address.removeprefix(server.url))["policy"] == "default"
     dialog.get_by_test_id("judge-policy").click()
     expect(page.get_by_test_id("no-origin")).to_be_visible(timeout=60_000)

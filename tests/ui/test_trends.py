@@ -37,6 +37,17 @@ def test_the_heat_map_opens_ready_to_search_and_explains_its_cells(page: Page, s
     expect(warned).to_have_text("!")
 
 
+def test_on_a_phone_the_heat_map_keeps_its_controls_on_the_screen(page: Page, server: Server, dumps: Path) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{finished(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
+    trends = page.get_by_test_id("trends")
+    expect(trends.get_by_role("row").nth(1)).to_be_visible(timeout=30_000)
+    expect(trends.get_by_test_id("trend-statistic")).to_be_in_viewport(ratio=1)
+    box = trends.bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 390
+
+
 def test_ranks_have_rows_of_their_own_and_a_cell_leads_to_its_rank(page: Page, server: Server, dumps: Path) -> None:
     page.goto(f"{finished(server, dumps / 'dist2_stat_fault', dumps / 'dist2_stat_golden')}")
     page.get_by_test_id("open-trends").click(timeout=30_000)

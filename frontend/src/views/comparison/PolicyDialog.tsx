@@ -6,7 +6,7 @@ import { useSetPolicy } from "../../api/changes";
 import { api, take } from "../../api/client";
 import { of } from "../../api/queries";
 import type { Comparison, PolicyTrial } from "../../api/types";
-import { exactReal, formatCount } from "../../base/numbers";
+import { exactReal, formatCount, formatError } from "../../base/numbers";
 import { VERDICTS } from "../../base/verdicts";
 import { VerdictMark } from "../../widgets/Mark";
 import { MiddleName } from "../../widgets/MiddleName";
@@ -129,6 +129,7 @@ function Policies({ comparison, triage }: { comparison: Comparison; triage: Tria
 
 function Trial({ trial, triage }: { trial: PolicyTrial; triage: Triage }) {
   const { t } = useTranslation();
+  const changed = t("policy.changed", { count: trial.changed, total: formatCount(trial.changed) });
   return (
     <div data-testid="policy-trial">
       <table className={classes.table}>
@@ -152,9 +153,9 @@ function Trial({ trial, triage }: { trial: PolicyTrial; triage: Triage }) {
           ))}
         </tbody>
       </table>
-      <p>{t("policy.changed", { count: trial.changed, total: formatCount(trial.changed) })}</p>
+      <p>{changed}</p>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keys */}
-      <ul className={classes.rows} tabIndex={0} aria-label={t("policy.changed", { count: trial.changed, total: "" })}>
+      <ul className={classes.rows} tabIndex={0} aria-label={changed}>
         {trial.rows.map((row) => (
           <li key={row.name}>
             <button type="button" className="plain" onClick={() => triage.update({ node: row.name, dialog: null })}>
@@ -163,8 +164,8 @@ function Trial({ trial, triage }: { trial: PolicyTrial; triage: Triage }) {
             <span>
               <VerdictMark verdict={row.before} /> → <VerdictMark verdict={row.after} />
             </span>
-            <span className="num dim" title={t("policy.score")}>
-              {exactReal(row.score)}
+            <span className="num dim" title={`${t("policy.score")}: ${exactReal(row.score)}`}>
+              {formatError(null, row.score)}
             </span>
           </li>
         ))}
