@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -161,3 +162,31 @@ def test_faq_error_14_the_type_in_the_pkl_decides_what_is_rounding(dumps: Path, 
         assert answer.origins == []
         assert unit.mode == "tensor"
         assert "torch.bfloat16" in unit.target.items.dtypes
+
+
+def test_a_call_that_a_filtered_dump_holds_nothing_of_is_no_cause(tmp_path: Path) -> None:
+    """The first generation drops numbers and whole-number tensors: a batch norm that counts its batches left no line."""
+    heads = ("Functional_relu_0", "Functional_tanh_0")
+    kept = [
+        [f"{name}_forward_{end}", 1, [], "torch.float32", [2], [1.0, 0.5, 0.75]]
+        for name in heads
+        for end in ("input.0", "output")
+    ]
+    counted = [
+        [f"Tensor_add__0_forward_{end}", 0, [], "torch.int64", [], [3, 3, 3, "Nan"]] for end in ("input.0", "output")
+    ]
+    full = [[*line[:5], [*line[5], 1.25]] for line in kept]  # type: ignore[misc]
+    for name, lines in (("old", kept), ("new", [*full[:2], *counted, *full[2:]])):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "dump.pkl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    answer, _ = compare(tmp_path / "old", tmp_path / "new")
+    assert answer.origins == []
+    turned, _ = compare(tmp_path / "new", tmp_path / "old")
+    assert turned.origins == []
+    counted[0][3] = counted[1][3] = "torch.float32"
+    counted[0][4] = counted[1][4] = [2]
+    (tmp_path / "new" / "dump.pkl").write_text(
+        "".join(json.dumps(line) + "\n" for line in [*full[:2], *counted, *full[2:]])
+    )
+    answer, _ = compare(tmp_path / "old", tmp_path / "new")
+    assert [origin.kind for origin in answer.origins] == ["structure"]

@@ -129,7 +129,11 @@ def tell(
         argument=argument,
         leaf=_leaves(tree, entry, alone | (kind == NodeKind.GRADIENT)),
         alone=alone,
-        extra=alone & (pairs.confidence == 0) & _dumped_kind(target, golden, kind, pairs) & ~_moves_data(labels),
+        extra=alone
+        & (pairs.confidence == 0)
+        & _dumped_kind(target, golden, kind, pairs)
+        & ~_moves_data(labels)
+        & ~_filtered(target, golden, pairs),
         entry=entry,
         names=names,
         labels=labels,
@@ -341,3 +345,27 @@ def frames(dump: RankDump, node: int) -> list[str]:
         pick = exact if len(exact) else same
         code = int(nodes.stack[pick[0]]) if len(pick) and label >= 0 else -1
     return list(nodes.stacks[code]) if code >= 0 else []
+
+
+def _filtered(target: RankDump, golden: RankDump, pairs: NodePairs) -> Bool:
+    """Calls that hold nothing but what the other side's dump drops of every call, by ptdbg's filter_switch: numbers, tensors of
+    whole numbers, and those without dimensions or elements."""
+    found = np.zeros(len(pairs), bool)
+    for own, other, nodes in ((target, golden, pairs.target), (golden, target, pairs.golden)):
+        if other.header.layout.startswith("ptdbg") and len(other.items) and _is_major(other).all():
+            holds = np.zeros(len(own.nodes), bool)
+            holds[own.items.node[_is_major(own)]] = True
+            lone = np.flatnonzero((nodes >= 0) & ((pairs.target < 0) | (pairs.golden < 0)))
+            found[lone] |= ~holds[nodes[lone]]
+    return found
+
+
+def _is_major(dump: RankDump) -> Bool:
+    """Items that filter_switch leaves in."""
+    items = dump.items
+    floating = np.array(
+        [name.startswith(("torch.float", "torch.bfloat", "torch.complex")) for name in items.dtypes] + [False]
+    )
+    filled = np.array([len(shape) > 0 and 0 not in shape for shape in items.shapes] + [False])
+    found: Bool = (items.kind == Kind.TENSOR) & floating[items.dtype] & filled[items.shape]
+    return found
