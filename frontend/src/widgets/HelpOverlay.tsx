@@ -30,11 +30,7 @@ export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () 
             {KEY_HELP.map(([keys, text]) => (
               <Table.Tr key={keys}>
                 <Table.Td style={{ whiteSpace: "nowrap" }}>
-                  {keys.split(" ").map((key) => (
-                    <Kbd key={key} size="xs" mr={3}>
-                      {key}
-                    </Kbd>
-                  ))}
+                  <Keys keys={keys.split(" ")} />
                 </Table.Td>
                 <Table.Td>{t(text as "keys.node")}</Table.Td>
               </Table.Tr>
@@ -71,5 +67,21 @@ export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () 
         </Table.Tbody>
       </Table>
     </Modal>
+  );
+}
+
+/** Each key, of a long row the ends: `1 … 9`. */
+function Keys({ keys }: { keys: readonly string[] }) {
+  const long = keys.length > 3;
+  return keys.map(
+    (key, index) =>
+      (!long || index === 0 || index === keys.length - 1) && (
+        <span key={key}>
+          {long && index > 0 && "… "}
+          <Kbd size="xs" mr={3}>
+            {key}
+          </Kbd>
+        </span>
+      ),
   );
 }
