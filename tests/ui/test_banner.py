@@ -141,3 +141,11 @@ def test_while_tensors_are_read_the_first_origin_by_statistics_is_named_as_provi
     page.unroute("**/api/jobs/*")
     page.get_by_test_id("cancel").click()
     expect(page.get_by_test_id("cancelled")).to_be_visible(timeout=60_000)
+
+
+def test_counts_of_more_than_one_step_say_so_for_the_list_shows_one(page: Page, server: Server, dumps: Path) -> None:
+    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    expect(page.get_by_test_id("banner")).to_contain_text("in all steps and ranks:", timeout=30_000)
+    page.goto(finished(server, dumps / "stat_fault", dumps / "stat_golden"))
+    expect(page.get_by_test_id("count-origin")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("banner")).not_to_contain_text("in all steps and ranks:")

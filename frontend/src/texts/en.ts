@@ -317,6 +317,7 @@ export const en = {
     unmatchedTarget_other: "{{total}} items only in target",
     unmatchedGolden_one: "{{total}} item only in golden",
     unmatchedGolden_other: "{{total}} items only in golden",
+    ofAllUnits: "in all steps and ranks:",
     showClass: "Show the {{total}} nodes of class {{cls}}",
     strip: "Call order",
     stripHint: "Click to select, drag to filter, arrow keys to move",

@@ -317,6 +317,7 @@ export const zh: Texts = {
     unmatchedTarget_other: "{{total}} 项仅在调试侧",
     unmatchedGolden_one: "{{total}} 项仅在标杆侧",
     unmatchedGolden_other: "{{total}} 项仅在标杆侧",
+    ofAllUnits: "全部 step 与 rank：",
     showClass: "显示 {{cls}} 类的 {{total}} 个节点",
     strip: "调用顺序",
     stripHint: "点击选择，拖动筛选，方向键移动",

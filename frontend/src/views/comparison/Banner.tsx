@@ -261,6 +261,7 @@ function Numbers({ id, summary, triage }: { id: string; summary: Summary; triage
   };
   return (
     <div className={classes.numbers}>
+      {summary.units.length > 1 && <span className="dim">{t("comparison.ofAllUnits")}</span>}
       {CLASSES.filter((cls) => (summary.classes[cls] ?? 0) > 0).map((cls) => {
         const count = summary.classes[cls] ?? 0;
         return (
