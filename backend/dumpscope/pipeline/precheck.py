@@ -6,7 +6,7 @@ import csv
 import importlib.util
 import json
 import os
-import select
+import selectors
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -201,7 +201,9 @@ class _Worker:
             process.stdin.flush()
         except OSError:
             return self._lost()
-        ready, _, _ = select.select([process.stdout], [], [], self._workers.call_seconds)
+        with selectors.DefaultSelector() as waiting:  # select() knows no file numbers past 1023
+            waiting.register(process.stdout, selectors.EVENT_READ)
+            ready = waiting.select(self._workers.call_seconds)
         if not ready:
             process.kill()
             self._end()

@@ -3,6 +3,7 @@ import {
   type InfiniteData,
   keepPreviousData,
   type QueryClient,
+  queryOptions,
   useInfiniteQuery,
   useQuery,
 } from "@tanstack/react-query";
@@ -211,8 +212,8 @@ export function fetchNodes(
   return listed(id, unit, list, { around, limit });
 }
 
-export function useNode(id: string, unit: Unit | null, name: string | null) {
-  return useQuery({
+export function nodeOptions(id: string, unit: Unit | null, name: string | null) {
+  return queryOptions({
     queryKey: ["comparisons", "data", id, "node", unit, name],
     queryFn: ({ signal }) =>
       take(
@@ -221,6 +222,12 @@ export function useNode(id: string, unit: Unit | null, name: string | null) {
           signal,
         }),
       ),
+  });
+}
+
+export function useNode(id: string, unit: Unit | null, name: string | null) {
+  return useQuery({
+    ...nodeOptions(id, unit, name),
     enabled: unit !== null && name !== null,
     placeholderData: keepPreviousData,
   });

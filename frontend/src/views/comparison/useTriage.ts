@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type NotesByNode, useNotes } from "../../api/notes";
-import { fetchFlow, fetchNodes, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
+import { fetchFlow, fetchNodes, nodeOptions, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
 import type { Flow, NodeDetail, NodeNote, NodeRow, Origin, Summary } from "../../api/types";
 import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, toPlot } from "../../base/address";
 import { copyText } from "../../base/clipboard";
@@ -191,6 +191,14 @@ export function useTriage(id: string, assist: boolean): Triage {
   const on = () => followFlow(stepOn, () => t("evidence.flow.notPassed"));
 
   const clearFilter = useCallback(() => update({ filter: NO_FILTER, query: "" }), [update]);
+  // A key may be pressed before the selected call is there: what it asks for is then awaited.
+  const goUp = async () => {
+    if (selected === null) return;
+    const here = await client.ensureQueryData(nodeOptions(id, unit, selected)).catch(() => null);
+    const parent = here?.path.at(-1);
+    if (parent && (currentAddress().node ?? selected) === selected) select(parent);
+  };
+
   const plot = (index: number) => () => {
     const tab = PLOTS[index];
     if (tab) update(toPlot(address, tab));
@@ -211,10 +219,7 @@ export function useTriage(id: string, assist: boolean): Triage {
     search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
     producer: () => void back(),
     consumer: () => void on(),
-    parent: () => {
-      const parent = fresh?.path.at(-1);
-      if (parent) select(parent);
-    },
+    parent: () => void goUp(),
     previousRank: () => cycle(ranks, unit?.rank, -1, setRank),
     nextRank: () => cycle(ranks, unit?.rank, 1, setRank),
     previousStep: () => cycle(steps, unit?.step, -1, setStep),

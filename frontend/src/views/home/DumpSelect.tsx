@@ -1,5 +1,5 @@
 import { Select } from "@mantine/core";
-import { useState } from "react";
+import { type KeyboardEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useDumps } from "../../api/queries";
 import { isPath } from "../../base/sides";
@@ -36,8 +36,16 @@ export function DumpSelect({ label, hint, testId, value, onChange, onPath }: Dum
   const found = (dumps.data?.pages.flatMap((page) => page.items) ?? []).filter((dump) => dump.status === "ready");
   const choices: PickedDump[] = value && !found.some((dump) => dump.id === value.id) ? [value, ...found] : found;
   const pasted = onPath && isPath(text) && text !== value?.name ? text.trim() : null;
+  // The list marks a choice by its place, which a late answer moves: a pasted path needs no mark.
+  const enter = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || pasted === null || event.nativeEvent.isComposing) return;
+    event.preventDefault();
+    event.stopPropagation();
+    (event.target as HTMLElement).blur();
+    onPath?.(pasted);
+  };
   return (
-    <div>
+    <div onKeyDownCapture={enter}>
       <Select
         label={
           <>
