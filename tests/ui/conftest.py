@@ -39,7 +39,7 @@ FLAGS = [
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
+        if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("flaky") is None:
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=WAITS))
 
 

@@ -15,7 +15,8 @@ from ui.sizes import repeated, synthetic
 from ui.watching import MOST_ROWS, Watched, first_paint, rows
 
 # The rows of a run that is made long by repeating one have no places in its tree: looking for them there is answered by a 404.
-pytestmark = pytest.mark.expects("/tree/levels")
+# Bounds in seconds are those of the product; a machine that others use may miss one, so a second try is allowed.
+pytestmark = [pytest.mark.expects("/tree/levels"), pytest.mark.flaky(reruns=2)]
 
 NODES = 20_000
 REAL: Final = 96_000
