@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,15 @@ from pathlib import Path
 import pytest
 
 ARCHIVE = Path(__file__).parent / "data" / "dumps.tar.xz"
+FILES = 8192
+"""Files that the whole run may hold open at once; many systems allow 1024."""
+
+
+def pytest_configure() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 @pytest.fixture(scope="session")
