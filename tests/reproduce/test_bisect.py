@@ -7,34 +7,83 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumpscope.cli.app import status
 from dumpscope.pipeline.bisect import through_runner
-from dumpscope.reproduce.bisection import needed, patterns
+from dumpscope.reproduce.bisection import budget, needed, patterns
 from dumpscope_format.interventions import matches
 
 PROGRAM = Path(__file__).parent / "wrong_program.py"
 
 
-@given(st.integers(1, 400), st.data())
-def test_the_needed_calls_are_found_whatever_they_are_and_logarithmically(count: int, data: st.DataObject) -> None:
+def found(count: int, truth: Collection[int]) -> tuple[list[int] | None, list[frozenset[int]]]:
+    """What the search finds in a simulated program, and its runs, the first one as it is left out."""
     calls = [f"Functional.f{number % 3}.{number}" for number in range(count)]
-    truth = data.draw(st.lists(st.sampled_from(calls), min_size=1, max_size=4, unique=True))
-    runs: list[Sequence[str]] = []
+    runs: list[frozenset[int]] = []
 
     def repairs(chosen: Sequence[str]) -> bool:
-        runs.append(chosen)
-        return set(truth) <= set(chosen)
+        assert list(chosen) == sorted(chosen, key=calls.index)
+        runs.append(frozenset(calls.index(name) for name in chosen))
+        return runs[-1] >= set(truth)
 
-    assert needed(calls, repairs) == sorted(truth, key=calls.index)
-    assert len(runs) <= len(truth) * (math.ceil(math.log2(count)) + 2)
+    names = needed(calls, repairs)
+    return None if names is None else [calls.index(name) for name in names], runs
+
+
+@settings(deadline=None)
+@given(st.integers(1, 3000), st.data())
+def test_one_or_two_planted_calls_are_found_in_two_logarithms(count: int, data: st.DataObject) -> None:
+    truth = data.draw(st.sets(st.integers(0, count - 1), min_size=1, max_size=2))
+    names, runs = found(count, truth)
+    assert names == sorted(truth)
+    assert len(runs) <= budget(count)
+    assert frozenset(truth) in runs or len(truth) == count  # the answer itself was run
+    assert len(set(runs)) == len(runs)  # and nothing twice
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(2, 100_000))
+def test_the_runs_promised_are_at_most_one_more_than_any_search_needs(count: int) -> None:
+    # the two ends of a last run never are two pairs: a pair takes two of the 2^runs ends
+    least = math.ceil(math.log2(count * (count - 1)))
+    promised = budget(count)
+    assert promised <= math.ceil(2 * math.log2(count)) + 1
+    assert promised <= least + 1 or count < 5
+
+
+def test_every_pair_of_a_program_of_152_calls_is_found() -> None:
+    spent = []
+    for pair in combinations(range(0, 152, 3), 2):
+        names, runs = found(152, pair)
+        assert names == list(pair)
+        spent.append(len(runs))
+    assert max(spent) <= 16
+    assert sum(spent) / len(spent) < 15.6
+
+
+@settings(deadline=None)
+@given(st.integers(3, 400), st.data())
+def test_more_calls_take_a_search_of_two_each(count: int, data: st.DataObject) -> None:
+    truth = data.draw(st.sets(st.integers(0, count - 1), min_size=3, max_size=9))
+    names, runs = found(count, truth)
+    assert names == sorted(truth)
+    assert len(runs) <= (len(truth) + 1) // 2 * budget(count)
+
+
+def test_that_nothing_repairs_shows_before_a_second_call_is_looked_for() -> None:
+    runs: list[int] = []
+    calls = [f"Tensor.add.{number}" for number in range(1000)]
+    assert needed(calls, lambda chosen: bool(runs.append(len(chosen)))) is None
+    assert len(runs) <= 21
+    assert runs[-1] == 1000
 
 
 def test_a_program_that_nothing_repairs_has_no_answer() -> None:
@@ -93,6 +142,9 @@ def test_planted_calls_of_a_program_are_found_and_a_search_goes_on(tmp_path: Pat
     assert told["needed"] == ["Functional.gelu.17"]
     assert told["calls"] >= 150
     assert len(told["runs"]) <= 2 * math.log2(told["calls"])
+    for number in range(len(told["runs"])):
+        assert "loss " in (tmp_path / "runs" / f"{number:03}" / "output.txt").read_text()
+        assert json.loads((tmp_path / "runs" / f"{number:03}" / "report.json").read_text())["calls"]
 
     assert status(search(tmp_path, 17)) == 2
     assert "--resume goes on with it" in capfd.readouterr().err

@@ -57,9 +57,10 @@ def run(request: Request) -> int:
     elif not found.needed:
         line("The program is right as it is: nothing to search.")
     else:
-        log = math.log2(max(found.total, 2))
+        twice = 2 * math.log2(max(found.total, 2))
+        runs = plural(len(found.trials) - 1, "run")
         line(
-            f"{plural(len(found.needed), 'call')} of {found.total}, {len(found.trials)} runs (2 log2(n) is {2 * log:.1f}):"
+            f"{plural(len(found.needed), 'call')} of {found.total}, the first run and {runs} (2 log2(n) is {twice:.1f}):"
         )
         for name in found.needed:
             line(f"  {styled(name, 'red')} as {request.treatment}")

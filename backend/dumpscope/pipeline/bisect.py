@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from typing import Any, Final
 from dumpscope.errors import UnreadableError, UsageError
 from dumpscope.reproduce.bisection import needed, patterns
 from dumpscope_format.interventions import REPORT_VARIABLE, VARIABLE
+from dumpscope_format.recipe import LOG_FOLDER, LOG_VARIABLE
 
 RUNNER: Final = "dumpscope_capture.run"
 NO_CALL: Final = "as it is"
@@ -75,7 +77,9 @@ class Found:
 
 
 class Bisection:
-    """A search in a folder: `bisect.json` holds the runs, `intervene.json` and `report.json` those of the present one."""
+    """A search in a folder: `bisect.json` holds the runs, `runs/007` what the seventh was told and what it said.
+
+    There lie `intervene.json`, `report.json`, `output.txt` and, on an Ascend device, its log."""
 
     def __init__(
         self,
@@ -127,43 +131,40 @@ class Bisection:
         return trial.right
 
     def _run(self, wishes: dict[str, str], count: int) -> Trial:
-        intervene, report = (self.folder.resolve() / name for name in ("intervene.json", "report.json"))
+        room = self.folder.resolve() / "runs" / f"{len(self.trials):03}"
+        if room.exists():
+            shutil.rmtree(room)
+        room.mkdir(parents=True)
+        intervene, report = room / "intervene.json", room / "report.json"
         intervene.write_text(json.dumps(wishes), encoding="utf-8")
-        report.unlink(missing_ok=True)
-        environment = {**os.environ, REPORT_VARIABLE: str(report)}
+        environment = {**os.environ, REPORT_VARIABLE: str(report), LOG_VARIABLE: str(room / LOG_FOLDER)}
         environment.pop(VARIABLE, None)
         if wishes:
             environment[VARIABLE] = str(intervene)
         began = time.monotonic()
         try:
-            done = subprocess.run(
-                self.command,
-                env=environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                check=False,
-                timeout=self.seconds,
-            )
-            status, said = done.returncode, done.stdout
-        except subprocess.TimeoutExpired as late:
-            status, said = 124, str(late.stdout or "")
+            with open(room / "output.txt", "wb") as stream:
+                done = subprocess.run(
+                    self.command, env=environment, stdout=stream, stderr=stream, check=False, timeout=self.seconds
+                )
+            status = done.returncode
+        except subprocess.TimeoutExpired:
+            status = 124
         except OSError as error:
             raise UnreadableError(f"cannot be started: {error.strerror}", where=self.command[0]) from error
-        (self.folder / "output.txt").write_text(said, encoding="utf-8")
+        said = (room / "output.txt").read_text(encoding="utf-8", errors="replace")
         if not count:
             self.calls = _calls(report)
             if f"No module named {RUNNER.partition('.')[0]}" in said:
                 raise UnreadableError(
                     "its Python has no dumpscope_capture", where=self.command[0], hint="install it there"
                 )
-        right, value = self._right(status, said)
+        right, value = self._right(status, said, room / "output.txt")
         return Trial(
             patterns=wishes, count=count, right=right, status=status, value=value, seconds=time.monotonic() - began
         )
 
-    def _right(self, status: int, said: str) -> tuple[bool, str]:
+    def _right(self, status: int, said: str, output: Path) -> tuple[bool, str]:
         wanted = self.wanted
         value = ""
         if wanted.metric is not None:
@@ -172,7 +173,7 @@ class Bisection:
             if not value and status == 0:
                 raise UnreadableError(
                     f"the command's output holds nothing like {wanted.metric!r}",
-                    hint=f"see {self.folder / 'output.txt'}",
+                    hint=f"see {output}",
                 )
         if status != 0:
             return False, value or f"status {status}"

@@ -1,47 +1,147 @@
-"""Which calls must run differently for a program to be right: the smallest set, found by halving the run in call order.
+"""Which calls must run differently for a program to be right: the smallest set, in few runs.
 
-What repairs is taken to stay repaired when more calls run differently. Then the shortest beginning of the run that repairs ends
-with a call that is needed; it is kept, and the calls before it are searched again, until the needed ones alone repair.
-For one such call of n that takes log2(n) + 1 runs, for each further one no more than the same.
+What repairs is taken to stay repaired when more calls run differently. A run leaves some calls as they are: it is wrong where
+a needed one is among them, so the search is that for few bad ones in pools. A pool that is wrong is halved; what shared a wrong
+pool with a found call is looked at later, what was in a right one never again. Pools are cut so that two needed calls of n are
+found in as few runs as such halving can promise: 2 log2(n) rounded up, or one more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Final
 
 Repairs = Callable[[Sequence[str]], bool]
 """Whether the program is right with these calls run differently."""
 
+_RECKONED: Final = 2
+"""Needed calls that the pools are cut for; with more the search starts again on what is left."""
+
 
 def needed(calls: Sequence[str], repairs: Repairs) -> list[str] | None:
-    """The needed calls in call order, None where not even all of them repair. calls: all, in call order."""
-    kept: list[str] = []
-    before = list(calls)
-    while not (kept and repairs(kept)):
-        length = shortest(before, kept, repairs)
-        if length is None:
-            return None
-        kept.insert(0, before[length - 1])
-        before = before[: length - 1]
-    return kept
+    """The needed calls in call order, None where not even all of them repair.
 
-
-def shortest(calls: Sequence[str], kept: Sequence[str], repairs: Repairs) -> int | None:
-    """Length of the shortest beginning of `calls` that repairs together with `kept`; None where all of it does not.
-
-    No beginning at all is known not to repair.
+    calls: all, in call order; that the program is wrong with none of them run differently is known
     """
-    bad, good = 0, len(calls)
-    sure = False
-    while good - bad > 1:
-        middle = (bad + good) // 2
-        if repairs([*calls[:middle], *kept]):
-            good, sure = middle, True
-        else:
-            bad = middle
-    if not calls or (not sure and not repairs([*calls, *kept])):
+    if not calls:
         return None
-    return good
+    search = _Search(calls, repairs)
+    try:
+        return [calls[place] for place in sorted(search.found)] if search.run() else None
+    finally:
+        _reach.cache_clear()
+
+
+class _Search:
+    """Calls by place. found: needed; pool: holds a needed one, or nothing; rest: not looked at. All others are not needed.
+
+    left: how many more needed calls are reckoned with; runs: that are left for them; repaired: a run was right
+    """
+
+    def __init__(self, calls: Sequence[str], repairs: Repairs) -> None:
+        self.found: list[int] = []
+        self._calls = calls
+        self._repairs = repairs
+        self._pool = list(range(len(calls)))
+        self._rest: list[int] = []
+        self._left = _RECKONED
+        self._runs = budget(len(calls))
+        self._repaired = False
+
+    def run(self) -> bool:
+        """Whether anything repairs."""
+        while self._pool or self._rest or not self._repaired:
+            if len(self._pool) == 1:
+                self.found += self._pool
+                self._pool = []
+                self._left -= 1
+                if not self._repaired and not self._right_without([]):
+                    return False
+            elif not self._pool:
+                self._look_at_rest()
+            else:
+                self._halve()
+        return True
+
+    def _look_at_rest(self) -> None:
+        taken = self._rest if self._left <= 0 else self._rest[-_share_of_rest(len(self._rest), self._runs) :]
+        others = self._rest[: len(self._rest) - len(taken)]
+        if not self._right_without(taken):
+            self._pool = taken
+            if self._left <= 0:
+                self._left, self._runs = _RECKONED, _fewest(len(taken), len(taken), repaired=self._repaired)
+        self._rest = others
+
+    def _halve(self) -> None:
+        size, total = len(self._pool), len(self._pool) + len(self._rest)
+        if self._left < _RECKONED:
+            cut = size // 2
+        else:
+            cut = _cut(size, total, self._runs, repaired=self._repaired)
+        kept, taken = self._pool[: size - cut], self._pool[size - cut :]
+        if self._right_without(taken):
+            self._pool = kept
+        else:
+            self._pool = taken
+            self._rest = sorted([*self._rest, *kept])
+
+    def _right_without(self, taken: Sequence[int]) -> bool:
+        """Whether it is right with all but these, and those known as not needed, run differently."""
+        left_out = set(taken)
+        chosen = sorted(place for place in (*self.found, *self._pool, *self._rest) if place not in left_out)
+        right = self._repairs([self._calls[place] for place in chosen])
+        self._repaired |= right
+        self._runs -= 1
+        return right
+
+
+def budget(count: int) -> int:
+    """Runs in which one or two needed calls of `count` are found and shown to be all; the run as it is not counted."""
+    return _fewest(count, count, repaired=False)
+
+
+def _fewest(size: int, total: int, *, repaired: bool) -> int:
+    runs = 0
+    while _reach(runs, total, repaired=repaired) < size:
+        runs += 1
+    return runs
+
+
+def _share_of_rest(size: int, runs: int) -> int:
+    """How many of `size` calls, one of which at most is reckoned to be needed, to leave as they are next."""
+    if 2 + (size - 1).bit_length() <= runs:
+        return size
+    return min(size, 1 << max(runs - 2, 0))
+
+
+def _cut(size: int, total: int, runs: int, *, repaired: bool) -> int:
+    """How much of a pool of `size` to leave as it is next: as near to half as the runs allow, whatever comes out."""
+    high = max(1, min(size - 1, _reach(runs - 1, total, repaired=repaired)))
+    low = min(size // 2, high)
+    while low < high:  # the smallest that leaves few enough behind where the run is right
+        middle = (low + high) // 2
+        if size - middle <= _reach(runs - 1, total - middle, repaired=True):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@cache
+def _reach(runs: int, total: int, *, repaired: bool) -> int:
+    """The largest pool, one of whose calls is needed and one more of `total` may be, that these runs are enough for.
+
+    repaired: that all calls together repair is known; otherwise it takes a run once the first needed call is found.
+    """
+    spare = runs if repaired else runs - 1
+    lone = int(spare >= 0 and (total <= 1 or (spare >= 1 and total - 1 <= 1 << (spare - 1))))
+    if not lone or runs == 0:
+        return lone
+    wrong = _reach(runs - 1, total, repaired=repaired)
+    if not 0 < wrong < total:
+        return max(lone, wrong)
+    return max(lone, min(total, wrong + _reach(runs - 1, total - wrong, repaired=True)))
 
 
 def patterns(calls: Sequence[str], treatment: str) -> dict[str, str]:
