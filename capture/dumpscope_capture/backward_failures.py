@@ -27,6 +27,7 @@ from dumpscope_capture.context import LOG, Quiet, call_stack
 from dumpscope_capture.counting import COUNTING
 from dumpscope_capture.edges import is_new, node_of, sequence_number
 from dumpscope_capture.module_paths import ModulePaths
+from dumpscope_format.recipe import BLOCKING
 from dumpscope_format.saved_call import bare
 
 How = Literal["table", "nan", "anomaly"]
@@ -43,7 +44,6 @@ _AFTER: Final = re.compile(r"Function '?(\w+)'? returned (nan values|an invalid 
 
 _TORCH: Final = os.path.dirname(torch.__file__) + os.sep
 _ENGINE: Final = os.path.join(_TORCH, "autograd") + os.sep
-_SWITCHES: Final = {"cuda": "CUDA_LAUNCH_BLOCKING", "npu": "ASCEND_LAUNCH_BLOCKING"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ class Failure:
 
 def launch_warning(device: str, environment: Mapping[str, str]) -> str | None:
     """Why a stack may be that of a later call: kernels are launched without waiting for them. None where they are waited for."""
-    switch = _SWITCHES.get(device)
+    switch = BLOCKING.get(device)
     if switch is None or environment.get(switch, "0") not in ("", "0"):
         return None
     return (

@@ -21,6 +21,7 @@ from dumpscope_capture.call_saving import CallSaver
 from dumpscope_capture.context import rank
 from dumpscope_capture.counting import COUNTING
 from dumpscope_capture.interventions import activate
+from dumpscope_capture.recipe import Recipe, RecipeError, follow
 from dumpscope_format.interventions import REPORT_VARIABLE, VARIABLE, InterventionError
 from dumpscope_format.layout import rank_folder
 
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         del program[0]
     if not program and not given.module:
         parser.error("which script? python -m dumpscope_capture.run script.py")
+    recipe = _recipe(parser, given.recipe) if given.recipe else None
     for variable, value in ((VARIABLE, given.intervene), (REPORT_VARIABLE, given.report)):
         if value is not None:
             os.environ[variable] = value
@@ -42,21 +44,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InterventionError as error:
         parser.error(str(error))
     if given.save_call:
-        parties.PARTIES.append(_saver(parser, given.save_call, given.output))
+        parties.PARTIES.append(_saver(parser, given.save_call, _output(given.output, recipe)))
         COUNTING.retain()
     if given.explain_backward:
         Explainer(given.explain_backward).__enter__()
-    if given.module:
-        sys.argv = [given.module, *program]
+    if not given.module and not os.path.isfile(program[0]):
+        parser.error(f"{program[0]} is no file")
+    try:
+        _run(given.module, program)
+    except BaseException as error:
+        if recipe is not None:
+            recipe.failed(error)
+        raise
+
+
+def _run(module: str | None, program: list[str]) -> None:
+    if module:
+        sys.argv = [module, *program]
         sys.path[0] = os.getcwd()
-        runpy.run_module(given.module, run_name="__main__", alter_sys=True)
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
         return
-    script = program[0]
-    if not os.path.isfile(script):
-        parser.error(f"{script} is no file")
     sys.argv = program
-    sys.path[0] = os.path.dirname(os.path.abspath(script))
-    runpy.run_path(script, run_name="__main__")
+    sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
+    runpy.run_path(program[0], run_name="__main__")
+
+
+def _recipe(parser: argparse.ArgumentParser, base: str) -> Recipe:
+    try:
+        return follow(base)
+    except RecipeError as error:
+        parser.error(str(error))
+
+
+def _output(given: str | None, recipe: Recipe | None) -> str:
+    return given or ("." if recipe is None else str(recipe.folder))
 
 
 def _saver(parser: argparse.ArgumentParser, names: Sequence[str], output: str) -> CallSaver:
@@ -93,7 +114,14 @@ def _parser() -> argparse.ArgumentParser:
         choices=HOWS,
         help="name the call behind a backward that fails or makes NaN",
     )
-    parser.add_argument("--output", metavar="DIR", default=".", help="where saved_calls/ is made (default: here)")
+    parser.add_argument(
+        "--recipe",
+        metavar="DIR",
+        help="wait for every kernel, allow one process, keep environment, versions and logs of the run in a folder below DIR",
+    )
+    parser.add_argument(
+        "--output", metavar="DIR", help="where saved_calls/ is made (default: that of --recipe, or here)"
+    )
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead of a file")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="the script and its arguments")
     return parser
