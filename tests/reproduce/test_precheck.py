@@ -155,6 +155,62 @@ def test_communication_is_skipped_with_the_reason(dumps: Path, tmp_path: Path) -
     assert all("needs the other ranks" in why for why in skipped.values())
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("cfg_L0_stat", "it holds modules only (level L0)"),
+        ("conv_L0", "it holds modules only (level L0)"),
+        ("cfg_structure", "it holds no values"),
+        ("cfg_data_mode_bwd", "it holds backward calls only"),
+        ("debug_save_stat", "it holds saved variables"),
+    ],
+)
+def test_a_dump_without_calls_says_why_and_what_to_do(
+    name: str, said: str, dumps: Path, tmp_path: Path, capsys: Any
+) -> None:
+    assert status(["precheck", str(dumps / name), "-o", str(tmp_path)]) == 3
+    told = capsys.readouterr().out
+    assert told.startswith(f"nothing to run: {said}")
+    assert "capture with" in told
+
+
+def test_a_config_of_msprobe_says_what_is_run_and_where_wrong_calls_are_kept(
+    dumps: Path, tmp_path: Path, capsys: Any
+) -> None:
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(
+        "import torch\n"
+        "right = torch.nn.functional.relu\n"
+        "torch.nn.functional.relu = lambda x, *a, **k: right(x, *a, **k) + (x.dtype is torch.float32)\n"
+    )
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    section = {"white_list": ["relu", "conv2d"], "black_list": ["conv2d"], "error_data_path": str(kept)}
+    config = tmp_path / "config.json"
+    command = ["precheck", str(dumps / "conv_L1"), "--prelude", str(wrong), "--config", str(config)]
+    for number, document in enumerate(({"task": "acc_check", "acc_check": section}, {"run_ut": section})):
+        config.write_text(json.dumps(document))
+        assert status([*command, "-o", str(tmp_path / f"out{number}")]) == 1
+        rows = by_name(tmp_path / f"out{number}")
+        run = {name for name, row in rows.items() if row["Verdict"] != "SKIP"}
+        assert run
+        assert {name.split(".")[1] for name in run} == {"relu"}
+        assert rows["Functional.conv2d.0"]["Message"] == "on the black list"
+    assert any(path.name.startswith("Functional.relu.0.forward.output.device") for path in kept.rglob("*.pt"))
+    capsys.readouterr()
+    for changed, said in (
+        ({"white_list": ["con2d"]}, "no API is called 'con2d'"),
+        ({"white_list": "relu"}, "acc_check.white_list is no list of texts"),
+        ({"error_data_path": str(tmp_path / "none")}, "is no folder that is there"),
+    ):
+        config.write_text(json.dumps({"acc_check": {**section, **changed}}))
+        assert status([*command, "-o", str(tmp_path / "refused")]) == 2
+        assert said in capsys.readouterr().err
+    config.write_text(json.dumps({"task": "tensor"}))
+    assert status([*command, "-o", str(tmp_path / "refused")]) == 2
+    assert "no section acc_check" in capsys.readouterr().err
+
+
 def test_a_python_without_torch_is_refused_in_one_line(dumps: Path, tmp_path: Path) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()

@@ -11,7 +11,7 @@ from dumpscope.cli.opening import opened
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.errors import UsageError
-from dumpscope.pipeline.precheck import DETAILS, RESULTS, Workers, precheck
+from dumpscope.pipeline.precheck import DETAILS, RESULTS, Workers, nothing_to_run, precheck
 from dumpscope.reproduce.tables import counts, result_row
 
 LISTED = 40
@@ -46,6 +46,7 @@ def run(request: Request) -> int:
                 resume=request.resume,
                 told=lambda done, total, name: progress.say(done / max(total, 1), name),
             )
+        why = None if answers else nothing_to_run(refs)
     rows = [result_row(one) for one in answers]
     wrong = [row for row in rows if row["Verdict"] in ("error", "crash")]
     recorded = [row for row in rows if row["Recorded Verdict"] == "error"]
@@ -58,6 +59,7 @@ def run(request: Request) -> int:
             "counts": counts(rows, "Verdict"),
             "recorded": counts(rows, "Recorded Verdict"),
             "msprobe": counts(rows, "Forward Test Success"),
+            "nothing_to_run": why,
             "results": rows,
         })  # fmt: skip
     else:
@@ -70,7 +72,10 @@ def run(request: Request) -> int:
                 line(f"... and {len(found) - LISTED} more")
         here = ", ".join(f"{count} {word}" for word, count in counts(rows, "Verdict").items())
         there = ", ".join(f"{count} {word}" for word, count in counts(rows, "Recorded Verdict").items())
-        line(f"{plural(len(rows), 'call')} on {request.workers.device}: {here}; recorded results: {there}")
+        if why:
+            line(f"nothing to run: {why}")
+        else:
+            line(f"{plural(len(rows), 'call')} on {request.workers.device}: {here}; recorded results: {there}")
         print(f"wrote {request.output / RESULTS} and {DETAILS}", file=sys.stderr)
     if wrong or recorded:
         return DIVERGED

@@ -63,6 +63,9 @@ def precheck(
     seconds: Annotated[float, typer.Option("--call-timeout", help="Seconds that one call may take.")] = 600.0,
     prelude: Annotated[Path | None, typer.Option("--prelude", help="Python file to run in each process first.")] = None,
     python: Annotated[str | None, typer.Option("--python", help="Python with torch. Default: the present one.")] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="config.json whose acc_check section says what is run and kept.")
+    ] = None,
     json: Json = False,
 ) -> int:
     """Run every API of a dump alone against a higher-precision CPU reference.
@@ -70,18 +73,21 @@ def precheck(
     Exit status: 1 where a call is wrong here, or its recorded result is.
     """
     from dumpscope.cli.precheck import Request, run  # noqa: PLC0415
-    from dumpscope.pipeline.precheck import Workers  # noqa: PLC0415
+    from dumpscope.pipeline.precheck import ERROR_DATA, Workers  # noqa: PLC0415
+    from dumpscope.pipeline.precheck_config import CheckConfig, read_check_config  # noqa: PLC0415
 
+    told = CheckConfig() if config is None else read_check_config(config)
+    kept = output if save or config is None else told.data
     workers = Workers(
         python=python or sys.executable,
         device=device,
         jobs=jobs or os.cpu_count() or 1,
         seed=seed,
-        save=save,
+        save=kept / ERROR_DATA if save or config else None,
         prelude=None if prelude is None else str(prelude),
         call_seconds=seconds,
-        only=_split(only),
-        but=_split(but),
+        only=_split(only) or told.only,
+        but=_split(but) or told.but,
     )
     return run(
         Request(
@@ -94,6 +100,22 @@ def precheck(
             as_json=json,
         )
     )
+
+
+@app.command("precheck-compare")
+def precheck_compare(
+    mine: Annotated[Path, typer.Argument(metavar="A", help="Pre-check on the device in doubt: folder or details csv.")],
+    other: Annotated[Path, typer.Argument(metavar="B", help="Pre-check of the same calls on another device.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the tables.")] = None,
+    json: Json = False,
+) -> int:
+    """Hold the pre-check of one device to that of another: where does it err more?
+
+    Exit status: 1 where device A is worse, by the ratios or by our units.
+    """
+    from dumpscope.cli.precheck_compare import run  # noqa: PLC0415
+
+    return run(mine, other, output, as_json=json)
 
 
 @app.command()

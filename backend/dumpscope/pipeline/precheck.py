@@ -17,7 +17,9 @@ from typing import Any, Final
 
 from dumpscope.domain.records import RankRef
 from dumpscope.errors import UnreadableError, UsageError
+from dumpscope.pipeline.precheck_config import require_known
 from dumpscope.pipeline.reproduce import calls_of, tensor_folder
+from dumpscope.readers.bodies import read_bodies
 from dumpscope.reproduce.tables import (
     DETAIL_COLUMNS,
     OUR_DETAIL_COLUMNS,
@@ -27,6 +29,7 @@ from dumpscope.reproduce.tables import (
     detail_rows,
     result_row,
 )
+from dumpscope_format.naming import parse
 
 STATE: Final = "precheck.jsonl"
 RESULTS: Final = "accuracy_checking_result.csv"
@@ -46,14 +49,15 @@ Told = Callable[[int, int, str], None]
 class Workers:
     """How calls are run.
 
-    python: one that has torch; save: keep the tensors of calls that are wrong; only: these APIs, all where empty; but: not these
+    python: one that has torch; save: folder for the tensors of calls that are wrong; only: these APIs, all where empty; but: not
+    these
     """
 
     python: str
     device: str = "cpu"
     jobs: int = 1
     seed: int = 1234
-    save: bool = False
+    save: Path | None = None
     prelude: str | None = None
     call_seconds: float = CALL_SECONDS
     only: Sequence[str] = field(default_factory=tuple)
@@ -89,10 +93,11 @@ def precheck(
                 answers[key] = known[key]
             else:
                 tasks.append((place, json.dumps({"call": call, "folder": tensor_folder(ref)})))
+    require_known((*workers.only, *workers.but), frozenset(name.split(".")[-2] for _, _, name in order))
     with open(state, "a", encoding="utf-8") as log:
         if not known:
             log.write(json.dumps({"device": workers.device}) + "\n")
-        for number, found in enumerate(_run(tasks, output, workers), 1):
+        for number, found in enumerate(_run(tasks, workers), 1):
             answers[found["step"], found["rank"], found["name"]] = found
             log.write(json.dumps(found) + "\n")
             log.flush()
@@ -102,13 +107,30 @@ def precheck(
     return listed
 
 
+def nothing_to_run(refs: Sequence[RankRef]) -> str:
+    """Why these ranks hold no function call, and what to do."""
+    found = [parse(node) for ref in refs for node in read_bodies(ref)]
+    kinds = {name.kind for name in found}
+    if not found:
+        return "it holds no values (task structure, or the run ended before the dump was written); capture with task tensor"
+    if "api" in kinds:
+        return "it holds backward calls only, and their arguments stand in the forward; capture with data_mode all"
+    if kinds == {"debug"}:
+        return "it holds saved variables, not calls; capture with level L1 or mix"
+    return (
+        "it holds modules only (level L0), and no dump holds what a module was made with; capture with level L1 or mix. "
+        "`dumpscope reproduce` runs one Linear, LayerNorm, Embedding or activation of it"
+    )
+
+
 def write_tables(answers: Sequence[Answer], output: Path) -> None:
-    _write(output / RESULTS, (*RESULT_COLUMNS, *OUR_RESULT_COLUMNS), [result_row(one) for one in answers])
+    write_table(output / RESULTS, (*RESULT_COLUMNS, *OUR_RESULT_COLUMNS), [result_row(one) for one in answers])
     rows = [row for one in answers for row in detail_rows(one)]
-    _write(output / DETAILS, (*DETAIL_COLUMNS, *OUR_DETAIL_COLUMNS), rows)
+    write_table(output / DETAILS, (*DETAIL_COLUMNS, *OUR_DETAIL_COLUMNS), rows)
 
 
-def _write(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
+def write_table(path: Path, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    """A csv as msprobe encodes it."""
     with open(path, "w", encoding="utf-8-sig", newline="") as stream:
         table = csv.DictWriter(stream, columns)
         table.writeheader()
@@ -139,7 +161,7 @@ def _left_out(name: str, workers: Workers) -> str:
     return "not on the white list" if workers.only and api not in workers.only else ""
 
 
-def _run(tasks: Sequence[tuple[Mapping[str, Any], str]], output: Path, workers: Workers) -> Iterator[Answer]:
+def _run(tasks: Sequence[tuple[Mapping[str, Any], str]], workers: Workers) -> Iterator[Answer]:
     """Answers as they come; threads hand the tasks to processes."""
     waiting: SimpleQueue[tuple[Mapping[str, Any], str]] = SimpleQueue()
     for task in tasks:
@@ -149,7 +171,7 @@ def _run(tasks: Sequence[tuple[Mapping[str, Any], str]], output: Path, workers: 
 
     def work() -> None:
         try:
-            with _Worker(output, workers) as worker:
+            with _Worker(workers) as worker:
                 while not stop.is_set():
                     try:
                         place, line = waiting.get_nowait()
@@ -177,11 +199,11 @@ def _run(tasks: Sequence[tuple[Mapping[str, Any], str]], output: Path, workers: 
 class _Worker:
     """One process, started again after each call that it does not survive."""
 
-    def __init__(self, output: Path, workers: Workers) -> None:
+    def __init__(self, workers: Workers) -> None:
         self._workers = workers
         self._command = [workers.python, "-c", _START, "|".join(_package_folders())]
         self._command += ["--device", workers.device, "--seed", str(workers.seed)]
-        self._command += ["--save", str(output / ERROR_DATA)] if workers.save else []
+        self._command += ["--save", str(workers.save)] if workers.save else []
         self._command += ["--prelude", workers.prelude] if workers.prelude else []
         self._process: subprocess.Popen[str] | None = None
         self._answered = False

@@ -12,7 +12,7 @@ SKIPPED: Final = frozenset((
 
 RESULT_COLUMNS: Final = ("API name", "Forward Test Success", "Backward Test Success", "Message")
 OUR_RESULT_COLUMNS: Final = ("Step", "Rank", "Verdict", "Recorded Verdict", "Inputs", "Reason")
-_METRICS: Final = {
+METRICS: Final = {
     "余弦相似度": "cosine",
     "最大绝对误差": "max_abs",
     "双百指标": "hundredth",
@@ -31,7 +31,8 @@ _METRICS: Final = {
     "ULP误差平均值": "ulp_mean",
     "ULP误差大于阈值占比": "ulp_share",
 }
-DETAIL_COLUMNS: Final = ("API Name", "Bench Dtype", "DEVICE Dtype", "Shape", *_METRICS, "Status", "Message")
+"""Titles of the measures in the details table."""
+DETAIL_COLUMNS: Final = ("API Name", "Bench Dtype", "DEVICE Dtype", "Shape", *METRICS, "Status", "Message")
 OUR_DETAIL_COLUMNS: Final = ("Step", "Rank", "Item", "Verdict", "Units", "Recorded Verdict", "Reason")
 _GRAVITY: Final = ("", "SKIP", "pass", "warning", "error")
 
@@ -87,7 +88,7 @@ def detail_rows(found: Mapping[str, Any]) -> list[Row]:
                 "Bench Dtype": row["bench_dtype"],
                 "DEVICE Dtype": row["device_dtype"],
                 "Shape": row["shape"],
-                **{title: _cell(row.get(key)) for title, key in _METRICS.items()},
+                **{title: _cell(row.get(key)) for title, key in METRICS.items()},
                 "Status": row["status"],
                 "Message": row["message"],
                 "Step": found["step"],

@@ -1,0 +1,48 @@
+"""`dumpscope precheck-compare`: one device's pre-check against another's."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from dumpscope.cli.app import DIVERGED, FINE, INCOMPLETE
+from dumpscope.cli.printing import line, plural, print_json, styled
+from dumpscope.pipeline.precheck_compare import DETAIL_FILE, RESULT_FILE, compare_prechecks
+from dumpscope.reproduce.tables import Row, counts
+
+LISTED: Final = 40
+
+
+def run(mine: Path, other: Path, output: Path | None, *, as_json: bool) -> int:
+    calls, details = compare_prechecks(mine, other, output)
+    by_ratio = [row for row in calls if _wrong(row)]
+    by_units = [row for row in calls if row["Verdict"] in ("error", "crash")]
+    if as_json:
+        print_json({
+            "schema": 1,
+            "a": str(mine),
+            "b": str(other),
+            "calls": len(calls),
+            "msprobe": counts(calls, "Forward Test Success"),
+            "counts": counts(calls, "Verdict"),
+            "results": calls,
+            "details": details,
+        })  # fmt: skip
+    else:
+        for title, column, found in (("by ratio", "Message", by_ratio), ("by units", "Reason", by_units)):
+            for row in found[:LISTED]:
+                place = f"  step {row['Step']} rank {row['Rank']}" if row["Step"] else ""
+                line(f"{styled(row['API Name'], 'red')}{place}  worse {title}: {row[column]}")
+            if len(found) > LISTED:
+                line(f"... and {len(found) - LISTED} more")
+        line(f"{plural(len(calls), 'call')}: {len(by_ratio)} worse by ratio, {len(by_units)} by units")
+        if output is not None:
+            print(f"wrote {output / RESULT_FILE} and {DETAIL_FILE}", file=sys.stderr)
+    if by_ratio or by_units:
+        return DIVERGED
+    return FINE if any("pass" in (row["Forward Test Success"], row["Verdict"]) for row in calls) else INCOMPLETE
+
+
+def _wrong(row: Row) -> bool:
+    return "error" in (row["Forward Test Success"], row["Backward Test Success"])
