@@ -277,6 +277,8 @@ def _read(code: CodeType, offset: int) -> Site:
         _codes[code] = listed, [instruction.offset for instruction in listed]
     instructions, offsets = _codes[code]
     place = bisect_right(offsets, offset) - 1  # a frame may stand in the cache behind its instruction
+    while instructions[place].opname == "PRECALL":  # Python 3.11 makes a call it has specialised from there
+        place += 1
     now = instructions[place]
     if now.opname.startswith(("BINARY_OP", "COMPARE_OP", "UNARY_")):
         start = _start(instructions, place)

@@ -85,6 +85,16 @@ def test_a_call_has_the_name_it_was_written_with(make: Any, read: Any, case: str
     assert list(data) == expected
 
 
+@pytest.mark.parametrize("case", WRITTEN)
+def test_the_name_stays_when_python_has_specialised_the_code(make: Any, read: Any, case: str) -> None:
+    run, expected = WRITTEN[case]
+    for _ in range(200):
+        run()
+    callsite._sites.clear()
+    data = _capture(make, read, run)
+    assert list(data) == expected
+
+
 def test_arguments_stand_as_they_were_given(make: Any, read: Any) -> None:
     w = torch.ones(2)
     options = {"dim": 0}
