@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from api.conftest import BASE, Client, Make, register, settled
 from api.test_uploads import RELU, archive, folder_parts
 from dumpscope.api.app import create_app
+from dumpscope.pipeline import unfinished
 from dumpscope.pipeline.unfinished import UnfinishedUploads
+from dumpscope.readers.entry_names import FOLDED
 from dumpscope.settings import Settings
 
 
@@ -135,7 +137,10 @@ def test_a_piece_that_is_not_what_its_checksum_says_leaves_nothing(client: Clien
     assert client.put("/api/uploads/u/files?path=b&size=1", content=b"1", headers={"X-CRC32": "no"}).status_code == 422
 
 
-def test_names_are_refused_one_by_one_in_both_ways_and_told_with_the_dump(client: Client) -> None:
+def test_names_are_refused_one_by_one_in_both_ways_and_told_with_the_dump(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unfinished, "probe", lambda _folder: FOLDED)
     begin(client, "u", 6, 2 * len(RELU) + 8)
     sent = [("run/dump.json", RELU), ("run/DUMP.json", b"1"), ("../x", b"1"), ("run/dump.json", RELU + b" ")]
     batch = [("files", part) for part in sent]

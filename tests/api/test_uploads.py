@@ -13,11 +13,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from api.conftest import BASE, Client, Make, register, settled
+from dumpscope.api import receiving
 from dumpscope.api.app import create_app
 from dumpscope.domain.options import Options
 from dumpscope.index.comparisons import create_comparison
 from dumpscope.index.dumps import create_dump
 from dumpscope.pipeline.leftovers import held
+from dumpscope.readers.entry_names import FOLDED, PLAIN, Folding
 
 RELU = (
     b'{"task": "statistics", "level": "L1", "framework": "pytorch", "data": {"Functional.relu.0.forward": {"input_args": [],'
@@ -110,11 +112,15 @@ def test_a_dangerous_name_is_refused_alone_and_the_rest_is_read(make_settings: M
     assert settings.uploads in written[0].parents
 
 
-def test_names_that_clash_are_refused_but_the_first_one_stays(client: Client) -> None:
+@pytest.mark.parametrize(("folding", "refused"), [(PLAIN, 2), (FOLDED, 3)])
+def test_names_that_clash_are_refused_but_the_first_one_stays(
+    client: Client, monkeypatch: pytest.MonkeyPatch, folding: Folding, refused: int
+) -> None:
+    monkeypatch.setattr(receiving, "probe", lambda _folder: folding)
     parts = [("files", (name, RELU)) for name in ("run/dump.json", "run/DUMP.json", "run/dump.json/x", "run")]
     row = uploaded(client, parts)
     assert row["status"] == "ready"
-    assert [problem["kind"] for problem in row["problems"]].count("refused") == 3
+    assert [problem["kind"] for problem in row["problems"]].count("refused") == refused
 
 
 @pytest.mark.parametrize(

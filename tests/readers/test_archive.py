@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from dumpscope.domain.records import Layout
 from dumpscope.errors import DumpscopeError, LimitError, UnreadableError
-from dumpscope.readers import Limits, open_dump, read_rank
+from dumpscope.readers import Limits, archive, open_dump, read_rank
+from dumpscope.readers.entry_names import FOLDED, PLAIN
 
 DUMP = b'{"task": "statistics", "data": {"Functional.a.0.forward": {}}}'
 GOOD = "step0/rank0/dump.json"
@@ -104,9 +105,17 @@ def test_clashing_entries_are_refused_one_by_one(tmp_path: Path, make: Maker) ->
 @pytest.mark.parametrize(
     ("first", "second"), [("A.pt", "a.pt"), ("\u00e9.pt", "e\u0301.pt"), ("Stra\u00dfe.pt", "STRASSE.pt")]
 )
-def test_names_that_are_one_on_some_systems_clash(tmp_path: Path, make: Maker, first: str, second: str) -> None:
+def test_names_that_only_some_disks_tell_apart_clash_where_the_disk_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Maker, first: str, second: str
+) -> None:
     folder = "step0/rank0"
     entries = [(GOOD, DUMP), (f"{folder}/{first}", b"1"), (f"{folder}/{second}", b"2")]
+    monkeypatch.setattr(archive, "probe", lambda _folder: PLAIN)
+    layout = open_dump(make(tmp_path, entries), tmp_path / "work")
+    assert layout.problems == []
+    kept = {path.name: path.read_bytes() for path in Path(layout.ranks[0].folder).glob("*.pt")}
+    assert kept == {first: b"1", second: b"2"}
+    monkeypatch.setattr(archive, "probe", lambda _folder: FOLDED)
     layout = open_dump(make(tmp_path, entries), tmp_path / "work")
     assert [(one.kind, one.loc.rpartition("/")[2]) for one in layout.problems] == [("refused", second)]
     assert {path.name for path in Path(layout.ranks[0].folder).iterdir()} == {"dump.json", first}

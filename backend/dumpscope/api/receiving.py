@@ -14,6 +14,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from dumpscope.api.checksums import compare_sums, parse_sum
 from dumpscope.errors import LimitError, Problem, UsageError
 from dumpscope.pipeline.upload_names import Names
+from dumpscope.readers.entry_names import probe
 
 NAME_LIMIT: Final = 64
 """Letters of a form field other than a file that are read (the dump's name, the CRC-32 of the file behind it)."""
@@ -41,7 +42,7 @@ class FolderStore:
     def __init__(self, folder: Path) -> None:
         self.problems: list[Problem] = []
         self._folder = folder
-        self._names = Names()
+        self._names = Names(probe(folder))
 
     def refusal(self, name: str) -> str | None:
         return self._names.claim(name)

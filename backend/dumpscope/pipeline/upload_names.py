@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dumpscope.readers.entry_names import folded
+from dumpscope.readers.entry_names import Folding
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _DEPTH: Final = 16
@@ -14,15 +14,17 @@ _BYTES: Final = 2000
 
 
 class Names:
-    """Names of one upload that are taken, upper and lower case and Unicode forms counting as equal."""
+    """Names of one upload that are taken. folding: which of them the file system it comes to takes for one"""
 
-    def __init__(self) -> None:
+    def __init__(self, folding: Folding) -> None:
+        self._key = folding.key
+        self._clash = f"Another file of the upload has its name{folding.words}."
         self._taken: dict[str, str] = {}
         self._folders: set[str] = set()
 
     def taken(self, name: str) -> bool:
         """This very name was claimed before."""
-        return self._taken.get(folded(name)) == name
+        return self._taken.get(self._key(name)) == name
 
     def claim(self, name: str) -> str | None:
         """Take the name; or the sentence that says why no file of this name is written."""
@@ -30,10 +32,10 @@ class Names:
         if reason is not None:
             return reason
         parts = name.split("/")
-        own = folded(name)
-        above = [folded("/".join(parts[:depth])) for depth in range(1, len(parts))]
+        own = self._key(name)
+        above = [self._key("/".join(parts[:depth])) for depth in range(1, len(parts))]
         if own in self._taken or own in self._folders or any(folder in self._taken for folder in above):
-            return "Another file of the upload has its name (upper and lower case, and Unicode forms, count as equal)."
+            return self._clash
         self._taken[own] = name
         self._folders.update(above)
         return None

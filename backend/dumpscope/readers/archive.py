@@ -18,6 +18,7 @@ import zlib
 from typing import Final
 
 from dumpscope.errors import LimitError, Problem, UnreadableError
+from dumpscope.readers.entry_names import probe
 from dumpscope.readers.segments import open_regular
 from dumpscope.readers.tar_archive import COMPRESSED, unpack_tar
 from dumpscope.readers.unpacking import Limits, Target
@@ -59,7 +60,7 @@ def unpack(path: str, workdir: str, limits: Limits = DEFAULT) -> tuple[str, list
         raise UnreadableError("is no archive that can be opened", where=path, hint="use .zip, .tar, .tar.gz, .tar.xz")
     os.makedirs(workdir, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="dump-", dir=workdir)
-    target = Target(folder, os.path.basename(path), os.stat(path).st_size, limits)
+    target = Target(folder, os.path.basename(path), os.stat(path).st_size, limits, probe(folder))
     try:
         try:
             (unpack_zip if kind == "zip" else unpack_tar)(path, target)

@@ -11,11 +11,10 @@ from hashlib import blake2b
 from typing import IO, Final
 
 from dumpscope.errors import LimitError, Problem
-from dumpscope.readers.entry_names import folded
+from dumpscope.readers.entry_names import Folding
 
 BLOCK: Final = 1 << 20
 PROBLEM_LIMIT: Final = 200
-CLASH: Final = "clashes with an entry before it (upper and lower case, and Unicode forms, count as equal)"
 IDLE_PER_FILE: Final = 4
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -37,12 +36,16 @@ class Limits:
 
 
 class Target:
-    """The folder being filled, with its counters. Memory grows by some hundred bytes an entry, however long names are."""
+    """The folder being filled, with its counters. Memory grows by some hundred bytes an entry, however long names are.
 
-    def __init__(self, folder: str, name: str, packed: int, limits: Limits) -> None:
+    names: which of them its file system takes for one
+    """
+
+    def __init__(self, folder: str, name: str, packed: int, limits: Limits, names: Folding) -> None:
         self.folder = folder
         self.name = name
         self.limits = limits
+        self._names = names
         self.problems: list[Problem] = []
         self.files = 0
         self._refused = 0
@@ -145,7 +148,7 @@ class Target:
             elif any(len(part.encode(errors="surrogateescape")) > 255 for part in parts):
                 reason = "has a name of more than 255 bytes"
             elif not self._claim(parts):
-                reason = CLASH
+                reason = f"clashes with an entry before it{self._names.words}"
         if reason is not None:
             self.refuse(name, "refused", f"The entry {reason}; it was not unpacked.")
             return None
@@ -153,7 +156,7 @@ class Target:
 
     def _claim(self, parts: tuple[str, ...]) -> bool:
         """Take the name of a file and of the folders above it, unless one of them is a file, or it is anything, already."""
-        *above, own = _digests(parts)
+        *above, own = self._digests(parts)
         if own in self._taken or any(self._taken.get(folder) is False for folder in above):
             return False
         self._taken[own] = False
@@ -163,10 +166,9 @@ class Target:
                 self._taken[folder] = True
         return True
 
-
-def _digests(parts: tuple[str, ...]) -> Iterator[bytes]:
-    """One for the path of each folder, from the top, and one for the file."""
-    whole = blake2b(digest_size=16)
-    for part in parts:
-        whole.update(folded(part).encode(errors="surrogatepass") + b"/")
-        yield whole.digest()
+    def _digests(self, parts: tuple[str, ...]) -> Iterator[bytes]:
+        """One for the path of each folder, from the top, and one for the file."""
+        whole = blake2b(digest_size=16)
+        for part in parts:
+            whole.update(self._names.key(part).encode(errors="surrogatepass") + b"/")
+            yield whole.digest()
