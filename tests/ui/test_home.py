@@ -76,10 +76,11 @@ def test_two_pasted_server_paths_lead_to_the_origin(page: Page, fresh: Server, d
     for side, name in (("target", "stat_fault"), ("golden", "stat_golden")):
         field = page.get_by_test_id(side)
         field.fill(str(dumps / name))
-        path = page.get_by_role("option").filter(has_text="read this path on the server")
-        expect(path).to_have_attribute("data-combobox-selected", "true", timeout=15_000)
+        path = page.get_by_role("option").filter(has_text="read this path on the server").and_(page.locator(":visible"))
+        expect(path).to_contain_text(str(dumps / name))
         field.press("Enter")
-        expect(field).to_have_value(name, timeout=15_000)
+        if side == "target":  # with the second one the page goes on by itself, and the field is gone
+            expect(field).to_have_value(name)
     expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN, timeout=90_000)
 
 
