@@ -39,6 +39,7 @@ def many_small(dumps: Path, folder: Path) -> Path:
     (folder / "step0" / "small").mkdir()
     for number in range(SMALL):
         (folder / "step0" / "small" / f"{number}.pt").write_bytes(b"%d" % number)
+    (folder / "step0" / "small" / "\u5f20\u91cf \"q\" %22 #1.pt").write_bytes(b"named")
     return folder
 
 

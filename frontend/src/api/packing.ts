@@ -1,45 +1,54 @@
-/** The request of a parcel: its files are read and their checksums taken, so that exactly what was checked is sent. */
+/** The request of a parcel, with the checksums of its files: what arrives otherwise is sent again. */
 import i18next from "i18next";
-import { crc32 } from "../base/crc32";
+import type { check as Check } from "../base/checking";
 import type { PickedFile } from "../base/drop";
+import { multipart } from "../base/multipart";
 import type { Parcel } from "../base/sending";
 
 export interface Packed {
   method: "PUT" | "POST";
   query: string;
   headers: Record<string, string>;
-  body: FormData | Blob;
+  body: Blob;
 }
 
 /** Throws an error that names the file which was changed or moved since it was picked. */
-export async function pack(parcel: Parcel): Promise<Packed> {
-  if (parcel.kind === "batch") return { method: "POST", query: "", headers: {}, body: await form(parcel.files) };
+export async function pack(parcel: Parcel, check: typeof Check): Promise<Packed> {
+  if (parcel.kind === "batch") return together(parcel.files, check);
   const { picked, from, to } = parcel;
-  const body = await read(picked, from, to);
-  // As a blob it is sent bit by bit; a buffer is handed over whole, and the page stands still meanwhile.
+  const body = picked.file.slice(from, to);
+  const { sums } = await check(body, [to - from]).catch(() => changed(picked));
   const query = new URLSearchParams({
     path: picked.path,
     size: String(picked.file.size),
     offset: String(from),
   });
-  const headers = { "Content-Type": "application/octet-stream", "X-CRC32": crc32(new Uint8Array(body)) };
-  return { method: "PUT", query: `?${query}`, headers, body: new Blob([body]) };
+  // From the file itself: what is handed back to the browser to send takes longer than its reading it again from memory, and a
+  // buffer that is no blob a hundred times as long.
+  const headers = { "Content-Type": "application/octet-stream", "X-CRC32": sums[0] ?? "" };
+  return { method: "PUT", query: `?${query}`, headers, body };
 }
 
-async function form(files: readonly PickedFile[]): Promise<FormData> {
-  const contents = await Promise.all(files.map((picked) => read(picked, 0, picked.file.size)));
-  const filled = new FormData();
-  for (const [index, content] of contents.entries()) {
-    filled.append("crc32", crc32(new Uint8Array(content)));
-    filled.append("files", new Blob([content]), files[index]?.path);
-  }
-  return filled;
+/** Read as one, not file by file: a file of some bytes takes as long as one of some hundred thousand. */
+async function together(files: readonly PickedFile[], check: typeof Check): Promise<Packed> {
+  const contents = files.map(({ file }) => file);
+  const sizes = contents.map(({ size }) => size);
+  const { bytes, sums } = await check(new Blob(contents), sizes).catch(() => nameChanged(files));
+  let at = 0;
+  const parts = files.map(({ path, file: { size } }, index) => {
+    at += size;
+    return { name: path, sum: sums[index] ?? "", bytes: new Uint8Array(bytes, at - size, size) };
+  });
+  const { type, body } = multipart(parts, `dumpscope${crypto.getRandomValues(new Uint32Array(8)).join("")}`);
+  return { method: "POST", query: "", headers: { "Content-Type": type }, body: new Blob([body]) };
 }
 
-async function read({ file, path }: PickedFile, from: number, to: number): Promise<ArrayBuffer> {
-  try {
-    return await file.slice(from, to).arrayBuffer();
-  } catch {
-    throw new Error(i18next.t("home.fileChanged", { path }));
-  }
+/** One of them cannot be read; which one is asked only then. */
+async function nameChanged(files: readonly PickedFile[]): Promise<never> {
+  for (const picked of files) await picked.file.arrayBuffer().catch(() => changed(picked));
+  throw new Error(i18next.t("home.fileChanged", { path: files[0]?.path }));
+}
+
+function changed({ path }: PickedFile): never {
+  throw new Error(i18next.t("home.fileChanged", { path }));
 }

@@ -2,6 +2,7 @@
 import type { Bundle, PickedFile } from "../base/drop";
 import { fingerprint, Pace, type Parcel, parcels, pause } from "../base/sending";
 import { forget, recall, remember } from "../base/unfinished";
+import { check } from "./checker";
 import { ApiError, api, apiUrl, take, toError } from "./client";
 import { type Packed, pack } from "./packing";
 import type { Accepted, Upload as Wire } from "./types";
@@ -111,11 +112,11 @@ class Sending {
 
   /** One request after the other; the next one is read while one is on its way. */
   private async sendAll(waiting: readonly Parcel[]): Promise<void> {
-    let next = waiting[0] && pack(waiting[0]);
+    let next = waiting[0] && pack(waiting[0], check);
     for (let index = 0; next; index += 1) {
       const packed: Packed = await next;
       const following = waiting[index + 1];
-      next = following && pack(following);
+      next = following && pack(following, check);
       next?.catch(() => {}); // told when its turn comes
       this.tell(await this.send(packed));
     }
