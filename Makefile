@@ -64,7 +64,7 @@ ui: $(VENV)/.server
 modules: $(VENV)/.server
 	@$(BIN)/python frontend/hatch_build.py modules
 
-screenshots: $(VENV)/.developer ui browser ## pictures of the demo for README and docs
+screenshots: $(VENV)/.developer ui browser ## pictures of every screen and state to screenshots/, and README's to docs/images
 	$(BIN)/python docs/screenshots.py
 
 bench: $(VENV)/.developer ui ## PEER_BIN=venv/bin adds the side-by-side; NODES=100000 nodes a side

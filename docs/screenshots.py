@@ -7,6 +7,7 @@ every screen and state in both themes and languages to screenshots/, to be looke
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 import shutil
@@ -18,10 +19,11 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, TimeoutError, sync_playwright
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))  # what makes dumps of one state each
 
@@ -54,29 +56,91 @@ def demo() -> Iterator[str]:
             process.wait(timeout=30)
 
 
-def picture(
-    browser: Browser,
-    address: str,
-    file: Path,
-    theme: Theme,
-    language: str = "en-US",
-    size: tuple[int, int] = (1440, 900),
-) -> None:
-    """Screenshot of a page in one theme, once its figures are drawn."""
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A picture's page.
+
+    shows: selectors, each of which must be seen before the picture is taken; keys, clicks: pressed and clicked (test ids) before;
+    then: what those open
+    """
+
+    path: str
+    shows: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    clicks: tuple[str, ...] = ()
+    then: str | None = None
+
+
+HOME: Final = ("[data-testid=drop]", "[data-testid=upload-room]")
+LISTS: Final = ("[data-testid=banner]", "[data-testid=calls] [data-name]", "[role=treeitem]")
+PICTURED: Final = (*LISTS, "[data-plot][data-drawn]")
+DIALOG: Final = "[role=dialog]"
+
+AT_REST: Final = """() => {
+    const seen = (element) => element.getClientRects().length > 0;
+    const busy = "[aria-busy=true], output .mantine-Loader-root, [data-plot]:not([data-drawn])";
+    return document.fonts.status === "loaded"
+        && ![...document.querySelectorAll(busy)].some(seen)
+        && !document.getAnimations().some((animation) => animation.playState === "running");
+}"""
+QUIET: Final = 300
+"""Milliseconds without a request and with the page at rest: what a reply leads to is asked for within a frame or two of it."""
+PATIENCE: Final = 30_000
+
+
+def wait_until_still(page: Page) -> None:
+    """Until nothing is being read, drawn or moved any more."""
+    page.wait_for_load_state("networkidle", timeout=PATIENCE)
+    page.wait_for_function(
+        f"""() => {{
+            const now = performance.now();
+            const asked = performance.getEntriesByType("resource").length;
+            if (!({AT_REST})() || asked !== window.askedBefore) window.stillSince = now;
+            window.askedBefore = asked;
+            return now - window.stillSince >= {QUIET};
+        }}""",
+        timeout=PATIENCE,
+    )
+
+
+def picture(context: BrowserContext, address: str, screen: Screen, file: Path) -> bool:
+    """Screenshot of a page, once all that it is to show is there; False where it did not come, pictured as it then is."""
+    page = context.new_page()
+    try:
+        page.set_default_timeout(PATIENCE)
+        page.goto(address + screen.path)
+        for selector in screen.shows:
+            page.locator(selector).first.wait_for()
+        wait_until_still(page)
+        for test_id in screen.clicks:
+            page.get_by_test_id(test_id).click()
+        for key in screen.keys:
+            page.keyboard.press(key)
+        if screen.then is not None:
+            page.locator(screen.then).first.wait_for()
+        wait_until_still(page)
+        return True
+    except TimeoutError as error:
+        print(f"{file.name}: {error.message.splitlines()[-1]}", file=sys.stderr)
+        return False
+    finally:
+        page.mouse.move(0, 0)
+        page.screenshot(path=file)
+        page.close()
+
+
+@contextmanager
+def window(browser: Browser, theme: Theme, language: str, size: tuple[int, int]) -> Iterator[BrowserContext]:
     width, height = size
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, locale=language)
     try:
-        page = context.new_page()
-        page.goto(address)
-        page.wait_for_load_state("networkidle")
-        page.wait_for_timeout(1500)  # the figure is drawn a moment after its data is there
-        page.screenshot(path=file)
+        yield context
     finally:
         context.close()
 
 
 LANGUAGES: Final = ("en-US", "zh-CN")
-SIZES: Final = {"": (1440, 900), "-large": (1920, 1080), "-small": (1280, 720), "-phone": (390, 844)}
+SIZES: Final = {"": (1280, 800), "-wide": (1440, 900), "-large": (1920, 1080), "-phone": (390, 844)}
 """Names and sizes of windows; the others than the first show the main screens only."""
 MAIN: Final = ("home", "origin", "dump", "assistant", "inputs", "cut")
 PLOTS: Final = ("hist", "pair", "api", "map", "order", "apis", "error", "values", "runs")
@@ -108,9 +172,8 @@ class Gallery:
             time.sleep(0.2)
         return path
 
-    def screens(self, dumps: Path) -> dict[str, str]:
-        """Addresses below the server's by name: every screen and the states that real dumps bring about."""
-        found = {"unknown": "/comparisons/none"}
+    def screens(self, dumps: Path) -> dict[str, Screen]:
+        """Every screen by name, and the states that real dumps bring about."""
         pairs = {
             "origin": ("target_fault", "golden"),
             "alike": ("golden", "golden"),
@@ -119,7 +182,6 @@ class Gallery:
             "nonfinite": ("target_nan", "golden"),
             "renamed": ("target_renamed", "golden"),
             "ranks": ("dist2_stat_fault", "dist2_stat_golden"),
-            "damaged": ("crash_stat", "stat_golden"),
             "strangers": ("conv_mix_stat", "stat_golden"),
             "task": ("stat_fault", "golden"),
             "level": ("cfg_L1_stat", "stat_golden"),
@@ -138,22 +200,42 @@ class Gallery:
         origin = made["origin"]
         note = {"standing": "ticket", "text": "NPU-1234: fixed in the May build"}
         self.ask("PUT", f"{origin}/notes/Functional.softmax.1.forward", note)
-        found |= made
-        found |= {f"plot-{plot}": f"{origin}?tab={plot}" for plot in PLOTS}
-        found |= {
-            f"do-{dialog}": f"{origin}?do={dialog}" for dialog in ("match", "matches", "trends", "note", "policy")
+        found = {name: Screen(path, PICTURED) for name, path in made.items()}
+        for name in ("assistant", "strangers"):
+            found[name] = Screen(made[name], (DIALOG,))
+        for plot in PLOTS:
+            drawn = "[data-testid=values]" if plot == "values" else "[data-plot][data-drawn]"
+            found[f"plot-{plot}"] = Screen(f"{origin}?tab={plot}", (*LISTS, drawn))
+        for dialog in ("match", "matches", "trends", "policy", "reproduce", "source"):
+            found[f"do-{dialog}"] = Screen(f"{origin}?do={dialog}", (*LISTS, DIALOG))
+        found["do-note"] = Screen(f"{origin}?do=note", (*PICTURED, "[data-testid=note-form]"))
+        dump = f"/dumps/{self.ask('GET', origin)['target']}"
+        nonfinite = f"/dumps/{self.ask('GET', made['nonfinite'])['target']}"
+        ranked = f"/dumps/{self.ask('GET', made['ranks'])['target']}"
+        explored = ("[data-testid=nodes] [data-name]", "[role=treeitem]")
+        failed = self.compared(dumps / "crash_tensor", dumps / "golden")
+        return found | {
+            "unknown": Screen("/comparisons/none", ("[data-testid=failure]",)),
+            "failed": Screen(failed, ("[data-testid=failure]",)),
+            "do-plan": Screen(f"{made['ranks']}?do=plan", (*LISTS, DIALOG)),
+            "filtered": Screen(f"{origin}?q=api:softmax+err%3E1e-6&f=class:origin", PICTURED),
+            "filtered-empty": Screen(f"{origin}?q=nothing", ("[data-testid=banner]",)),
+            "search-wrong": Screen(f"{origin}?q=clas:origin", ("[data-testid=banner]", "[data-testid=failure]")),
+            "strangers-verdict": Screen(f"{made['strangers']}?n=Tensor.mean.0.forward", LISTS),
+            "hashes-plot": Screen(f"{made['hashes']}?tab=hist", LISTS),
+            "help": Screen(origin, LISTS, keys=("?",), then="[data-testid=keys]"),
+            "palette": Screen(origin, LISTS, keys=("Control+k",), then=DIALOG),
+            "export": Screen(origin, LISTS, keys=("e",), then="[role=menu]"),
+            "filters": Screen(origin, LISTS, clicks=("filter",), then="[role=menu]"),
+            "plot-large": Screen(origin, PICTURED, clicks=("plot-large",)),
+            "home": Screen("/", (*HOME, "[data-testid=comparisons] a")),
+            "home-options": Screen("/", HOME, clicks=("options",)),
+            "home-browse": Screen("/", HOME, clicks=("browse",), then="[data-testid=path-picker] button"),
+            "dump": Screen(dump, explored),
+            "dump-nonfinite": Screen(f"{nonfinite}?do=overflow", ("[data-testid=findings]", "[role=treeitem]")),
+            "dump-trends": Screen(f"{ranked}?do=trends", (*explored, DIALOG)),
+            "dump-reproduce": Screen(f"{dump}?do=reproduce", (*explored, DIALOG)),
         }
-        found |= {
-            "do-plan": f"{made['ranks']}?do=plan",
-            "filtered": f"{origin}?q=api:softmax+err%3E1e-6&f=class:origin",
-            "filtered-empty": f"{origin}?q=nothing",
-            "search-wrong": f"{origin}?q=clas:origin",
-            "home": "/",
-            "strangers-verdict": f"{made['strangers']}?n=Tensor.mean.0.forward",
-            "hashes-plot": f"{made['hashes']}?tab=hist",
-            "dump": f"/dumps/{self.ask('GET', origin)['target']}",
-        }
-        return found
 
 
 @contextmanager
@@ -170,34 +252,43 @@ def served(roots: Path) -> Iterator[str]:
             process.wait(timeout=30)
 
 
-def gallery(browser: Browser, only: list[str]) -> None:
-    """Every screen and state, in both themes and languages, to GALLERY."""
+def gallery(browser: Browser, only: list[str]) -> bool:
+    """Every screen and state, in both themes and languages, to GALLERY; False where one did not come."""
     GALLERY.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(IMAGES.parents[1] / "tests" / "data" / "dumps.tar.xz") as archive:
             archive.extractall(folder)
         with served(Path(folder)) as url:
             shown = Gallery(url)
-            for theme in THEMES:
-                for language in LANGUAGES:
-                    file = f"empty-{theme}-{language[:2]}"
-                    if chosen(file, only):
-                        picture(browser, url, GALLERY / f"{file}.png", theme, language)
-            screens = shown.screens(Path(folder))
-            for theme in THEMES:
-                for language in LANGUAGES:
-                    for name, path in screens.items():
-                        for word, size in SIZES.items():
-                            file = f"{name}{word}-{theme}-{language[:2]}"
-                            if (not word or name in MAIN) and chosen(file, only):
-                                picture(browser, url + path, GALLERY / f"{file}.png", theme, language, size)
+            empty = take(browser, url, {"empty": Screen("/", ("[data-testid=first-steps]", *HOME))}, only)
+            return take(browser, url, shown.screens(Path(folder)), only) and empty
+
+
+def take(browser: Browser, url: str, screens: dict[str, Screen], only: list[str]) -> bool:
+    """Pictures of the screens to GALLERY, named SCREEN[-SIZE]-THEME-LANGUAGE; False where one did not come."""
+    whole = True
+    for theme, language, (word, size) in itertools.product(THEMES, LANGUAGES, SIZES.items()):
+        files = {
+            file: screen
+            for name, screen in screens.items()
+            if (not word or name in MAIN) and chosen(file := f"{name}{word}-{theme}-{language[:2]}", only)
+        }
+        if not files:
+            continue
+        with window(browser, theme, language, size) as context:
+            for file, screen in files.items():
+                # A phone shows one panel at a time.
+                wanted = replace(screen, shows=screen.shows[:2]) if word == "-phone" else screen
+                whole &= picture(context, url, wanted, GALLERY / f"{file}.png")
+    return whole
 
 
 def chosen(name: str, only: list[str]) -> bool:
     return not only or any(word in name for word in only)
 
 
-def main() -> None:
+def main() -> int:
+    """Exit status: 1 where a picture does not show what it should."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", default=[], help="a part of a picture's name")
     only: list[str] = parser.parse_args().only
@@ -205,13 +296,16 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=next(filter(None, found)), args=FLAGS)
+        whole = True
         if not only:
             with demo() as address:
                 for theme in THEMES:
-                    picture(browser, address, IMAGES / f"comparison-{theme}.png", theme)
-        gallery(browser, only)
+                    with window(browser, theme, LANGUAGES[0], (1440, 900)) as context:
+                        whole &= picture(context, address, Screen("", PICTURED), IMAGES / f"comparison-{theme}.png")
+        whole &= gallery(browser, only)
         browser.close()
+    return 0 if whole else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -67,9 +67,13 @@ def _shortened(path: list[int]) -> list[int]:
 
 
 def _confidence(case: Case, finding: Finding, mode: str) -> float:
-    """Lower with statistics only, a guessed match, a source that was not dumped, unmatched calls and a score near the floor."""
+    """Lower with statistics only, a guessed match, a source that was not dumped, unmatched calls and a score near the floor.
+
+    Where most calls have no partner that they should have, what is first among the few that met need not be first at all."""
     story = case.story
     confidence = 0.95 if mode == "tensor" else 0.85
+    if story.extra.mean() > 0.5:
+        confidence *= 0.5
     if finding.kind == "structure" and not finding.items:
         return 0.4
     if not story.alone[finding.pair]:

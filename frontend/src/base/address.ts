@@ -11,7 +11,7 @@ export type Sort = (typeof SORTS)[number];
 
 /** What lies over the screen: the search for a partner of the selected call, the matches made by hand, the trends, the plan of
  * how ranks are joined, the assistant for calls without a partner, the calls of a dump that saw NaN or infinity,
- * the script of a call. */
+ * the script of a call, the lines that called it. */
 export const DIALOGS = [
   "match",
   "matches",
@@ -22,6 +22,7 @@ export const DIALOGS = [
   "assist",
   "overflow",
   "reproduce",
+  "source",
 ] as const;
 export type DialogName = (typeof DIALOGS)[number];
 

@@ -27,6 +27,7 @@ export type Action =
   | "plot9"
   | "inputs"
   | "stack"
+  | "source"
   | "flow"
   | "match"
   | "matches"
@@ -47,6 +48,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   n: "nextOrigin",
   N: "previousOrigin",
   g: "firstOrigin",
+  f: "firstOrigin",
   "/": "search",
   p: "producer",
   P: "consumer",
@@ -68,6 +70,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "9": "plot9",
   i: "inputs",
   s: "stack",
+  o: "source",
   d: "flow",
   m: "match",
   M: "matches",
@@ -85,7 +88,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
 export const LISTED: readonly Action[] = Object.entries(ACTIONS)
   .sort(([one], [other]) => Number(/\d/.test(one)) - Number(/\d/.test(other))) // an object gives its numbers first
   .map(([, action]) => action)
-  .filter((action) => action !== "escape");
+  .filter((action, place, all) => action !== "escape" && all.indexOf(action) === place);
 
 /** The key of an action. */
 export function keyOf(action: Action): string {
@@ -97,7 +100,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["j k", "keys.node"],
   ["J K", "keys.bad"],
   ["n N", "keys.origin"],
-  ["g", "keys.firstOrigin"],
+  ["g f", "keys.firstOrigin"],
   ["p P", "keys.flow"],
   ["u", "keys.parent"],
   ["h l", "keys.tree"],
@@ -107,6 +110,7 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["1 2 3 4 5 6 7 8 9", "keys.plots"],
   ["i", "keys.inputs"],
   ["s", "keys.stack"],
+  ["o", "keys.source"],
   ["d", "keys.flowSection"],
   ["m M", "keys.match"],
   ["a", "keys.assist"],

@@ -36,17 +36,17 @@ function trimExponent(text: string): string {
   return `${trimZeros(mantissa)}e${exponent.replace("+", "")}`;
 }
 
-/** A relative error as a share: 0, 0.034 %, 12 %, NaN, +inf. */
+/** A relative error as a share, always in percent: 0, 1.2e-5%, 0.034%, 12%, NaN, +inf. */
 export function formatShare(value: Real): string {
   if (typeof value !== "number") return formatReal(value);
   if (value === 0) return "0";
   const percent = value * 100;
-  if (percent >= 1e5) return trimExponent(value.toExponential(1));
-  if (percent < 1e-3) return trimExponent(value.toExponential(1));
+  if (percent >= 1e5 || percent < 1e-3) return `${trimExponent(percent.toExponential(1))}%`;
   return `${trimZeros(percent.toPrecision(2).includes("e") ? percent.toFixed(0) : percent.toPrecision(2))}%`;
 }
 
-/** A node's error in the list: its share, or the score in floors where no share exists, or what cannot be excused. */
+/** A node's error in the list, each number with its unit: a share in percent, or floors (×) where no share exists, or ∞ for what
+ * no floor excuses. */
 export function formatError(error: Real, score: Real): string {
   if (score === "inf" && !error) return "∞";
   if (error !== null && error !== undefined) return formatShare(error);

@@ -30,6 +30,19 @@ export const GLYPHS: Record<ClassWord, string> = {
   exact: "✓",
 };
 
+/** What a mark shows: a class, or that a call which is harmless itself received something that is not. */
+export type MarkWord = ClassWord | "absorbed";
+
+/** "Differs below the floor" beside a No would say two things at once: the No is about what came in. */
+export function markOf(cls: string | null | undefined, verdict: string | null | undefined): MarkWord {
+  const word = asClass(cls);
+  return word === "benign" && verdict === "no" ? "absorbed" : word;
+}
+
+export function markGlyph(mark: MarkWord): string {
+  return mark === "absorbed" ? "↓" : GLYPHS[mark];
+}
+
 export function asClass(word: string | null | undefined): ClassWord {
   return (CLASSES as readonly string[]).includes(word ?? "") ? (word as ClassWord) : "unknown";
 }

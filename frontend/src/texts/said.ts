@@ -1,5 +1,6 @@
 /** What the server says, in the reader's language. It writes English; other languages are put together from the ids. */
 import i18next from "i18next";
+import { keptRecords } from "../base/kept";
 import { type Phrase, render } from "../base/phrases";
 import figures from "./figures.zh.json";
 import kinds from "./kinds.zh.json";
@@ -21,8 +22,10 @@ export function say(english: string, phrases: readonly Phrase[] | undefined): st
 }
 
 /** What a kind of damage in a dump means; null where the server's own sentence says it best. */
-export function sayProblem(kind: string): string | null {
-  return isChinese() ? (PROBLEMS[kind] ?? null) : null;
+export function sayProblem({ kind, message }: { kind: string; message: string }): string | null {
+  const meaning = isChinese() ? (PROBLEMS[kind] ?? null) : null;
+  const kept = keptRecords(message);
+  return meaning === null || kept === null ? meaning : `${meaning}${i18next.t("app.keptRecords", { total: kept })}`;
 }
 
 /** What an error code means; null where the server's own sentence says it best. */

@@ -1,3 +1,4 @@
+import i18next from "i18next";
 import { type CSSProperties, type KeyboardEvent, useEffect, useId, useLayoutEffect } from "react";
 import { useTranslation } from "react-i18next";
 import type { NodeNote, NodeRow } from "../api/types";
@@ -81,8 +82,8 @@ export function CallList({ calls, reference, notes, selected, onSelect, onMove, 
           <span className="sr">{t("list.filterClass")}</span>
         </Head>
         <Head>{t("list.name")}</Head>
-        <Head title={t("list.inputHint")}>{t("list.input")}</Head>
-        <Head title={t("list.outputHint")}>{t("list.output")}</Head>
+        <Head title={`${t("list.inputHint")}: ${t("list.unitHint")}`}>{t("list.input")}</Head>
+        <Head title={`${t("list.outputHint")}: ${t("list.unitHint")}`}>{t("list.output")}</Head>
         {reference && <Head title={t("reference.ratioHint")}>{t("reference.ratio")}</Head>}
         <Head title={t("evidence.reached")}>{t("list.reached")}</Head>
       </div>
@@ -176,7 +177,7 @@ function Row({ id, row, note, reference, top, place, selected, onSelect }: RowPr
     >
       <Cell className={`num ${classes.order}`}>{row.order}</Cell>
       <Cell>
-        <ClassMark cls={cls} />
+        <ClassMark cls={cls} verdict={row.verdict} />
       </Cell>
       <Cell className={classes.name}>
         <MiddleName name={row.name} title={title(row)} />
@@ -219,16 +220,20 @@ function title(row: NodeRow): string {
   return row.golden_name && row.golden_name !== row.name ? `${row.name}\n⇄ ${row.golden_name}` : row.name;
 }
 
+/** The number in a cell in full, with its unit. */
+function errorTitle(error: Real, score: Real): string {
+  const floors = exactReal(score);
+  if (score === "inf" && !error) return i18next.t("list.noFloor");
+  if (error !== null && error !== undefined) return i18next.t("list.score", { error: exactReal(error), score: floors });
+  return score === null ? floors : i18next.t("list.scoreOnly", { score: floors });
+}
+
 function ErrorBar({ score, error, cls, label }: { score: Real; error: Real; cls: string; label: string }) {
-  const { t } = useTranslation();
   const above = score !== null && (!isFiniteReal(score) || Number(score) > 1);
   // A module around an origin, or a harmless output behind a differing input, still shows what is above the floor.
   const colour = ["exact", "benign", "unknown", "contains"].includes(cls) ? "propagated" : cls;
   return (
-    <span
-      className={classes.bar}
-      title={`${label}: ${t("list.score", { error: exactReal(error), score: exactReal(score) })}`}
-    >
+    <span className={classes.bar} title={`${label}: ${errorTitle(error, score)}`}>
       <span
         className={classes.fill}
         data-cls={above ? colour : "benign"}

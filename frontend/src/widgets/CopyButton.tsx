@@ -1,11 +1,20 @@
 import { ActionIcon, Tooltip } from "@mantine/core";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { copyText } from "../base/clipboard";
 import { Icon } from "./Icon";
 
-export function CopyButton({ text, label }: { text: string; label: string }) {
+interface CopyButtonProps {
+  text: string;
+  label: string;
+  /** Takes the focus once it is there: copying is what the dialog around it is opened for. */
+  focused?: boolean;
+}
+
+export function CopyButton({ text, label, focused = false }: CopyButtonProps) {
   const { t } = useTranslation();
+  const button = useRef<HTMLButtonElement>(null);
+  const first = useRef(focused);
   const [state, setState] = useState<"idle" | "done" | "refused">("idle");
 
   useEffect(() => {
@@ -14,11 +23,22 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
     return () => clearTimeout(timer);
   }, [state]);
 
+  useEffect(() => {
+    if (first.current) button.current?.focus();
+  }, []);
+
   const copy = async () => setState((await copyText(text)) ? "done" : "refused");
   const tip = state === "done" ? t("app.copied") : state === "refused" ? t("app.copyFailed") : label;
   return (
     <Tooltip label={tip} opened={state === "idle" ? undefined : true}>
-      <ActionIcon size="sm" aria-label={label} onClick={copy} color={state === "done" ? "teal" : "gray"}>
+      <ActionIcon
+        ref={button}
+        size="sm"
+        aria-label={label}
+        onClick={copy}
+        color={state === "done" ? "teal" : "gray"}
+        data-autofocus={focused || undefined}
+      >
         <Icon name={state === "done" ? "check" : "copy"} />
       </ActionIcon>
     </Tooltip>

@@ -2,10 +2,12 @@ import { Kbd, Modal, Table } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import { KEY_HELP } from "../base/keys";
 import { SEARCH_HELP } from "../base/search";
-import { CLASSES } from "../base/verdicts";
-import { ClassMark } from "./Mark";
+import { CLASSES, type MarkWord } from "../base/verdicts";
+import { MarkOf } from "./Mark";
 
-/** Every key and every class, in words. */
+const MARKS: readonly MarkWord[] = [...CLASSES, "absorbed"];
+
+/** Every key and every mark, in words. */
 export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const { t } = useTranslation();
   return (
@@ -39,10 +41,10 @@ export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () 
         </Table>
         <Table verticalSpacing={3} withRowBorders={false}>
           <Table.Tbody>
-            {CLASSES.map((cls) => (
+            {MARKS.map((cls) => (
               <Table.Tr key={cls}>
                 <Table.Td>
-                  <ClassMark cls={cls} words />
+                  <MarkOf word={cls} words />
                 </Table.Td>
                 <Table.Td className="dim">{t(`classHelp.${cls}`)}</Table.Td>
               </Table.Tr>

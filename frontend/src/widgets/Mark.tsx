@@ -1,19 +1,29 @@
 import { useTranslation } from "react-i18next";
 import type { NodeNote } from "../api/types";
 import { isLeftover, type Side } from "../base/leftovers";
-import { asClass, GLYPHS, verdictClass, verdictLabel } from "../base/verdicts";
+import { type MarkWord, markGlyph, markOf, verdictClass, verdictLabel } from "../base/verdicts";
 import { Icon } from "./Icon";
 import classes from "./Mark.module.css";
 
+interface ClassMarkProps {
+  cls: string | null | undefined;
+  /** The verdict that stands beside it. */
+  verdict?: string | null;
+  words?: boolean;
+}
+
 /** The glyph of a class: shape and hue say the same thing, the accessible name says it in words. */
-export function ClassMark({ cls, words = false }: { cls: string | null | undefined; words?: boolean }) {
+export function ClassMark({ cls, verdict, words = false }: ClassMarkProps) {
+  return <MarkOf word={markOf(cls, verdict)} words={words} />;
+}
+
+export function MarkOf({ word, words }: { word: MarkWord; words: boolean }) {
   const { t } = useTranslation();
-  const word = asClass(cls);
   const label = t(`classes.${word}`);
   return (
     <span className={classes.mark} data-cls={word} title={`${label}: ${t(`classHelp.${word}`)}`}>
       <span className={classes.glyph} aria-hidden="true">
-        {GLYPHS[word]}
+        {markGlyph(word)}
       </span>
       {words ? <span>{label}</span> : <span className="sr">{label}</span>}
     </span>

@@ -30,7 +30,7 @@ export function Notes({ label, warn = true, testId, children }: NotesProps) {
 
 /** What is damaged, in the reader's language, and the server's own words where that is another one. */
 function ProblemText({ problem }: { problem: Problem }) {
-  const meaning = sayProblem(problem.kind);
+  const meaning = sayProblem(problem);
   if (meaning === null) return <>{problem.message}</>;
   return (
     <>

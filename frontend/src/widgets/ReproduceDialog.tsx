@@ -53,12 +53,13 @@ function Choice({ choices, first }: { choices: readonly ScriptOf[]; first: Scrip
           data={choices.map((one) => ({ value: one.side ?? "", label: t(`comparison.${one.side ?? "target"}`) }))}
         />
       )}
-      <Script of={chosen} />
+      <Script of={chosen} focused={chosen === first} />
     </div>
   );
 }
 
-function Script({ of }: { of: ScriptOf }) {
+/** focused: its copy button takes the focus, not what closes the dialog; the script of another side leaves it where it was chosen */
+function Script({ of, focused }: { of: ScriptOf; focused: boolean }) {
   const { t, i18n } = useTranslation();
   const script = useScript(of.dump, of.unit, of.name);
   if (script.error) return <Failure problem={script.error} />;
@@ -101,7 +102,7 @@ function Script({ of }: { of: ScriptOf }) {
         >
           {t("reproduce.save")}
         </Button>
-        <CopyButton text={text} label={t("reproduce.copy")} />
+        <CopyButton text={text} label={t("reproduce.copy")} focused={focused} />
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keys */}
       <pre className={classes.text} tabIndex={0} data-testid="script-text">

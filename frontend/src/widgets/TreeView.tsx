@@ -358,7 +358,7 @@ function Partner({ entry }: { entry: Entry }) {
 function Badges({ entry, counts }: { entry: Entry; counts: Counts | null }) {
   const { t } = useTranslation();
   const leaf = entry.children === 0;
-  if (leaf || !counts) return <ClassMark cls={entry.cls} />;
+  if (leaf || !counts) return <ClassMark cls={entry.cls} verdict={entry.verdict} />;
   const clean = counts.origin + counts.no + counts.warning === 0;
   return (
     <span className={classes.badges}>

@@ -51,6 +51,7 @@ function Proposed({ found, comparison, triage }: { found: RuleProposals; compari
   const [own, setOwn] = useState("");
   const again = useCompareAgain();
   const accept = useRef<HTMLButtonElement>(null);
+  const skip = useRef<HTMLButtonElement>(null);
   const before = (comparison.options.rename ?? []) as string[];
   const written = own
     .split("\n")
@@ -61,8 +62,9 @@ function Proposed({ found, comparison, triage }: { found: RuleProposals; compari
   const wanted = useDebounced(rules.join("\n"), 300);
   const tried = useRulesTried(comparison.id, triage.unit, asProposed ? null : [...before, ...wanted.split("\n")]);
   const after = asProposed ? found.after : rules.join("\n") === wanted ? tried.data : undefined;
-  // One key accepts: the button waits under Enter.
-  useEffect(() => accept.current?.focus(), []);
+  // One key accepts, or shows the verdict where nothing is proposed: the button waits under Enter.
+  const proposed = found.rules.length > 0;
+  useEffect(() => (accept.current?.disabled ? skip : accept).current?.focus(), []);
 
   const start = () =>
     again.mutate(
@@ -105,7 +107,7 @@ function Proposed({ found, comparison, triage }: { found: RuleProposals; compari
       <div className={classes.actions}>
         <Button
           ref={accept}
-          data-autofocus
+          data-autofocus={proposed || undefined}
           disabled={rules.length === 0}
           loading={again.isPending}
           onClick={start}
@@ -113,7 +115,13 @@ function Proposed({ found, comparison, triage }: { found: RuleProposals; compari
         >
           {t("assistant.accept")}
         </Button>
-        <Button variant="default" onClick={() => triage.update({ dialog: null })} data-testid="assistant-skip">
+        <Button
+          ref={skip}
+          data-autofocus={!proposed || undefined}
+          variant="default"
+          onClick={() => triage.update({ dialog: null })}
+          data-testid="assistant-skip"
+        >
           {t("assistant.skip")}
         </Button>
         {rules.length > 0 && <span className="dim">{t("assistant.hint")}</span>}

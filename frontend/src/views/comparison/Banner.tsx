@@ -85,9 +85,9 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
   const place = foldStack(origin.stack).user[0];
   const confidence =
     origin.confidence_word ?? (origin.confidence >= 0.8 ? "high" : origin.confidence >= 0.5 ? "medium" : "low");
-  const kind = i18n.exists(`comparison.kinds.${origin.kind}`)
-    ? t(`comparison.kinds.${origin.kind as "weight"}`)
-    : origin.kind;
+  // What is first seen there says nothing of what kind its cause is.
+  const word = hidden(origin) ? "hidden" : origin.kind;
+  const kind = i18n.exists(`comparison.kinds.${word}`) ? t(`comparison.kinds.${word as "weight"}`) : word;
   return (
     <>
       <div className={classes.first}>

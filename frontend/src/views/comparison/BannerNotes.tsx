@@ -45,7 +45,7 @@ export function Warnings({ summary }: { summary: Summary }) {
       {first && (
         <p className={`${classes.reason} ${classes.warned}`} data-testid="damage">
           <strong>{t("comparison.damaged")}</strong> {first.loc && <span className="mono">{first.loc}: </span>}
-          {sayProblem(first.kind) ?? first.message}
+          {sayProblem(first) ?? first.message}
           {damaged.length > 1 && ` ${t("comparison.damagedMore", { count: damaged.length - 1 })}`}{" "}
           <span className="dim">{t("comparison.damagedRest")}</span>
         </p>

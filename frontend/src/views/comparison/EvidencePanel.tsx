@@ -6,6 +6,7 @@ import type { Comparison, NodeDetail } from "../../api/types";
 import { NO_FILTER } from "../../base/address";
 import { onlySide } from "../../base/leftovers";
 import { apiOf, turnLabel } from "../../base/names";
+import { markOf } from "../../base/verdicts";
 import { say } from "../../texts/said";
 import { CopyButton } from "../../widgets/CopyButton";
 import { Icon } from "../../widgets/Icon";
@@ -33,7 +34,7 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
     <div className={classes.panel} data-testid="evidence">
       <div className={classes.scroll}>
         <div className={classes.name}>
-          {node && <ClassMark cls={node.cls} />}
+          {node && <ClassMark cls={node.cls} verdict={node.verdict} />}
           <h2 data-testid="selected-name">
             <MiddleName name={selected} tail={30} />
           </h2>
@@ -124,7 +125,7 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
   return (
     <header className={classes.why}>
       <div className={classes.facts}>
-        <ClassLabel cls={node.cls} />
+        <strong>{t(`classes.${markOf(node.cls, node.verdict)}`)}</strong>
         <span title={t("evidence.reached")}>
           {t("list.reached")}: <VerdictMark verdict={node.verdict} />
         </span>
@@ -200,11 +201,6 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
       </div>
     </header>
   );
-}
-
-function ClassLabel({ cls }: { cls: string }) {
-  const { t, i18n } = useTranslation();
-  return <strong>{i18n.exists(`classes.${cls}`) ? t(`classes.${cls as "origin"}`) : cls}</strong>;
 }
 
 /** `Module.layers.1.attn.Attn.forward.0` -> `layers.1.attn`. */

@@ -169,7 +169,7 @@ function Partners({ comparison, unit, node, triage }: PartnersProps) {
             <span className="num dim" title={t("list.title")}>
               {distance(row.order - node.order)}
             </span>
-            <ClassMark cls={row.cls} />
+            <ClassMark cls={row.cls} verdict={row.verdict} />
             <MiddleName name={nameOn(row, wanted) ?? row.name} />
             <Taken row={row} own={own} wanted={wanted} />
           </div>

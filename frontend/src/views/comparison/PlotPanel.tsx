@@ -213,7 +213,11 @@ export function PlotPanel({ comparison, triage, large, onLarge }: PlotPanelProps
       {query !== null && figure.error && <Failure problem={figure.error} onRetry={() => void figure.refetch()} />}
       {query !== null && !figure.data && !figure.error && <Loading />}
       {query !== null && figure.data && !figure.error && (
-        <div ref={box} className={figure.isPlaceholderData ? classes.busy : undefined}>
+        <div
+          ref={box}
+          className={figure.isPlaceholderData ? classes.busy : undefined}
+          aria-busy={figure.isPlaceholderData}
+        >
           <Figure
             reply={figure.data}
             label={t(`evidence.plotHint.${tab}`)}

@@ -11,6 +11,7 @@ import { JobBar } from "../../widgets/JobBar";
 import { OrderStrip } from "../../widgets/OrderStrip";
 import { Palette } from "../../widgets/Palette";
 import { ReproduceDialog, type ScriptOf } from "../../widgets/ReproduceDialog";
+import { SourceDialog, type SourceOf } from "../../widgets/SourceDialog";
 import { Splitter, useSplit } from "../../widgets/Splitter";
 import { Boundary, Failure } from "../../widgets/States";
 import { useKeys } from "../../widgets/useKeys";
@@ -126,6 +127,11 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
         opened={triage.address.dialog === "reproduce"}
         onClose={() => update({ dialog: null })}
       />
+      <SourceDialog
+        sides={stacks(triage)}
+        opened={triage.address.dialog === "source"}
+        onClose={() => update({ dialog: null })}
+      />
       <PolicyDialog comparison={comparison} triage={triage} />
       <PlanDialog comparison={comparison} triage={triage} />
       <Palette
@@ -141,6 +147,16 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
       <HelpOverlay opened={help} onClose={() => setHelp(false)} />
     </div>
   );
+}
+
+/** Both runs' call stacks of the selected call. */
+function stacks({ node }: TriageData): SourceOf[] {
+  if (node === undefined) return [];
+  const only = onlySide(node);
+  return [
+    ...(only === "golden" ? [] : [{ side: "target" as const, frames: node.target_stack }]),
+    ...(only === "target" ? [] : [{ side: "golden" as const, frames: node.golden_stack }]),
+  ];
 }
 
 /** Both runs' forms of the selected call. */

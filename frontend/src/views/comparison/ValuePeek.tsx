@@ -43,7 +43,11 @@ export function ValuePeek({ comparison, pair, axes, at: asked, large, onMove, on
   const problem = opening.error ?? around.error;
   const cell = place && values ? values.rows[place[0]]?.[place[1]] : undefined;
   return (
-    <div data-testid="values" className={shown.isPlaceholderData ? classes.busy : undefined}>
+    <div
+      data-testid="values"
+      className={shown.isPlaceholderData ? classes.busy : undefined}
+      aria-busy={shown.isPlaceholderData}
+    >
       <IndexForm values={opening.data} at={at} onMove={onMove} />
       {problem && <Failure problem={problem} onRetry={() => void (opening.error ? opening : around).refetch()} />}
       {!values && !problem && <Loading />}

@@ -235,6 +235,7 @@ export function useTriage(id: string, assist: boolean): Triage {
     plot9: plot(8),
     inputs: () => showSection("section-io"),
     stack: () => showSection("section-stack"),
+    source: () => selected !== null && update({ dialog: "source" }),
     flow: () => showSection("section-flow"),
     match: () => selected !== null && update({ dialog: "match" }),
     matches: () => update({ dialog: "matches" }),

@@ -15,6 +15,7 @@ import { Notes, ProblemList } from "../../widgets/Problems";
 import { Link, useAddress } from "../../widgets/place";
 import { ReproduceDialog } from "../../widgets/ReproduceDialog";
 import { SearchField } from "../../widgets/SearchField";
+import { SourceDialog } from "../../widgets/SourceDialog";
 import { Boundary, Failure, Loading } from "../../widgets/States";
 import { TreeView } from "../../widgets/TreeView";
 import { UnitPicker } from "../../widgets/UnitPicker";
@@ -100,9 +101,21 @@ function Ready({ dump }: { dump: Dump }) {
     if (made) select(made.node);
     else setLost(selected);
   };
+  const move = async (delta: number) => {
+    const from = address.node === null ? 0 : nodes.selectedAt;
+    const row = await nodes.fetchAt(Math.max(0, Math.min(from + delta, nodes.total - 1)));
+    if (row) select(row.name, true);
+  };
   useKeys({
     producer: back,
     reproduce: () => selected !== null && update({ dialog: "reproduce" }),
+    source: () => selected !== null && update({ dialog: "source" }),
+    nextNode: () => void move(1),
+    previousNode: () => void move(-1),
+    parent: () => {
+      const above = node?.name === selected ? node?.path.at(-1) : undefined;
+      if (above) select(above);
+    },
     help: () => setHelp(true),
     search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
     previousRank: () => cycle(dump.ranks, rank, -1, "rank"),
@@ -205,6 +218,11 @@ function Ready({ dump }: { dump: Dump }) {
       <ReproduceDialog
         choices={selected === null ? [] : [{ side: null, dump: dump.id, name: selected, unit }]}
         opened={address.dialog === "reproduce"}
+        onClose={() => update({ dialog: null })}
+      />
+      <SourceDialog
+        sides={node === undefined ? [] : [{ side: null, frames: node.stack }]}
+        opened={address.dialog === "source"}
         onClose={() => update({ dialog: null })}
       />
       <HelpOverlay opened={help} onClose={() => setHelp(false)} />

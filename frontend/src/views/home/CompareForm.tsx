@@ -123,6 +123,7 @@ export function CompareForm({ sides, over }: CompareFormProps) {
             aria-expanded={open}
             onClick={() => setOpen(!open)}
             rightSection={<Icon name="down" size={12} turn={open ? 180 : 0} />}
+            data-testid="options"
           >
             {t("home.options")}
           </Button>

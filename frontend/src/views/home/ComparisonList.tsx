@@ -86,6 +86,11 @@ function Reached({ row, verdict }: { row: Comparison; verdict: NonNullable<Compa
   return (
     <>
       <VerdictMark verdict={verdict} />
+      {verdict === "yes" && row.origin?.kind === "structure" && (
+        <span className={classes.some} data-testid="structure-differs">
+          {t("home.structureDiffers")}
+        </span>
+      )}
       {compared * 2 < items && (
         <span className={classes.some} title={t("home.someComparedHint")} data-testid="some-compared">
           {t("home.someCompared", { compared: formatCount(compared), total: formatCount(items) })}

@@ -92,7 +92,7 @@ function Name({ row }: { row: Dump }) {
 function ProblemCount({ row }: { row: Dump }) {
   const { problems } = row;
   if (problems.length === 0) return <span className="dim">0</span>;
-  const lines = problems.slice(0, 5).map(({ loc, kind, message }) => `${loc}: ${sayProblem(kind) ?? message}`);
+  const lines = problems.slice(0, 5).map((one) => `${one.loc}: ${sayProblem(one) ?? one.message}`);
   return (
     <Tooltip label={lines.join("\n")} multiline style={{ whiteSpace: "pre-line" }} maw={480}>
       <Link to={`dumps/${encodeURIComponent(row.id)}`} className={classes.problems}>
