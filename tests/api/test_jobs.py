@@ -240,3 +240,24 @@ def test_a_comparison_does_not_wait_for_a_dump_that_is_still_uploaded(client: Cl
     reply = client.post("/api/comparisons", json={"target": uploading, "golden": golden})
     assert (reply.status_code, reply.json()["error"]) == (409, "conflict")
     assert "uploaded" in reply.json()["detail"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only Linux lists what a process has open")
+def test_a_server_that_has_stopped_holds_no_file_of_its_database(make_settings: Make, dumps: Path) -> None:
+    settings = make_settings()
+    with TestClient(create_app(settings), base_url=BASE) as running:
+        compare(running, dumps / "target_fault", dumps / "golden")
+        assert held(settings.data_dir), "a running server has its database open"
+    deadline = time.monotonic() + 20  # a thread that has just finished its task may still be giving its connection back
+    while held(settings.data_dir) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert held(settings.data_dir) == []
+
+
+def held(folder: Path) -> list[str]:
+    """Files below a folder that this process has open."""
+    found = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            found.append(str(descriptor.readlink()))
+    return sorted(name for name in found if name.startswith(f"{folder}/"))

@@ -46,6 +46,7 @@ from dumpscope.jobs.executors import make_executor
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.leftovers import remove_leftovers
 from dumpscope.pipeline.rooms import remove_rooms
+from dumpscope.pipeline.spread import release
 from dumpscope.pipeline.unfinished import UnfinishedUploads
 from dumpscope.pipeline.work import job_kinds, settle
 from dumpscope.settings import Settings
@@ -158,4 +159,5 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
 def _stop(state: State) -> None:
     state.runner.stop()
     state.executor.shutdown(wait=False, cancel_futures=True)
+    release(state.database.url)
     state.database.close()

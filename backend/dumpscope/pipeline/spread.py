@@ -123,6 +123,14 @@ _open: dict[str, Database] = {}
 _opening = threading.Lock()
 
 
+def release(url: str) -> None:
+    """Close what tasks in threads of this process hold of a database; a worker process takes its own along when it ends."""
+    with _opening:
+        held = _open.pop(url, None)
+    if held is not None:
+        held.close()
+
+
 def _database(url: str) -> Database:
     """One handle per worker process; the server has brought the tables up to date."""
     with _opening:
