@@ -15,10 +15,10 @@ from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.forward import forward_of
 from dumpscope.analysis.makers import Reach
 from dumpscope.analysis.story import Story, frames
-from dumpscope.domain.facts import TENSOR_METRICS, Origin
+from dumpscope.domain.facts import TENSOR_METRICS, Origin, Outcome
 from dumpscope.domain.limits import LIMITS, at_limit, limits
 from dumpscope.domain.phrases import Phrase, english, phrase
-from dumpscope.domain.records import STATISTICS, Direction, Role, State, item_name
+from dumpscope.domain.records import STATISTICS, Direction, Int32, Items, Kind, RankDump, Role, State, item_name
 
 PATH: Final = 40
 """Nodes of a path that are named: the first and the last of a longer one."""
@@ -223,6 +223,13 @@ def _difference(case: Case, row: int) -> Phrase:
     """One item's numbers in a sentence."""
     place = _place(case, row)
     facts = case.facts
+    if facts.outcome[row] == Outcome.SHAPE:
+        shapes = (_shape(side.items, int(items[row])) for side, items in _sides(case))
+        return phrase("shown.shapes", place=place, **dict(zip(("target", "golden"), shapes, strict=True)))
+    if facts.outcome[row] == Outcome.KIND:
+        _, items = next(one for one in _sides(case) if one[0].items.kind[one[1][row]] == Kind.TENSOR)
+        word = "side.target" if items is case.context.target else "side.golden"
+        return phrase("shown.kinds", place=place, side=[phrase(word)])
     if facts.nonfinite_disagree[row] > 0:
         return phrase("shown.nonfinite", place=place, count=int(facts.nonfinite_disagree[row]))
     if facts.unequal[row] >= 0:
@@ -244,6 +251,14 @@ def _difference(case: Case, row: int) -> Phrase:
         if t != g:
             parts.append(phrase("part.changed", name=word, target=t, golden=g))
     return phrase("shown.statistics", place=place, parts=parts) if parts else phrase("shown.hashes", place=place)
+
+
+def _sides(case: Case) -> tuple[tuple[RankDump, Int32], tuple[RankDump, Int32]]:
+    return (case.target, case.context.target), (case.golden, case.context.golden)
+
+
+def _shape(items: Items, item: int) -> str:
+    return str(list(items.shapes[items.shape[item]]))
 
 
 def _number(facts: object, row: int, metric: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dumpscope.domain.communication import unread
-from dumpscope.domain.facts import ItemPairs, NodePairs
+from dumpscope.domain.facts import ItemPairs, Method, NodePairs
 from dumpscope.domain.records import (
     Bool,
     Direction,
@@ -31,6 +31,7 @@ class Context:
     pair: node pair number; role: Role of the item; both: the item exists on both sides
     t_dtype, g_dtype: codes into `dtypes` (shared by both sides), -1 absent
     elements: product of the target's shape (golden's where the target has none), -1 without a shape
+    reshaped: the same number of elements in another shape, at a boundary where a view may stand between; compared in order
     unread: a buffer of a communication whose content nobody reads, on either side
     unrecorded: missing on a side whose form of dump does not record all arguments (ptdbg's), where the other has another form
     api: per node pair, code into `apis`: last part of an API's label ("softmax") or a module's class
@@ -48,6 +49,7 @@ class Context:
     t_dtype: Int64
     g_dtype: Int64
     shape_differs: Bool
+    reshaped: Bool
     requires_grad_differs: Bool
     elements: Int64
     t_stats: Float64
@@ -75,6 +77,10 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
     t_shape = _recode(target.items.shape, [shapes[s] for s in target.items.shapes], t)
     g_shape = _recode(golden.items.shape, [shapes[s] for s in golden.items.shapes], g)
     shape = np.where(t_shape >= 0, t_shape, g_shape)
+    differs = has_t & has_g & (t_shape != g_shape)
+    reshaped = differs & (t_shape >= 0) & (g_shape >= 0) & (pairs.method[items.pair] == Method.FUSED)
+    if reshaped.any():
+        reshaped &= sizes[t_shape] == sizes[g_shape]
     kind_t = _take(target.items.kind, t, -1)
     kind_g = _take(golden.items.kind, g, -1)
     apis, api = _apis(target, golden, pairs)
@@ -90,7 +96,8 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         dtypes=dtypes,
         t_dtype=_recode(target.items.dtype, [codes[d] for d in target.items.dtypes], t),
         g_dtype=_recode(golden.items.dtype, [codes[d] for d in golden.items.dtypes], g),
-        shape_differs=has_t & has_g & (t_shape != g_shape),
+        shape_differs=differs & ~reshaped,
+        reshaped=reshaped,
         requires_grad_differs=has_t
         & has_g
         & (_take(target.items.requires_grad, t, -1) != _take(golden.items.requires_grad, g, -1)),

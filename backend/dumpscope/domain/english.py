@@ -156,6 +156,8 @@ _ORIGIN: Final[dict[str, str]] = {
         "{place}: {unequal} of {elements} elements differ, relative L2 {rel_l2}, largest {largest} at {index}."
     ),
     "shown.statistics": "{place}: {parts}.",
+    "shown.shapes": "{place}: shape {target} against {golden}.",
+    "shown.kinds": "{place}: a tensor in the {side} only.",
     "shown.hashes": "{place}: the hashes differ.",
 }
 

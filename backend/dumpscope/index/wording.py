@@ -89,6 +89,7 @@ def _context(rows: Sequence[Any], targets: Sequence[Leaf | None], goldens: Seque
         t_dtype=none,
         g_dtype=none,
         shape_differs=no,
+        reshaped=no,
         requires_grad_differs=no,
         elements=none,
         t_stats=t_stats,

@@ -48,6 +48,11 @@ def align(a: Sequence[Hashable], b: Sequence[Hashable], similarity: Similarity) 
     return pairs
 
 
+def align_by_weight(rows: int, columns: int, similarity: Similarity) -> list[tuple[int, int]]:
+    """As `align`, where the weight alone tells which may pair: 0 for those that may not."""
+    return _middle([0] * rows, [0] * columns, 0, rows, 0, columns, similarity)
+
+
 def _middle(
     a: Sequence[Hashable], b: Sequence[Hashable], a0: int, a1: int, b0: int, b1: int, similarity: Similarity
 ) -> list[tuple[int, int]]:

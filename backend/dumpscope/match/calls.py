@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dumpscope.domain.facts import Method
 from dumpscope.domain.records import Direction, NodeKind, RankDump
 from dumpscope.match.align import align
+from dumpscope.match.aten import find_operators
 from dumpscope.match.fusion import find_fusions
 from dumpscope.match.fusion_rules import Rule
 from dumpscope.match.mapping import Mapping, rename_labels
@@ -50,6 +51,7 @@ def _matched(target: RankDump, golden: RankDump, mapping: Mapping, rules: Sequen
             matching.pair(entry, entry, Method.EXACT)
         return matching
     _match_below(matching, deque([(-1, -1)]))
+    find_operators(matching)
     find_fusions(matching, rules)
     _match_backward(matching)
     _match_below(matching, deque(_backward_parents(matching)))

@@ -30,8 +30,8 @@ def explain(matching: Matching, pairs: NodePairs, surely: Sequence[bool]) -> tup
         return leftover, beside
     rows = _rows(pairs.target, matching.target.dumped), _rows(pairs.golden, matching.golden.dumped)
     sides = (
-        _Leftovers(matching.target, matching.golden, matching.inside_target, on_target=True),
-        _Leftovers(matching.golden, matching.target, matching.inside_golden, on_target=False),
+        _Leftovers(matching.target, matching.golden, matching.inside_target, matching.beyond_target),
+        _Leftovers(matching.golden, matching.target, matching.inside_golden, matching.beyond_golden),
     )
     for gap in find_gaps(matching):
         calls = [x for x in gap.target if matching.free_target(x)], [x for x in gap.golden if matching.free_golden(x)]
@@ -54,8 +54,8 @@ def explain(matching: Matching, pairs: NodePairs, surely: Sequence[bool]) -> tup
 class _Leftovers:
     """Calls of one side that have no partner, and what stands in their place on the other."""
 
-    def __init__(self, side: Side, other: Side, inside: dict[int, Fusion], *, on_target: bool) -> None:
-        self._side, self._inside = side, inside
+    def __init__(self, side: Side, other: Side, inside: dict[int, Fusion], beyond: set[int]) -> None:
+        self._side, self._inside, self._beyond = side, inside, beyond
         self._opposite: dict[int, tuple[int, list[int]]] = {}
         kinds = zip(other.kind[: other.dumped], other.direction[: other.dumped], strict=True)
         self._recorded = set(kinds)
@@ -73,7 +73,7 @@ class _Leftovers:
         fusion = self._inside.get(entry)
         if fusion is not None:
             return Leftover.INSIDE, fusion.target
-        if surely or (side.kind[entry], side.direction[entry]) not in self._recorded:
+        if surely or entry in self._beyond or (side.kind[entry], side.direction[entry]) not in self._recorded:
             return Leftover.LEFT_OUT, -1
         label = side.label[entry]
         if side.kind[entry] == NodeKind.API and moves_data(label) and label not in self._labels:

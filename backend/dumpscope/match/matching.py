@@ -42,6 +42,7 @@ class Matching:
     """partner: target entry -> golden entry; method per target entry. Entries are tree entries of both sides.
 
     renamed: target label -> the golden label that the user says it has; ruled: such label -> number of the rename rule
+    beyond_target, beyond_golden: entries of a kind that the other side's dump cannot hold
     """
 
     target: Side
@@ -55,6 +56,8 @@ class Matching:
     fusions: list[Fusion] = field(default_factory=list)
     inside_target: dict[int, Fusion] = field(default_factory=dict)
     inside_golden: dict[int, Fusion] = field(default_factory=dict)
+    beyond_target: set[int] = field(default_factory=set)
+    beyond_golden: set[int] = field(default_factory=set)
 
     def pair(self, t: int, g: int, method: Method | None = None) -> bool:
         """Pair two entries unless either is taken; without a method it is judged from the two names."""
@@ -127,6 +130,8 @@ class Matching:
             fusions=(fusions := [fusion.flipped() for fusion in self.fusions]),
             inside_target=_inside(fusions, on_target=True),
             inside_golden=_inside(fusions, on_target=False),
+            beyond_target=self.beyond_golden,
+            beyond_golden=self.beyond_target,
         )
 
 

@@ -13,12 +13,14 @@ _ALIASES: Final = {
 
 MOVERS: Final = frozenset(
     {
-        "arange", "as_strided", "bfloat16", "broadcast_to", "cat", "chunk", "clone", "concat", "contiguous", "copy",
-        "cpu", "cuda", "detach", "double", "empty", "empty_like", "expand", "expand_as", "eye", "flatten", "flip",
-        "float", "full", "full_like", "getitem", "half", "index_select", "int", "long", "movedim", "narrow", "new_empty",
-        "new_full", "new_ones", "new_tensor", "new_zeros", "npu", "ones", "ones_like", "permute", "repeat", "reshape",
-        "select", "setitem", "size", "split", "squeeze", "stack", "swapaxes", "t", "tile", "to", "transpose", "tril",
-        "triu", "type", "type_as", "unbind", "unflatten", "unsqueeze", "view", "view_as", "zeros", "zeros_like",
+        "alias", "arange", "as_strided", "bfloat16", "broadcast_to", "cat", "chunk", "clone", "concat",
+        "contiguous", "copy", "cpu", "cuda", "detach", "double", "empty", "empty_like", "expand", "expand_as",
+        "eye", "flatten", "flip", "float", "full", "full_like", "getitem", "half", "index_select", "int",
+        "lift_fresh", "long", "movedim", "narrow", "new_empty", "new_full", "new_ones", "new_tensor",
+        "new_zeros", "npu", "ones", "ones_like", "permute", "repeat", "reshape", "reshape_alias", "select",
+        "setitem", "size", "slice", "split", "squeeze", "stack", "swapaxes", "t", "tile", "to", "to_copy",
+        "transpose", "tril", "triu", "type", "type_as", "unbind", "unflatten", "unsafe_split", "unsafe_view",
+        "unsqueeze", "view", "view_as", "zeros", "zeros_like",
     }
 )  # fmt: skip
 """Operations that only move, cast or make data: a dump's risk level leaves them out, and implementations differ in them."""

@@ -209,10 +209,10 @@ def _read_tensors(
     if roots[0] is None or roots[1] is None:
         return
     names = target.items.data_name[context.target[rows]], golden.items.data_name[context.golden[rows]]
-    columns = (rows, *names, context.elements[rows].clip(0))
+    columns = (rows, *names, context.elements[rows].clip(0), context.reshaped[rows])
     pairs = [
-        FilePair(row, target.items.data_names[first], golden.items.data_names[second], elements)
-        for row, first, second, elements in zip(*(column.tolist() for column in columns), strict=True)
+        FilePair(row, target.items.data_names[first], golden.items.data_names[second], elements, reshaped)
+        for row, first, second, elements, reshaped in zip(*(column.tolist() for column in columns), strict=True)
         if first >= 0 and second >= 0
     ]
     done = 0

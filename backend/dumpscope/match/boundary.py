@@ -1,0 +1,158 @@
+"""What a call receives and makes, and a call of one side beside a run of calls of the other, joined at the run's boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dumpscope.domain.records import Kind, Role, State
+from dumpscope.match.gaps import below, computing
+from dumpscope.match.matching import Fusion, Matching
+from dumpscope.match.sides import Side, close
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor of a call.
+
+    path: code of its place; numbers: its statistics; mark: what tells it from others (statistics and size, or hash)
+    """
+
+    item: int
+    path: int
+    shape: tuple[int, ...]
+    size: int
+    numbers: tuple[float, ...]
+    mark: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A fused call, its run (all calls, those that move data included) and the call that ends it."""
+
+    single: int
+    inner: tuple[int, ...]
+    end: int
+    items: tuple[tuple[int, int], ...]  # (item of the fused call, item of the run)
+    inputs: int
+    agree: bool  # the paired inputs hold the same numbers
+    outputs: int
+    same: bool  # the paired outputs hold the same numbers
+
+
+def values(side: Side, entry: int, *roles: Role) -> list[Value]:
+    """Tensors of a dumped call in these roles, in order."""
+    items = side.dump.items
+    found = []
+    for item in range(side.first_item[entry], side.first_item[entry + 1]) if entry < side.dumped else ():
+        if items.kind[item] != Kind.TENSOR or items.role[item] not in roles:
+            continue
+        code = int(items.shape[item])
+        shape = items.shapes[code] if code >= 0 else ()
+        size = 1
+        for length in shape:
+            size *= length
+        states = items.stat_state[item].tolist()
+        numbers: tuple[float, ...] = ()
+        if any(state != State.ABSENT for state in states):
+            row = items.stats[item].tolist()
+            numbers = tuple(x if s == State.FINITE else -float(s) for x, s in zip(row, states, strict=True))
+        digest = int(items.hash[item])
+        mark = (size, numbers) if numbers else items.hashes[digest] if digest >= 0 else None
+        found.append(Value(item, int(items.path[item]), shape, size, numbers, mark))
+    return found
+
+
+def received_by(side: Side, inner: Sequence[int]) -> list[Value]:
+    """What the run receives from outside, each tensor once."""
+    known: set[object] = set()
+    needed = []
+    for number, entry in enumerate(inner):
+        for value in values(side, entry, Role.INPUT, Role.KWARG):
+            if value.mark is None and number:
+                continue  # nothing tells whether the run made it
+            if value.mark is not None:
+                if value.mark in known:
+                    continue
+                known.add(value.mark)
+            needed.append(value)
+        known |= {value.mark for value in values(side, entry, Role.OUTPUT)} - {None}
+    return needed
+
+
+def pair_values(
+    received: list[Value], needed: list[Value], *, rest: bool = False
+) -> tuple[list[tuple[int, int]], bool]:
+    """Item pairs of equal shape: those that agree in numbers, then the first with the first, then what has no rival; with `rest`
+    also what is left, in order, where as many are left on both sides.
+
+    Also whether the first input, or every one that could be paired, agrees.
+    """
+    pairs: dict[int, int] = {}
+    agreeing = 0
+    for i, one in enumerate(received):
+        for j, other in enumerate(needed):
+            if j not in pairs.values() and one.shape == other.shape and same_numbers(one, other):
+                pairs[i] = j
+                agreeing += 1
+                break
+    if received and needed and 0 not in pairs and 0 not in pairs.values() and received[0].shape == needed[0].shape:
+        pairs[0] = 0
+    for i, one in enumerate(received):
+        rivals = [k for k, x in enumerate(received) if k not in pairs and x.shape == one.shape]
+        fitting = [j for j, x in enumerate(needed) if j not in pairs.values() and x.shape == one.shape]
+        if rivals == [i] and len(fitting) == 1:
+            pairs[i] = fitting[0]
+    if rest:
+        left = [i for i in range(len(received)) if i not in pairs]
+        free = [j for j in range(len(needed)) if j not in pairs.values()]
+        if len(left) == len(free):
+            pairs |= {i: j for i, j in zip(left, free, strict=True) if fits(received[i], needed[j])}
+    items = [(received[i].item, needed[j].item) for i, j in sorted(pairs.items())]
+    return items, agreeing > 0 and agreeing == len(pairs)
+
+
+def fits(one: Value, other: Value) -> bool:
+    """Whether the elements of two tensors may stand in the same order: not where only the order of dimensions differs."""
+    lengths = [length for length in one.shape if length != 1], [length for length in other.shape if length != 1]
+    return lengths[0] == lengths[1] or sorted(lengths[0]) != sorted(lengths[1])
+
+
+def same_numbers(one: Value, other: Value) -> bool:
+    if one.numbers and other.numbers:
+        return close(one.numbers, other.numbers)
+    return one.mark is not None and one.mark == other.mark
+
+
+def note(
+    matching: Matching,
+    found: Found,
+    confidence: float,
+    *,
+    on_target: bool,
+    holders: bool,
+) -> None:
+    """Pair what was found. holders: set the modules aside, too, that hold nothing else."""
+    sides = (matching.target, matching.free_target), (matching.golden, matching.free_golden)
+    run, single = sides if on_target else sides[::-1]
+    matching.fuse(
+        Fusion(
+            target=found.end if on_target else found.single,
+            golden=found.single if on_target else found.end,
+            inner=(*found.inner, *(_holders(run[0], found.inner, run[1]) if holders else ())),
+            around=tuple(_holders(single[0], (found.single,), single[1])) if holders else (),
+            on_target=on_target,
+            items=tuple(pair[::-1] if on_target else pair for pair in found.items),
+            confidence=confidence,
+        )
+    )
+
+
+def _holders(side: Side, inner: Sequence[int], free: Callable[[int], bool]) -> Iterator[int]:
+    """Modules without a partner that hold these calls and no other one that computes, with their backward and gradients."""
+    ours = set(inner)
+    for parent in dict.fromkeys(map(side.parent, inner)):
+        holder = parent
+        while holder is not None and free(holder) and ours.issuperset(computing(side, list(below(side, holder)))):
+            yield from side.relatives(holder)
+            holder = side.parent(holder)
