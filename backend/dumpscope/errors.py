@@ -6,6 +6,7 @@
     ├── ConflictError           409  the thing exists but its state forbids the action
     ├── ForbiddenError          403  a path outside the allowed roots
     ├── UnreadableError         422  a file or folder is not a dump, or nothing of it can be read
+    │   ├── ForeignError        422  it is something else: another archive, a text, a single tensor
     │   └── TensorError         422  one tensor file cannot be read (refused, truncated, over budget)
     ├── LimitError              413  a size, count or depth limit would be passed
     └── CancelledError          409  the user cancelled this work
@@ -64,6 +65,19 @@ class ForbiddenError(DumpscopeError):
 class UnreadableError(DumpscopeError):
     status = 422
     code = "unreadable"
+
+
+class ForeignError(UnreadableError):
+    """`kind`: what it is instead of a dump, a stable word (docs/dumps.md)."""
+
+    code = "foreign"
+
+    def __init__(self, detail: str, *, kind: str = "binary", hint: str | None = None, where: str | None = None) -> None:
+        super().__init__(detail, hint=hint, where=where)
+        self.kind = kind
+
+    def body(self) -> dict[str, str | int | None]:
+        return {**super().body(), "kind": self.kind}
 
 
 class TensorError(UnreadableError):

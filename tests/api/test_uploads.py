@@ -189,6 +189,8 @@ def test_what_is_no_dump_fails_with_advice_and_can_be_deleted_with_its_files(mak
     with TestClient(create_app(settings), base_url=BASE) as running:
         row = uploaded(running, [("files", ("notes/readme.txt", b"hello"))])
         assert row["status"] == "failed"
+        assert (row["error"]["error"], row["error"]["kind"]) == ("foreign", "text")
+        assert "readme.txt is a text file" in row["error"]["detail"]
         assert row["error"]["hint"]
         assert running.delete(f"/api/dumps/{row['id']}").status_code == 204
     assert list(settings.uploads.iterdir()) == []
@@ -253,6 +255,9 @@ def test_an_upload_that_a_kill_cut_off_is_gone_after_the_next_start(make_setting
 
 
 def test_what_was_refused_of_an_upload_that_is_no_dump_is_listed_too(client: Client) -> None:
-    row = uploaded(client, [("files", (name, b"1")) for name in ("notes/a.txt", "notes/A.txt", "../up")])
+    row = uploaded(client, [("files", (name, b"1")) for name in ("notes/a.txt", "notes/a.txt/b", "../up")])
     assert row["status"] == "failed"
-    assert [(one["kind"], one["loc"]) for one in row["problems"]] == [("refused", "notes/A.txt"), ("refused", "../up")]
+    assert [(one["kind"], one["loc"]) for one in row["problems"]] == [
+        ("refused", "notes/a.txt/b"),
+        ("refused", "../up"),
+    ]

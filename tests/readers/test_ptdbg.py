@@ -407,7 +407,7 @@ def test_other_files_of_that_ending_are_no_dumps(tmp_path: Path) -> None:
     np.save(tmp_path / "weights.npy", np.zeros(3))
     with pytest.raises(UnreadableError, match="holds no dump"):
         discover(tmp_path)
-    with pytest.raises(UnreadableError, match="is not a dump file"):
+    with pytest.raises(UnreadableError, match="is a saved tensor or model, no dump"):
         discover(tmp_path / "weights.pkl")
 
 

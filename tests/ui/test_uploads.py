@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from ui.conftest import Server
 from ui.driving import ask
@@ -39,7 +39,7 @@ def many_small(dumps: Path, folder: Path) -> Path:
     (folder / "step0" / "small").mkdir()
     for number in range(SMALL):
         (folder / "step0" / "small" / f"{number}.pt").write_bytes(b"%d" % number)
-    (folder / "step0" / "small" / "\u5f20\u91cf \"q\" %22 #1.pt").write_bytes(b"named")
+    (folder / "step0" / "small" / '\u5f20\u91cf "q" %22 #1.pt').write_bytes(b"named")
     return folder
 
 
@@ -127,6 +127,32 @@ def test_an_upload_that_is_no_dump_says_so_where_it_was_dropped(page: Page, serv
     page.goto(server.url)
     page.get_by_test_id("file-input").set_input_files([junk])
     expect(page.get_by_test_id("upload")).to_contain_text("junk.zip could not be read", timeout=30_000)
+
+
+@pytest.mark.parametrize(
+    ("language", "cut", "again", "rar"),
+    [
+        ("en-US", "a zip archive that is cut off or damaged", "send it again, whole", "dump.rar is a RAR archive"),
+        ("zh-CN", "压缩包不完整或已损坏", "请重新完整地拷贝或上传", "这是 RAR 压缩包"),
+    ],
+)
+def test_what_is_no_dump_is_named_with_the_remedy_in_both_languages(
+    browser: Browser, server: Server, tmp_path: Path, language: str, cut: str, again: str, rar: str
+) -> None:
+    whole = tmp_path / "whole.zip"
+    with zipfile.ZipFile(whole, "w") as out:
+        out.writestr("run/dump.json", random.Random(1).randbytes(5000))
+    (tmp_path / "cut.zip").write_bytes(whole.read_bytes()[:3000])
+    (tmp_path / "dump.rar").write_bytes(b"Rar!\x1a\x07\x01\0")
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale=language)
+    page = context.new_page()
+    page.goto(server.url)
+    for name, said, remedy in (("cut.zip", cut, again), ("dump.rar", rar, ".tar.gz")):
+        page.get_by_test_id("file-input").set_input_files([tmp_path / name])
+        line = page.get_by_test_id("upload").filter(has_text=name)
+        expect(line).to_contain_text(said, timeout=30_000)
+        expect(line).to_contain_text(remedy)
+    context.close()
 
 
 def test_two_dumps_that_were_just_added_are_compared_from_where_they_were_added(

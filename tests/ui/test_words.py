@@ -24,6 +24,7 @@ from dumpscope.plots.histogram import pair_histogram_data, pair_histogram_figure
 from dumpscope.plots.order import error_order_data, error_order_figure
 from dumpscope.plots.places import difference_map_data, difference_map_figure
 from dumpscope.plots.runs import call_over_runs_data, call_over_runs_figure
+from dumpscope.readers.foreign import KINDS
 from ui.conftest import Server
 from ui.driving import ask, finished, start
 
@@ -82,6 +83,12 @@ def test_every_error_code_is_explained_in_chinese() -> None:
     ours = {kind.code for kind in vars(errors).values() if isinstance(kind, type) and hasattr(kind, "code")}
     assert ours | set(CODES.values()) | {"http"} == explained.keys()
     assert all(CHINESE.search(text) for text in explained.values())
+
+
+def test_everything_that_is_no_dump_is_explained_in_chinese() -> None:
+    explained = texts("kinds.zh.json")["foreign"]
+    assert explained.keys() == KINDS
+    assert all(CHINESE.search(text) and text.count("。") > 1 for text in explained.values())
 
 
 def spoken(part: Any) -> Iterator[str]:

@@ -26,6 +26,7 @@ class Error(Wire):
     detail: str
     hint: str | None
     status: int
+    kind: str | None = None
 
 
 class Page(Wire, Generic[Row]):

@@ -15,10 +15,12 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
+from contextlib import suppress
 from typing import Final
 
-from dumpscope.errors import LimitError, Problem, UnreadableError
+from dumpscope.errors import ForeignError, LimitError, Problem, UnreadableError
 from dumpscope.readers.entry_names import probe
+from dumpscope.readers.foreign import refuse_compressed, refuse_cut
 from dumpscope.readers.segments import open_regular
 from dumpscope.readers.tar_archive import COMPRESSED, unpack_tar
 from dumpscope.readers.unpacking import Limits, Target
@@ -45,9 +47,7 @@ def kind_of(path: str) -> str | None:
         head = stream.read(512)
         if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
             return "zip"
-        if head.startswith(tuple(COMPRESSED)):
-            return "tar"
-        return "tar" if head[257:262] == b"ustar" or _old_tar(head) else None
+        return "tar" if head.startswith(tuple(COMPRESSED)) or _is_tar(head) else None
 
 
 def unpack(path: str, workdir: str, limits: Limits = DEFAULT) -> tuple[str, list[Problem]]:
@@ -62,16 +62,21 @@ def unpack(path: str, workdir: str, limits: Limits = DEFAULT) -> tuple[str, list
     folder = tempfile.mkdtemp(prefix="dump-", dir=workdir)
     target = Target(folder, os.path.basename(path), os.stat(path).st_size, limits, probe(folder))
     try:
+        damage: str | None = None
         try:
             (unpack_zip if kind == "zip" else unpack_tar)(path, target)
         except _DAMAGE as error:
+            damage = str(error)
             target.refuse("", "truncated", f"The archive is damaged ({error}); what came before was unpacked.")
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise LimitError(
                     "does not fit on the disk", where=path, hint="free space or name another data folder"
                 ) from error
+            damage = str(error)
             target.refuse("", "truncated", f"The archive is damaged ({error}); what came before was unpacked.")
+        if not target.files and damage is not None:
+            raise _damaged(path, kind, damage)
         if not target.files:
             why = f": {target.problems[0].message}" if target.problems else ""
             raise UnreadableError(f"nothing could be unpacked{why}", where=path)
@@ -79,6 +84,23 @@ def unpack(path: str, workdir: str, limits: Limits = DEFAULT) -> tuple[str, list
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return folder, target.finish()
+
+
+def _damaged(path: str, kind: str, why: str) -> ForeignError:
+    """The error for an archive of which nothing could be unpacked."""
+    with open_regular(path) as stream:
+        head = stream.read(6)
+        stream.seek(0)
+        opener = next((opener for magic, opener in COMPRESSED.items() if head.startswith(magic)), None)
+        if opener is not None:
+            with suppress(*_DAMAGE, OSError), opener(stream) as plain:
+                if (start := plain.read(512)) and not _is_tar(start):
+                    return refuse_compressed(path)
+    return refuse_cut(path, kind, why)
+
+
+def _is_tar(head: bytes) -> bool:
+    return head[257:262] == b"ustar" or _old_tar(head)
 
 
 def _old_tar(head: bytes) -> bool:

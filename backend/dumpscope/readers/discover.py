@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dumpscope.domain.records import Layout, RankRef
-from dumpscope.errors import Problem, UnreadableError
+from dumpscope.errors import ForeignError, Problem, UnreadableError
+from dumpscope.readers.foreign import contents, refuse_file
 from dumpscope.readers.ptdbg_files import SUFFIX, Found, find_files, lone_file, rank_ref, without_processes
 from dumpscope.readers.ptdbg_lines import looks_like_lines
 from dumpscope.readers.segments import open_regular
@@ -67,7 +68,7 @@ def _lone_file(real: str, named: str) -> Layout:
     if name != JOURNAL and not named_so and not _DATA.search(head):
         if looks_like_lines(head) or (name.endswith(SUFFIX) and not head.strip()):
             return Layout(root=os.path.dirname(real), ranks=[lone_file(real)], problems=[])
-        raise UnreadableError("is not a dump file", where=named, hint=HINT)
+        raise refuse_file(real, named)
     folder = os.path.dirname(real)
     parent = os.path.basename(os.path.dirname(folder))
     problems: list[Problem] = []
@@ -118,6 +119,10 @@ class _Search:
 
     def _nothing(self) -> UnreadableError:
         detail = "holds no dump"
+        found = None if self.problems else contents(self.root)
+        if found is not None:
+            name, kind = found
+            return ForeignError(f"{detail}: {name} is {kind.text}", kind=kind.word, where=self.shown, hint=kind.hint)
         if self.problems:
             detail += f": {self.problems[0].loc}: {self.problems[0].message}"
         return UnreadableError(detail, where=self.shown, hint=HINT)

@@ -7,8 +7,10 @@ import shutil
 import stat
 
 from dumpscope.domain.records import Layout
+from dumpscope.errors import UnreadableError
 from dumpscope.readers.archive import DEFAULT, kind_of, unpack
 from dumpscope.readers.discover import discover
+from dumpscope.readers.foreign import refuse_archive
 from dumpscope.readers.unpacking import Limits
 
 
@@ -24,6 +26,10 @@ def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, 
     folder, problems = unpack(named, os.fspath(workdir), limits)
     try:
         layout = discover(folder)
+    except UnreadableError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        error.where = named
+        raise (refuse_archive(named) or error) from None
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -13,6 +13,8 @@ export class ApiError extends Error {
     readonly code: string,
     readonly detail: string,
     readonly hint: string | null,
+    /** What a file is that is no dump. */
+    readonly kind: string | null = null,
   ) {
     super(detail);
     this.name = "ApiError";
@@ -50,13 +52,17 @@ export async function take<T>(asked: Promise<Reply<T>>): Promise<T> {
 export function toError(status: number, body: unknown): ApiError {
   const parsed = typeof body === "string" ? parse(body) : body;
   if (typeof parsed === "object" && parsed !== null && "detail" in parsed) {
-    const { error, detail, hint } = parsed as { error?: unknown; detail: unknown; hint?: unknown };
+    const { error, detail, hint, kind } = parsed as Record<string, unknown>;
     const text = typeof detail === "string" ? detail : JSON.stringify(detail);
-    return new ApiError(status, String(error ?? "error"), text, typeof hint === "string" ? hint : null);
+    return new ApiError(status, String(error ?? "error"), text, textOf(hint), textOf(kind));
   }
   return status === 0
     ? new ApiError(0, UNREACHABLE, "The server does not answer.", null)
     : new ApiError(status, NO_BODY, `The server answered with status ${status}.`, null);
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
 }
 
 function parse(text: string): unknown {

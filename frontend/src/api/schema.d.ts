@@ -1553,6 +1553,8 @@ export interface components {
             hint: string | null;
             /** Status */
             status: number;
+            /** Kind */
+            kind?: string | null;
         };
         /**
          * Figure

@@ -9,6 +9,7 @@ import chinese from "./said.zh.json";
 
 const WORDS: Readonly<Record<string, string>> = figures;
 const PROBLEMS: Readonly<Record<string, string>> = kinds.problems;
+const FOREIGN: Readonly<Record<string, string>> = kinds.foreign;
 const ERRORS: Readonly<Record<string, string>> = kinds.errors;
 
 export function isChinese(): boolean {
@@ -31,6 +32,11 @@ export function sayProblem({ kind, message }: { kind: string; message: string })
 /** What an error code means; null where the server's own sentence says it best. */
 export function sayError(code: string): string | null {
   return isChinese() ? (ERRORS[code] ?? null) : null;
+}
+
+/** What a file is that is no dump, and what to do; null where the server's own sentence says it best. */
+export function sayForeign(kind: string): string | null {
+  return isChinese() ? (FOREIGN[kind] ?? null) : null;
 }
 
 /** A plotly figure with its fixed words (axes, legend, pointers) in the reader's language. */

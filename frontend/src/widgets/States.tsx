@@ -4,7 +4,7 @@ import i18next from "i18next";
 import { Component, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError, NO_BODY, UNREACHABLE } from "../api/client";
-import { sayError } from "../texts/said";
+import { sayError, sayForeign } from "../texts/said";
 import { Icon } from "./Icon";
 import classes from "./States.module.css";
 
@@ -34,12 +34,13 @@ export function describeProblem(problem: unknown): Described {
   if (problem instanceof ApiError) {
     if (problem.code === UNREACHABLE) return plain(i18next.t("app.unreachable"), i18next.t("app.unreachableHint"));
     if (problem.code === NO_BODY) return plain(i18next.t("app.answered", { status: problem.status }));
-    return told(problem.code, problem.detail, problem.hint);
+    return told(problem.code, problem.detail, problem.hint, problem.kind);
   }
   if (problem instanceof Error) return plain(problem.message);
   if (typeof problem === "object" && problem !== null && "detail" in problem) {
-    const body = problem as { error?: unknown; detail: unknown; hint?: unknown };
-    return told(String(body.error), String(body.detail), typeof body.hint === "string" ? body.hint : null);
+    const body = problem as { error?: unknown; detail: unknown; hint?: unknown; kind?: unknown };
+    const hint = typeof body.hint === "string" ? body.hint : null;
+    return told(String(body.error), String(body.detail), hint, typeof body.kind === "string" ? body.kind : null);
   }
   return plain(typeof problem === "string" ? problem : JSON.stringify(problem));
 }
@@ -56,8 +57,8 @@ function plain(detail: string, hint: string | null = null): Described {
 }
 
 /** The server's error: what its code means in the reader's language, its own words where they are in that language. */
-function told(code: string, detail: string, hint: string | null): Described {
-  const meaning = sayError(code);
+function told(code: string, detail: string, hint: string | null, kind: string | null): Described {
+  const meaning = (kind === null ? null : sayForeign(kind)) ?? sayError(code);
   if (meaning === null) return plain(detail, forReaders(hint));
   return { detail: meaning, hint: null, original: hint === null ? detail : `${detail} (${hint})` };
 }
