@@ -32,6 +32,8 @@ class Settings(BaseSettings):
     """Empty: no login, which is refused for a host others can reach."""
     allowed_hosts: list[str] = Field(default_factory=list)
     """Further names under which browsers reach the server (a reverse proxy's)."""
+    python: str = ""
+    """A Python with torch, by which the server runs pre-checks; empty: it runs none."""
     job_slots: int = Field(default=4, ge=1, le=64)
     upload_mib: int = Field(default=65536, ge=1)
     """Limit of one upload, and of what an uploaded archive may unpack to."""
@@ -86,6 +88,11 @@ class Settings(BaseSettings):
     def unpacked(self) -> Path:
         """Where archives are unpacked, one folder per dump."""
         return self.data_dir / "unpacked"
+
+    @property
+    def prechecks(self) -> Path:
+        """Where pre-checks that the server runs are written, one folder per dump."""
+        return self.data_dir / "prechecks"
 
     @property
     def upload_bytes(self) -> int:

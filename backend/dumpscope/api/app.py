@@ -31,6 +31,7 @@ from dumpscope.api.routes import (
     paths,
     plans,
     policies,
+    prechecks,
     reproduce,
     results,
     runs,
@@ -45,6 +46,7 @@ from dumpscope.index.jobs import JobTable
 from dumpscope.jobs.executors import make_executor
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.leftovers import remove_leftovers
+from dumpscope.pipeline.precheck_job import Lent
 from dumpscope.pipeline.rooms import remove_rooms
 from dumpscope.pipeline.spread import release
 from dumpscope.pipeline.unfinished import UnfinishedUploads
@@ -95,6 +97,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         overflow,
         matching,
         notes,
+        prechecks,
         plans,
         policies,
         figures,
@@ -139,7 +142,7 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
     table = JobTable(database)
     runner = Runner(
         table,
-        job_kinds(database, executor, settings.unpacked),
+        job_kinds(database, executor, settings.unpacked, Lent(python=settings.python, folder=settings.prechecks)),
         slots=settings.job_slots,
         ended=lambda job: settle(database, job),
     )

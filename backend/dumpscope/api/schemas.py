@@ -380,7 +380,7 @@ class Figure(Wire):
 
 class Job(Wire):
     id: str
-    kind: Literal["ingest", "compare", "rejudge"]
+    kind: Literal["ingest", "compare", "rejudge", "precheck"]
     subject: str
     status: Literal["queued", "running", "done", "failed", "cancelled"]
     progress: float

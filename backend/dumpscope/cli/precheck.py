@@ -10,8 +10,9 @@ from dumpscope.cli.app import DIVERGED, FINE, INCOMPLETE
 from dumpscope.cli.opening import opened
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.cli.progress import Progress
+from dumpscope.cli.sending import send
 from dumpscope.errors import UsageError
-from dumpscope.pipeline.precheck import DETAILS, RESULTS, Workers, nothing_to_run, precheck
+from dumpscope.pipeline.precheck import DETAILS, RESULTS, STATE, Workers, nothing_to_run, precheck
 from dumpscope.reproduce.tables import counts, result_row
 
 LISTED = 40
@@ -25,7 +26,15 @@ class Request:
     resume: bool
     steps: tuple[int, ...]
     ranks: tuple[int, ...]
+    server: str | None
     as_json: bool
+
+
+def send_results(request: Request) -> int:
+    """Send what was found to the server; returns what it keeps."""
+    assert request.server is not None
+    with open(request.output / STATE, encoding="utf-8") as lines:
+        return send(request.server, request.path, lines)
 
 
 def run(request: Request) -> int:
@@ -44,9 +53,11 @@ def run(request: Request) -> int:
                 request.output,
                 request.workers,
                 resume=request.resume,
+                path=str(request.path.resolve()),
                 told=lambda done, total, name: progress.say(done / max(total, 1), name),
             )
         why = None if answers else nothing_to_run(refs)
+    sent = None if request.server is None or why else send_results(request)
     rows = [result_row(one) for one in answers]
     wrong = [row for row in rows if row["Verdict"] in ("error", "crash")]
     recorded = [row for row in rows if row["Recorded Verdict"] == "error"]
@@ -77,6 +88,8 @@ def run(request: Request) -> int:
         else:
             line(f"{plural(len(rows), 'call')} on {request.workers.device}: {here}; recorded results: {there}")
         print(f"wrote {request.output / RESULTS} and {DETAILS}", file=sys.stderr)
+    if sent is not None:
+        print(f"sent {plural(sent, 'result')} to {request.server}", file=sys.stderr)
     if wrong or recorded:
         return DIVERGED
     return FINE if any(row["Verdict"] != "SKIP" for row in rows) else INCOMPLETE

@@ -66,6 +66,9 @@ def precheck(
     config: Annotated[
         Path | None, typer.Option("--config", help="config.json whose acc_check section says what is run and kept.")
     ] = None,
+    server: Annotated[
+        str | None, typer.Option("--server", metavar="URL", help="Send the results to this server, or page of a dump.")
+    ] = None,
     json: Json = False,
 ) -> int:
     """Run every API of a dump alone against a higher-precision CPU reference.
@@ -97,6 +100,7 @@ def precheck(
             resume=resume,
             steps=tuple(step or ()),
             ranks=tuple(rank or ()),
+            server=server,
             as_json=json,
         )
     )

@@ -52,6 +52,10 @@ class JobTable:
             raise NotFoundError(f"no job {job_id!r}", hint="GET /api/jobs lists them")
         return _row(row)
 
+    def of(self, kind: str, subject: str) -> Sequence[Job]:
+        """Jobs of this kind about this subject that are not over."""
+        return [job for _, job in self.list(unfinished=True, limit=1000) if (job.kind, job.subject) == (kind, subject)]
+
     def list(self, *, after: int | None = None, limit: int = 100, unfinished: bool = False) -> list[tuple[int, Job]]:
         """Newest first, as (serial, job); `after` is the serial of the last one seen."""
         statement = select(tables.job).order_by(tables.job.c.serial.desc()).limit(limit)

@@ -19,6 +19,7 @@ from sqlalchemy import insert as insert_row
 from dumpscope.errors import NotFoundError
 from dumpscope.index import tables
 from dumpscope.index.database import Database, insert
+from dumpscope.index.precheck_table import precheck
 
 BATCH: Final = 4096
 """Rows of one transaction: some tens of milliseconds."""
@@ -35,7 +36,7 @@ class OwnerKind:
     rows: tuple[Table, ...]
 
 
-RANKS: Final = OwnerKind(tables.rank_dump, tables.rank_dump.c.dump, tables.RANK_ROWS)
+RANKS: Final = OwnerKind(tables.rank_dump, tables.rank_dump.c.dump, (*tables.RANK_ROWS, precheck))
 UNITS: Final = OwnerKind(tables.unit, tables.unit.c.comparison, tables.UNIT_ROWS)
 
 

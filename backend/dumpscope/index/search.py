@@ -17,6 +17,7 @@ from dumpscope.index.codec import STATE_BITS, storable
 from dumpscope.index.comparisons import StoredUnit
 from dumpscope.index.dumps import contains
 from dumpscope.index.notes import noted
+from dumpscope.index.prechecks import alone_clause
 from dumpscope.index.trees import DIRECTION_WORDS, KIND_WORDS
 
 _PAIR: Final = tables.node_pair.c
@@ -54,6 +55,8 @@ def _words(connection: Connection, unit: StoredUnit, term: Words) -> ColumnEleme
         return _PAIR.label.in_(labels(term.values))
     if term.key == "note":
         return noted(connection, unit, term.values)
+    if term.key == "alone":
+        return alone_clause(unit, tuple(value.lower() for value in term.values))
     column, codes = _CODES[term.key]
     return column.in_([_code(term.key, value, codes) for value in term.values])
 

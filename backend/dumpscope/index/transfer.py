@@ -18,6 +18,7 @@ from dumpscope.index.database import Database, fetch_columns
 from dumpscope.index.database import insert as insert_columns
 from dumpscope.index.joined import SIDES, joined_id
 from dumpscope.index.notes import note, pair_key
+from dumpscope.index.owners import RANKS, UNITS
 from dumpscope.index.texts import intern_stacks, intern_texts, stacks_by_id, texts_by_id
 
 SPAN: Final = 1 << 15
@@ -74,7 +75,7 @@ class _Copy:
         for unit in units:
             changed = {"target": owners[unit.target], "golden": owners[unit.golden]}
             self._units[unit.id] = self._add(tables.unit, unit, comparison=serial, **changed)
-        for kind, pairs in ((tables.RANK_ROWS, owners), (tables.UNIT_ROWS, self._units)):
+        for kind, pairs in ((RANKS.rows, owners), (UNITS.rows, self._units)):
             for old, new in pairs.items():
                 for table in kind:
                     self._owned(table, old, new)

@@ -12,6 +12,7 @@ from dumpscope.errors import CancelledError, Problem, UnreadableError
 from dumpscope.index.database import Database
 from dumpscope.index.dumps import PROBLEM_LIMIT, change_dump
 from dumpscope.index.ingest import store_dump_rank
+from dumpscope.pipeline.precheck_import import import_beside
 from dumpscope.pipeline.spread import Cancelled, Progress, Work, spread
 from dumpscope.readers import Limits, open_dump, read_rank
 
@@ -66,6 +67,7 @@ def ingest_dump(
         raise UnreadableError(f"nothing of this dump can be read: {why}", where=path)
     read = [ref for ref, entry in zip(refs, found, strict=True) if entry.header is not None]
     kept = Layout(root=layout.root, ranks=read, problems=[])
+    problems += import_beside(work.database, dump_id, path)
     change_dump(
         work.database,
         dump_id,

@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from dumpscope.domain.records import RankRef
-from dumpscope.errors import UnreadableError, UsageError
+from dumpscope.errors import CancelledError, UnreadableError, UsageError
 from dumpscope.pipeline.precheck_config import require_known
 from dumpscope.pipeline.reproduce import calls_of, tensor_folder
 from dumpscope.readers.bodies import read_bodies
@@ -31,6 +31,8 @@ from dumpscope.reproduce.tables import (
 )
 from dumpscope_format.naming import parse
 
+FOLDER: Final = "precheck"
+"""Where results go unless told."""
 STATE: Final = "precheck.jsonl"
 RESULTS: Final = "accuracy_checking_result.csv"
 DETAILS: Final = "accuracy_checking_details.csv"
@@ -41,6 +43,10 @@ _START: Final = (
 )
 
 Answer = dict[str, Any]
+LOOK_SECONDS: Final = 0.3
+"""Between two looks whether to go on."""
+
+Cancelled = Callable[[], bool]
 Told = Callable[[int, int, str], None]
 """Called with calls done, calls in all and the last one's name."""
 
@@ -65,11 +71,20 @@ class Workers:
 
 
 def precheck(
-    refs: Sequence[RankRef], output: Path, workers: Workers, *, resume: bool, told: Told = lambda *_: None
+    refs: Sequence[RankRef],
+    output: Path,
+    workers: Workers,
+    *,
+    resume: bool,
+    path: str = "",
+    told: Told = lambda *_: None,
+    cancelled: Cancelled = lambda: False,
 ) -> list[Answer]:
     """Check every call of these ranks and write the tables into `output`. Answers in the order of the dump.
 
-    Raises UsageError where `output` holds an earlier run and `resume` is not asked for, UnreadableError where no worker starts.
+    path: of the dump, for whoever finds the folder later
+    Raises UsageError where `output` holds an earlier run and `resume` is not asked for, UnreadableError where no worker starts,
+    CancelledError, which leaves what was done for `resume`.
     """
     output.mkdir(parents=True, exist_ok=True)
     state = output / STATE
@@ -96,8 +111,8 @@ def precheck(
     require_known((*workers.only, *workers.but), frozenset(name.split(".")[-2] for _, _, name in order))
     with open(state, "a", encoding="utf-8") as log:
         if not known:
-            log.write(json.dumps({"device": workers.device}) + "\n")
-        for number, found in enumerate(_run(tasks, workers), 1):
+            log.write(json.dumps({"device": workers.device, "path": path}) + "\n")
+        for number, found in enumerate(_run(tasks, workers, cancelled), 1):
             answers[found["step"], found["rank"], found["name"]] = found
             log.write(json.dumps(found) + "\n")
             log.flush()
@@ -161,17 +176,19 @@ def _left_out(name: str, workers: Workers) -> str:
     return "not on the white list" if workers.only and api not in workers.only else ""
 
 
-def _run(tasks: Sequence[tuple[Mapping[str, Any], str]], workers: Workers) -> Iterator[Answer]:
+def _run(tasks: Sequence[tuple[Mapping[str, Any], str]], workers: Workers, cancelled: Cancelled) -> Iterator[Answer]:
     """Answers as they come; threads hand the tasks to processes."""
     waiting: SimpleQueue[tuple[Mapping[str, Any], str]] = SimpleQueue()
     for task in tasks:
         waiting.put(task)
     done: SimpleQueue[Answer | BaseException] = SimpleQueue()
     stop = threading.Event()
+    running: list[_Worker] = []
 
     def work() -> None:
         try:
-            with _Worker(workers) as worker:
+            with _Worker(workers, stop) as worker:
+                running.append(worker)
                 while not stop.is_set():
                     try:
                         place, line = waiting.get_nowait()
@@ -185,13 +202,22 @@ def _run(tasks: Sequence[tuple[Mapping[str, Any], str]], workers: Workers) -> It
     for thread in threads:
         thread.start()
     try:
-        for _ in tasks:
-            found = done.get()
+        left = len(tasks)
+        while left:
+            if cancelled():
+                raise CancelledError("cancelled")
+            try:
+                found = done.get(timeout=LOOK_SECONDS)
+            except Empty:
+                continue
             if isinstance(found, BaseException):
                 raise found
             yield found
+            left -= 1
     finally:
         stop.set()
+        for worker in list(running):
+            worker.kill()
         for thread in threads:
             thread.join()
 
@@ -199,8 +225,9 @@ def _run(tasks: Sequence[tuple[Mapping[str, Any], str]], workers: Workers) -> It
 class _Worker:
     """One process, started again after each call that it does not survive."""
 
-    def __init__(self, workers: Workers) -> None:
+    def __init__(self, workers: Workers, stop: threading.Event) -> None:
         self._workers = workers
+        self._stop = stop
         self._command = [workers.python, "-c", _START, "|".join(_package_folders())]
         self._command += ["--device", workers.device, "--seed", str(workers.seed)]
         self._command += ["--save", str(workers.save)] if workers.save else []
@@ -214,8 +241,16 @@ class _Worker:
     def __exit__(self, *_: object) -> None:
         self._end()
 
+    def kill(self) -> None:
+        """From another thread: the present call is given up."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def ask(self, line: str) -> Answer:
         process = self._process or self._start()
+        if self._stop.is_set():  # told to stop while it started
+            process.kill()
         assert process.stdin is not None
         assert process.stdout is not None
         try:

@@ -17,6 +17,7 @@ from dumpscope.index.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress
 from dumpscope.pipeline.ingest import Source, ingest_dump
 from dumpscope.pipeline.leftovers import remove_folder
+from dumpscope.pipeline.precheck_job import Lent, run_precheck
 from dumpscope.pipeline.spread import Work
 from dumpscope.pipeline.stored import rejudge, run_comparison
 
@@ -28,8 +29,8 @@ def joined_room(unpacked: Path, comparison_id: str) -> Path:
     return unpacked / f"{comparison_id}.joined"
 
 
-def job_kinds(database: Database, executor: Executor, unpacked: Path) -> dict[str, Kind]:
-    """Job kind -> what does it. unpacked: archives are unpacked into one folder per dump below it."""
+def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Lent) -> dict[str, Kind]:
+    """Job kind -> what does it. unpacked: archives are unpacked into one folder per dump below it; lent: what runs pre-checks."""
 
     def ingest(job: Job, progress: Progress, cancelled: Cancelled) -> None:
         folder = unpacked / job.subject
@@ -72,12 +73,15 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path) -> dict[st
             cancelled=cancelled,
         )
 
-    return {"ingest": ingest, "compare": compare, "rejudge": judge}
+    def check(job: Job, progress: Progress, cancelled: Cancelled) -> None:
+        run_precheck(database, job, lent, progress=progress, cancelled=cancelled)
+
+    return {"ingest": ingest, "compare": compare, "rejudge": judge, "precheck": check}
 
 
 def settle(database: Database, job: Job) -> None:
     """Carry the end of a job over to the dump or comparison it worked on."""
-    if job.status == "done":
+    if job.status == "done" or job.kind == "precheck":  # the dump stays what it was
         return
     error = job.error or CancelledError("cancelled", hint="start it again when you want").body()
     try:

@@ -975,6 +975,114 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/dumps/{dump_id}/prechecks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Of Dump
+         * @description What pre-checks of this dump say in numbers, and how to make one.
+         */
+        get: operations["of_dump_api_dumps__dump_id__prechecks_get"];
+        put?: never;
+        /**
+         * Take
+         * @description Take in results of `dumpscope precheck`; what was said of the same calls before is replaced.
+         */
+        post: operations["take_api_dumps__dump_id__prechecks_post"];
+        /**
+         * Forget
+         * @description Forget what pre-checks said of this dump.
+         */
+        delete: operations["forget_api_dumps__dump_id__prechecks_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/dumps/{dump_id}/prechecks/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run
+         * @description Run every call of the dump alone; a job. 409 where the server has no Python with torch, or one runs already.
+         */
+        post: operations["run_api_dumps__dump_id__prechecks_run_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/dumps/{dump_id}/prechecks/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel
+         * @description End the pre-check that runs; what was known before stays.
+         */
+        post: operations["cancel_api_dumps__dump_id__prechecks_cancel_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/prechecks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Of Unit
+         * @description What pre-checks say of both sides in one step and rank: numbers, and the calls that fail alone.
+         */
+        get: operations["of_unit_api_comparisons__comparison_id__prechecks_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons/{comparison_id}/prechecks/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Of Node
+         * @description What pre-checks say of both sides' call.
+         */
+        get: operations["of_node_api_comparisons__comparison_id__prechecks__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/plans": {
         parameters: {
             query?: never;
@@ -1543,6 +1651,26 @@ export interface components {
             /** Order */
             order: number;
         };
+        /**
+         * DumpPrecheck
+         * @description `can_run`: the server can run one; `command`: what makes one elsewhere and sends it here, with the server's address for
+         *     `URL`; `job`: that is running now
+         */
+        DumpPrecheck: {
+            /** Total */
+            total: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            /** Devices */
+            devices: string[];
+            /** Can Run */
+            can_run: boolean;
+            /** Command */
+            command: string;
+            job: components["schemas"]["Job"] | null;
+        };
         /** Error */
         Error: {
             /** Error */
@@ -1555,6 +1683,19 @@ export interface components {
             status: number;
             /** Kind */
             kind?: string | null;
+        };
+        /**
+         * FailingCall
+         * @description `node`: the address of the call's row; `side`: whose call fails alone
+         */
+        FailingCall: {
+            /** Node */
+            node: string;
+            /**
+             * Side
+             * @enum {string}
+             */
+            side: "target" | "golden";
         };
         /**
          * Figure
@@ -1680,6 +1821,17 @@ export interface components {
             way: "received" | "inside" | "saved" | "before" | "sent";
             /** Rank */
             rank: number | null;
+        };
+        /**
+         * GivenPrecheck
+         * @description Results to take in: `path` of a folder of `dumpscope precheck` below one of the roots, or `text`, lines of its
+         *     precheck.jsonl, the first of which names the device; a file too large for one request is sent in pieces.
+         */
+        GivenPrecheck: {
+            /** Path */
+            path?: string | null;
+            /** Text */
+            text?: string | null;
         };
         /**
          * GoldenOff
@@ -1830,7 +1982,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "ingest" | "compare" | "rejudge";
+            kind: "ingest" | "compare" | "rejudge" | "precheck";
             /** Subject */
             subject: string;
             /**
@@ -1914,6 +2066,33 @@ export interface components {
             golden: components["schemas"]["JoinedSide"];
             /** Gradients */
             gradients: string | null;
+        };
+        /**
+         * JudgedAlone
+         * @description The worst result. `units`: its error in units of what rounding the inputs does (docs/proof.md)
+         */
+        JudgedAlone: {
+            /** Verdict */
+            verdict: string;
+            /** Item */
+            item: string;
+            /**
+             * Units
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            units: number | string | null;
+            /**
+             * Cosine
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            cosine: number | string | null;
+            /**
+             * Max Abs
+             * @description A number; "nan", "inf" or "-inf"; an integer above 2^53 as decimal text; null where there is none.
+             */
+            max_abs: number | string | null;
+            /** Reason */
+            reason: string;
         };
         /**
          * Leaf
@@ -2064,6 +2243,27 @@ export interface components {
             plan?: string | null;
         };
         /**
+         * NewPrecheck
+         * @description Run every call here, alone, by the server's Python with torch (DUMPSCOPE_PYTHON). steps, ranks: empty for all.
+         */
+        NewPrecheck: {
+            /**
+             * Device
+             * @default cpu
+             */
+            device: string;
+            /**
+             * Steps
+             * @default []
+             */
+            steps: number[];
+            /**
+             * Ranks
+             * @default []
+             */
+            ranks: number[];
+        };
+        /**
          * NewUpload
          * @description What will come. `name`: of the dump; its top folder's or archive's when left out.
          */
@@ -2077,6 +2277,29 @@ export interface components {
              * @default
              */
             name: string;
+        };
+        /**
+         * NodeAlone
+         * @description `word`: fail where the call gives a wrong result on `device`, or the recorded one is wrong for the call's own inputs
+         *     `here`: on `device`; `recorded`: in the dump; `made_up`: the numbers of its inputs are; `after_forward`: a backward whose
+         *     forward's recorded result is wrong, which it may use; `reason`: why nothing was judged
+         */
+        NodeAlone: {
+            /**
+             * Word
+             * @enum {string}
+             */
+            word: "pass" | "warning" | "fail" | "skip";
+            /** Device */
+            device: string;
+            here: components["schemas"]["JudgedAlone"] | null;
+            recorded: components["schemas"]["JudgedAlone"] | null;
+            /** Made Up */
+            made_up: boolean;
+            /** After Forward */
+            after_forward: boolean;
+            /** Reason */
+            reason: string;
         };
         /**
          * NodeDetail
@@ -2544,6 +2767,14 @@ export interface components {
             standing: components["schemas"]["Standing"] | null;
         };
         /**
+         * PairAlone
+         * @description null: nothing was told of that side's call, or it has none
+         */
+        PairAlone: {
+            target: components["schemas"]["NodeAlone"] | null;
+            golden: components["schemas"]["NodeAlone"] | null;
+        };
+        /**
          * PairDetail
          * @description `bins`: lower edge of each histogram bin; the first counts errors that are exactly zero, the second those below 1e-16.
          */
@@ -2782,6 +3013,20 @@ export interface components {
             changed: number;
             /** Rows */
             rows: components["schemas"]["ChangedCall"][];
+        };
+        /**
+         * PrecheckStanding
+         * @description Nodes by word; `devices` they were run on. `total` 0: no pre-check is there.
+         */
+        PrecheckStanding: {
+            /** Total */
+            total: number;
+            /** Counts */
+            counts: {
+                [key: string]: number;
+            };
+            /** Devices */
+            devices: string[];
         };
         /** Problem */
         Problem: {
@@ -3086,6 +3331,16 @@ export interface components {
             units: components["schemas"]["UnitBrief"][];
             reference: components["schemas"]["Reference"] | null;
         };
+        /**
+         * TakenPrecheck
+         * @description `rows`: nodes of which something is kept now; `unknown`: rows about nodes that the dump has not
+         */
+        TakenPrecheck: {
+            /** Rows */
+            rows: number;
+            /** Unknown */
+            unknown: number;
+        };
         /** TreeCounts */
         TreeCounts: {
             /** No */
@@ -3360,6 +3615,16 @@ export interface components {
             origins: number;
             /** Inferred */
             inferred: boolean;
+        };
+        /**
+         * UnitPrecheck
+         * @description `failing`: calls that fail alone, at most 500 of a side
+         */
+        UnitPrecheck: {
+            target: components["schemas"]["PrecheckStanding"];
+            golden: components["schemas"]["PrecheckStanding"];
+            /** Failing */
+            failing: components["schemas"]["FailingCall"][];
         };
         /**
          * Upload
@@ -5654,6 +5919,239 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    of_dump_api_dumps__dump_id__prechecks_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dump_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DumpPrecheck"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    take_api_dumps__dump_id__prechecks_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dump_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GivenPrecheck"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TakenPrecheck"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    forget_api_dumps__dump_id__prechecks_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dump_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    run_api_dumps__dump_id__prechecks_run_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dump_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPrecheck"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Accepted"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    cancel_api_dumps__dump_id__prechecks_cancel_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                dump_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    of_unit_api_comparisons__comparison_id__prechecks_get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UnitPrecheck"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    of_node_api_comparisons__comparison_id__prechecks__name__get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                comparison_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PairAlone"];
+                };
             };
             /** @description What went wrong. */
             default: {

@@ -27,6 +27,7 @@ export const SEARCH_HELP = [
   ["class:origin verdict:no", "codes"],
   ["match:aligned left:fused", "match"],
   ["note:accepted -note:any", "note"],
+  ["alone:fail -alone:none", "alone"],
   ["kind:module direction:backward", "kind"],
   ["err>1e-2 in<5%", "errors"],
   ["score>=1 order:10..200", "numbers"],

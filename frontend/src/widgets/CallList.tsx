@@ -1,10 +1,12 @@
 import i18next from "i18next";
 import { type CSSProperties, type KeyboardEvent, useEffect, useId, useLayoutEffect } from "react";
 import { useTranslation } from "react-i18next";
+import type { FailingCalls } from "../api/prechecks";
 import type { NodeNote, NodeRow } from "../api/types";
 import { onlySide } from "../base/leftovers";
 import { barLength, exactReal, formatError, isFiniteReal, type Real } from "../base/numbers";
 import { asClass } from "../base/verdicts";
+import { FailingMark } from "./Alone";
 import classes from "./CallList.module.css";
 import { ClassMark, LeftoverChip, MatchChip, NoteChip, VerdictMark } from "./Mark";
 import { MiddleName } from "./MiddleName";
@@ -21,6 +23,8 @@ interface CallListProps {
   reference: boolean;
   /** What people say of calls, by name. */
   notes?: ReadonlyMap<string, NodeNote>;
+  /** Calls that fail alone. */
+  failing?: FailingCalls;
   selected: string | null;
   onSelect: (row: NodeRow, replace: boolean) => void;
   /** Rows to go on from the selected one. */
@@ -29,7 +33,7 @@ interface CallListProps {
 }
 
 /** Calls in order, input and output error side by side: that pair is the argument for an origin. */
-export function CallList({ calls, reference, notes, selected, onSelect, onMove, onEdge }: CallListProps) {
+export function CallList({ calls, reference, notes, failing, selected, onSelect, onMove, onEdge }: CallListProps) {
   const { t } = useTranslation();
   const idBase = useId();
   const { total, goal, show } = calls;
@@ -102,6 +106,7 @@ export function CallList({ calls, reference, notes, selected, onSelect, onMove, 
                 row={row}
                 reference={reference}
                 note={notes?.get(row.name)}
+                failing={failing}
                 selected={row.address === selected}
                 onSelect={() => onSelect(row, false)}
               />
@@ -150,12 +155,13 @@ function Coming({ id, top, place }: RowPlace) {
 interface RowProps extends RowPlace {
   row: NodeRow;
   note: NodeNote | undefined;
+  failing: FailingCalls | undefined;
   reference: boolean;
   selected: boolean;
   onSelect: () => void;
 }
 
-function Row({ id, row, note, reference, top, place, selected, onSelect }: RowProps) {
+function Row({ id, row, note, failing, reference, top, place, selected, onSelect }: RowProps) {
   const { t } = useTranslation();
   const cls = asClass(row.cls);
   const only = onlySide(row);
@@ -186,6 +192,7 @@ function Row({ id, row, note, reference, top, place, selected, onSelect }: RowPr
         ) : (
           row.match !== "exact" && <MatchChip match={row.match} confidence={row.confidence} />
         )}
+        <FailingMark failing={failing} name={row.address} />
         {note && <NoteChip standing={note.standing} text={note.text} />}
       </Cell>
       <Cell>

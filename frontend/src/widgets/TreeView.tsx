@@ -1,9 +1,11 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
+import type { FailingCalls } from "../api/prechecks";
 import { addressOf, isLeftover } from "../base/leftovers";
 import { formatCount } from "../base/numbers";
 import { type Counts, type Entry, type EntryLine, foldSpan, indentation, type TreeLine } from "../base/tree";
+import { FailingMark } from "./Alone";
 import { Icon } from "./Icon";
 import { ClassMark, MatchChip } from "./Mark";
 import { MiddleName } from "./MiddleName";
@@ -19,10 +21,12 @@ interface TreeViewProps {
   selected: string | null;
   onSelect: (name: string) => void;
   verdicts: boolean;
+  /** Calls that fail alone. */
+  failing?: FailingCalls;
   label: string;
 }
 
-export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeViewProps) {
+export function TreeView({ tree, selected, onSelect, verdicts, failing, label }: TreeViewProps) {
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const idBase = useId();
@@ -193,6 +197,7 @@ export function TreeView({ tree, selected, onSelect, verdicts, label }: TreeView
               active={item.index === cursor}
               selected={line.type === "entry" && addressOf(line.entry) === selected}
               verdicts={verdicts}
+              failing={failing}
               onAct={() => {
                 setCursorKey(line.key);
                 act(line);
@@ -255,11 +260,12 @@ interface LineProps {
   active: boolean;
   selected: boolean;
   verdicts: boolean;
+  failing: FailingCalls | undefined;
   onAct: () => void;
   onToggle: () => void;
 }
 
-function Line({ id, line, top, shift, indent, active, selected, verdicts, onAct, onToggle }: LineProps) {
+function Line({ id, line, top, shift, indent, active, selected, verdicts, failing, onAct, onToggle }: LineProps) {
   const { t } = useTranslation();
   const entry = line.type === "entry" ? line.entry : null;
   const open = entry && entry.children > 0 ? (line as { expanded: boolean }).expanded : undefined;
@@ -304,7 +310,7 @@ function Line({ id, line, top, shift, indent, active, selected, verdicts, onAct,
         </span>
       )}
       {line.type === "fold" && <FoldLabel entries={line.entries} turns={line.turns} />}
-      {line.type === "entry" && <EntryLabel line={line} verdicts={verdicts} />}
+      {line.type === "entry" && <EntryLabel line={line} verdicts={verdicts} failing={failing} />}
     </div>
   );
 }
@@ -321,7 +327,7 @@ function FoldLabel({ entries, turns }: { entries: readonly Entry[]; turns: boole
   );
 }
 
-function EntryLabel({ line, verdicts }: { line: EntryLine; verdicts: boolean }) {
+function EntryLabel({ line, verdicts, failing }: { line: EntryLine; verdicts: boolean; failing?: FailingCalls }) {
   const { t } = useTranslation();
   const { entry } = line;
   const module = entry.kind === "module" || (entry.kind === "virtual" && entry.children > 0);
@@ -335,6 +341,7 @@ function EntryLabel({ line, verdicts }: { line: EntryLine; verdicts: boolean }) 
         <MiddleName name={entry.label || entry.name} tail={module ? 12 : undefined} title={entry.name} />
         {line.turns && <span className={classes.turn}>{t("comparison.backward")}</span>}
       </span>
+      <FailingMark failing={failing} name={addressOf(entry)} brief />
       {verdicts && <Partner entry={entry} />}
       {verdicts && <Badges entry={entry} counts={entry.counts ?? null} />}
     </>

@@ -125,12 +125,15 @@ def remove(dump_id: Id, state: Shared) -> Response:
     row = get_dump(state.database, dump_id)
     if row.job is not None and row.status == "pending":
         stop(state, row.job)
+    for checking in state.jobs.of("precheck", dump_id):
+        stop(state, checking.id)
     if row.owned and is_held(state.settings.uploads / dump_id):
         raise ConflictError(
             "the dump is still being uploaded", hint="break the upload off, or wait until it is complete"
         )
     gone = delete_dump(state.database, dump_id)
     remove_folder(state.settings.unpacked / dump_id)
+    remove_folder(state.settings.prechecks / dump_id)
     if gone.owned:
         remove_folder(state.settings.uploads / dump_id)
     return Response(status_code=204)

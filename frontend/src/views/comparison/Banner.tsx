@@ -13,6 +13,7 @@ import { MiddleName } from "../../widgets/MiddleName";
 import { Notes, ProblemList } from "../../widgets/Problems";
 import { Loading } from "../../widgets/States";
 import classes from "./Banner.module.css";
+import { OriginAlone } from "./BannerAlone";
 import { Inputs, Largest, Warnings } from "./BannerNotes";
 import { GoldenOff } from "./GoldenOff";
 import { PlanNotes } from "./PlanNotes";
@@ -52,7 +53,7 @@ export function Banner({ triage, comparison }: BannerProps) {
       data-testid="banner"
     >
       {origin ? (
-        <OriginLines origin={origin} triage={triage} summary={summary} />
+        <OriginLines id={comparison.id} origin={origin} triage={triage} summary={summary} />
       ) : (
         <NoOrigin summary={summary} policy={comparison.policy} triage={triage} />
       )}
@@ -78,7 +79,14 @@ export function Banner({ triage, comparison }: BannerProps) {
   );
 }
 
-function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Triage; summary: Summary }) {
+interface OriginProps {
+  id: string;
+  origin: Origin;
+  triage: Triage;
+  summary: Summary;
+}
+
+function OriginLines({ id, origin, triage, summary }: OriginProps) {
   const { t, i18n } = useTranslation();
   const { origins, originIndex } = triage;
   const note = triage.notes.get(origin.node);
@@ -154,6 +162,7 @@ function OriginLines({ origin, triage, summary }: { origin: Origin; triage: Tria
           </span>
         )}
       </p>
+      <OriginAlone id={id} origin={origin} />
     </>
   );
 }

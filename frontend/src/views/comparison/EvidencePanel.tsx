@@ -16,6 +16,7 @@ import { MiddleName } from "../../widgets/MiddleName";
 import { Stack } from "../../widgets/Stack";
 import { StandingMark } from "../../widgets/Standing";
 import { Boundary, Empty, Failure, Loading } from "../../widgets/States";
+import { AloneBox } from "./AloneBox";
 import classes from "./EvidencePanel.module.css";
 import { FlowPanel } from "./FlowPanel";
 import { MatchActions } from "./MatchActions";
@@ -67,6 +68,7 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
         ) : (
           <Loading />
         )}
+        {node && <AloneBox key={node.address} comparison={comparison} node={node} triage={triage} />}
         {node && <Stacks node={node} />}
         {node && (
           <section id="section-io" className={classes.section} tabIndex={-1} aria-label={t("evidence.io")}>

@@ -55,6 +55,7 @@ export function ListPanel({ triage }: { triage: Triage }) {
           calls={calls}
           reference={reference}
           notes={triage.notes}
+          failing={triage.failing}
           selected={selected}
           onSelect={(row, replace) => triage.select(row.address, replace)}
           onMove={(delta) => void triage.move(delta)}

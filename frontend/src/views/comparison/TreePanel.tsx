@@ -52,7 +52,14 @@ export function TreePanel({ comparison, triage }: { comparison: Comparison; tria
         />
       </div>
       {query === "" ? (
-        <TreeView tree={tree} selected={triage.selected} onSelect={triage.select} verdicts label={t("tree.title")} />
+        <TreeView
+          tree={tree}
+          selected={triage.selected}
+          onSelect={triage.select}
+          verdicts
+          failing={triage.failing}
+          label={t("tree.title")}
+        />
       ) : (
         <SearchResults
           rows={found.data?.items ?? []}

@@ -3,8 +3,9 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type NotesByNode, useNotes } from "../../api/notes";
+import { type FailingCalls, useUnitPrecheck } from "../../api/prechecks";
 import { fetchFlow, fetchNodes, nodeOptions, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
-import type { Flow, NodeDetail, NodeNote, NodeRow, Origin, Summary } from "../../api/types";
+import type { Flow, NodeDetail, NodeNote, NodeRow, Origin, Summary, UnitPrecheck } from "../../api/types";
 import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, toPlot } from "../../base/address";
 import { copyText } from "../../base/clipboard";
 import { stepBack, stepOn } from "../../base/flow";
@@ -34,6 +35,9 @@ export interface Triage {
   calls: CallRows;
   /** What people say of calls, by name. */
   notes: NotesByNode;
+  /** What pre-checks say of this step and rank, and whose calls fail alone. */
+  checked: UnitPrecheck | undefined;
+  failing: FailingCalls;
   notice: string;
   /** Shows a few words for a moment. */
   say: (words: string) => void;
@@ -79,6 +83,7 @@ export function useTriage(id: string, assist: boolean): Triage {
   );
   const { step, rank } = opened ?? { step: null, rank: null };
   const unit = useMemo(() => (step !== null && rank !== null ? { step, rank } : null), [step, rank]);
+  const { checked, failing } = useUnitPrecheck(id, unit);
   const known = address.node ?? (unit ? (startIn(origins.slice(unsettled), summary, unit) ?? null) : null);
 
   const list = useMemo(
@@ -267,6 +272,8 @@ export function useTriage(id: string, assist: boolean): Triage {
     nodeProblem,
     calls,
     notes,
+    checked,
+    failing,
     notice,
     say: setNotice,
     select,

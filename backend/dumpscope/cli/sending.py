@@ -1,0 +1,84 @@
+"""Results of a pre-check on their way to a server."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import Request, urlopen
+
+from dumpscope.errors import NotFoundError, UnreadableError, UsageError
+
+PIECE: Final = 2 << 20
+"""Characters of lines sent at once; JSON in JSON grows."""
+SECONDS: Final = 120.0
+
+
+def send(server: str, dump: Path, lines: Iterable[str]) -> int:
+    """Send lines of precheck.jsonl to the dump of this path on the server, or to the one that the address names.
+
+    server: http://HOST:PORT, or with /dumps/ID behind it; DUMPSCOPE_TOKEN is its token
+    Returns how many rows it keeps. Raises UsageError, NotFoundError, UnreadableError."""
+    base, _, page = server.rstrip("/").partition("/dumps/")
+    if urlsplit(base).scheme not in ("http", "https"):
+        raise UsageError(f"{server!r} is no address of a server", hint="--server http://127.0.0.1:8000")
+    place = page.partition("/")[0].partition("?")[0] or _id_of(base, dump)
+    kept = 0
+    for piece in _pieces(lines):
+        kept += int(_ask(f"{base}/api/dumps/{quote(place, safe='')}/prechecks", {"text": piece})["rows"])
+    return kept
+
+
+def _id_of(base: str, dump: Path) -> str:
+    """The newest dump of this path that the server has."""
+    wanted = str(dump.resolve())
+    found = _ask(f"{base}/api/dumps?limit=100&q={quote(wanted[-400:])}")
+    for row in found["items"]:
+        if row["path"] == wanted:
+            return str(row["id"])
+    raise NotFoundError(
+        f"{base} has no dump of this path", where=wanted, hint="give the address of its page, /dumps/ID"
+    )
+
+
+def _pieces(lines: Iterable[str]) -> Iterator[str]:
+    """Texts of about PIECE characters, each with the line that names the device before it."""
+    head, held, size = "", [], 0
+    for line in lines:
+        if not head:
+            head = line
+            continue
+        held.append(line)
+        size += len(line)
+        if size > PIECE:
+            yield head + "".join(held)
+            held, size = [], 0
+    if held:
+        yield head + "".join(held)
+
+
+def _ask(address: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    headers = {"Content-Type": "application/json"}
+    token = os.environ.get("DUMPSCOPE_TOKEN")
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with urlopen(Request(address, data=data, headers=headers), timeout=SECONDS) as reply:
+            found: dict[str, Any] = json.load(reply)
+            return found
+    except HTTPError as error:
+        raise UnreadableError(_said(error), where=address) from error
+    except (URLError, OSError, ValueError) as error:
+        raise UnreadableError(f"no answer: {error}", where=address, hint="is the server running?") from error
+
+
+def _said(error: HTTPError) -> str:
+    try:
+        return str(json.load(error)["detail"])
+    except (ValueError, KeyError, TypeError, OSError):
+        return str(error)
