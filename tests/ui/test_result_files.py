@@ -47,3 +47,27 @@ def test_an_exported_file_shows_a_colleague_the_same_cause(
         expect(page.get_by_test_id("banner").get_by_test_id("note-chip")).to_have_text("known")
         page.keyboard.press("1")
         expect(page.get_by_text(f"not here: there is no folder {sides[0]}").first).to_be_visible()
+
+
+def test_a_file_that_is_being_written_can_be_cancelled_and_another_one_asked_for(
+    page: Page, server: Server, dumps: Path
+) -> None:
+    page.goto(finished(server, dumps / "stat_fault", dumps / "stat_golden"))
+    expect(page.get_by_test_id("banner")).to_be_visible(timeout=30_000)
+    page.route("**/export.xlsx", lambda _route: None)  # it is written for as long as anybody waits
+    page.get_by_test_id("export").click()
+    with page.expect_request("**/export.xlsx"):
+        page.get_by_test_id("export-xlsx").click()
+    bar = page.get_by_test_id("exporting")
+    expect(bar).to_contain_text("Writing xlsx")
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("export.xlsx")) as closed:
+        page.get_by_test_id("cancel-export").click()
+    assert closed.value.failure == "net::ERR_ABORTED"
+    expect(bar).to_have_count(0)
+    page.get_by_test_id("export").click()
+    expect(page.get_by_test_id("export-csv")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_test_id("export-csv").click()
+    assert download.value.suggested_filename == "stat_fault against stat_golden.csv"
+    assert "Functional.softmax.1.forward" in Path(download.value.path()).read_text()
+    expect(bar).to_have_count(0)

@@ -6,7 +6,7 @@ Owners (ranks, units) get new ids, so keys are shifted, and text and stacks are 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, Row, Table, insert, or_, select, update
@@ -30,8 +30,10 @@ TEXTS: Final = {"label", "path", "type", "dtype", "shape", "value", "data_name"}
 Columns = Sequence[Sequence[Any]]
 
 
-def copy_comparison(source: Database, comparison_id: str, target: Database) -> str:
-    """Copy a finished comparison; returns its id there: the same, unless it is taken.
+def copy_comparison(
+    source: Database, comparison_id: str, target: Database, check: Callable[[], None] = lambda: None
+) -> str:
+    """Copy a finished comparison; returns its id there: the same, unless it is taken. check: called now and then, may raise
 
     Reads one snapshot, so what happens to the source meanwhile does not matter. An interruption leaves a part behind: for targets
     that nobody else uses. Raises NotFoundError, and ConflictError where there is no result, or one that is being changed.
@@ -45,11 +47,12 @@ def copy_comparison(source: Database, comparison_id: str, target: Database) -> s
             raise NotFoundError(f"no comparison {comparison_id!r}", hint="GET /api/comparisons lists them")
         if row.answer is None or row.status in ("pending", "running"):
             raise ConflictError(f"the comparison is {row.status} and has no result", hint="wait for its job")
-        return _Copy(connection, target).comparison(row)
+        return _Copy(connection, target, check).comparison(row)
 
 
 class _Copy:
-    def __init__(self, source: Connection, target: Database) -> None:
+    def __init__(self, source: Connection, target: Database, check: Callable[[], None]) -> None:
+        self._check = check
         self._source = source
         self._target = target
         self._texts: dict[int | None, int | None] = {}
@@ -115,6 +118,7 @@ class _Copy:
         names = [column.name for column in table.columns]
         first, last = tables.key_range(old)
         while True:
+            self._check()
             where = f"id BETWEEN {first} AND {last} ORDER BY id LIMIT {SPAN}"
             columns = fetch_columns(self._source, f'SELECT {chosen} FROM "{table.name}" WHERE {where}')
             if not columns:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from sqlalchemy import select
@@ -87,20 +88,34 @@ def junit_document(database: Database, units: Sequence[StoredUnit], filters: Nod
     return junit_text(_tables(database, units, filters), name)
 
 
-def xlsx_file(database: Database, units: Sequence[StoredUnit], filters: NodeFilter, file: Path) -> None:
-    """One sheet per unit."""
-    write_xlsx(str(file), _tables(database, units, filters))
+def xlsx_file(
+    database: Database, units: Sequence[StoredUnit], filters: NodeFilter, file: Path, check: Callable[[], None]
+) -> None:
+    """One sheet per unit. check: called before every write; what it raises ends the work"""
+    with _Checked(file, check) as stream:
+        write_xlsx(stream, _tables(database, units, filters))
 
 
-def html_page(database: Database, answer: Answer, units: Sequence[StoredUnit]) -> str:
-    """The self-contained report."""
-    return report_html(report(answer, _Stored(database, units)))
+def html_page(database: Database, answer: Answer, units: Sequence[StoredUnit], check: Callable[[], None]) -> str:
+    """The self-contained report. check: called before every unit; what it raises ends the work"""
+    return report_html(report(answer, _Stored(database, units, check)))
+
+
+class _Checked(io.FileIO):
+    def __init__(self, file: Path, check: Callable[[], None]) -> None:
+        super().__init__(file, "w+")
+        self._check = check
+
+    def write(self, data: Any, /) -> int:
+        self._check()
+        return super().write(data)
 
 
 class _Stored:
     """Units that are loaded when they are looked at."""
 
-    def __init__(self, database: Database, units: Sequence[StoredUnit]) -> None:
+    def __init__(self, database: Database, units: Sequence[StoredUnit], check: Callable[[], None]) -> None:
+        self._check = check
         self._database = database
         self._units = units
 
@@ -109,6 +124,7 @@ class _Stored:
         return [(unit.step, unit.rank) for unit in self._units]
 
     def __getitem__(self, place: int) -> Unit:
+        self._check()
         return load_unit(self._database, self._units[place].id)
 
     def __iter__(self) -> Iterator[Unit]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -109,10 +109,11 @@ def keep_file(file: Path, outcome: Outcome, options: Options) -> Path:
     return file
 
 
-def keep_copy(file: Path, source: Database, comparison_id: str) -> Path:
-    """The same file of a comparison that a server holds, with the notes on its pair of dumps. Raises as `copy_comparison`."""
+def keep_copy(file: Path, source: Database, comparison_id: str, check: Callable[[], None]) -> Path:
+    """The same file of a comparison that a server holds, with the notes on its pair of dumps. Raises as `copy_comparison`, and
+    what `check` raises, which is called now and then."""
     with _whole(file) as database:
-        copy_comparison(source, comparison_id, database)
+        copy_comparison(source, comparison_id, database, check)
     return file
 
 

@@ -1256,7 +1256,8 @@ export interface paths {
          * @description The result as a file: csv and xlsx tables, the summary document, a JUnit report, a self-contained page, or a database.
          *
          *     The filters say which calls the tables, the pairs of the document and the JUnit report hold. The database (`db`) is what
-         *     `dumpscope serve FILE` opens: the whole comparison with the notes on its pair, nothing else of the server.
+         *     `dumpscope serve FILE` opens: the whole comparison with the notes on its pair, nothing else of the server. Closing the
+         *     connection ends the work and leaves nothing.
          */
         get: operations["export_api_comparisons__comparison_id__export__kind__get"];
         put?: never;

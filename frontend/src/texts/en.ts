@@ -244,7 +244,7 @@ export const en = {
     policyHint: "Judges the stored measurements again; nothing is read again.",
     export: "Export",
     exportAll: "Everything",
-    preparing: "The file is being written; the browser saves it when it comes.",
+    exportWriting: "Writing {{format}}",
     exportList: "What the list shows",
     resultFile: "result file (.db)",
     resultFileHint: "Holds the whole comparison with its notes; a colleague opens it with: dumpscope serve FILE",

@@ -245,7 +245,7 @@ export const zh: Texts = {
     policyHint: "用已存的测量值重新判定，不会重新读取数据。",
     export: "导出",
     exportAll: "全部",
-    preparing: "正在生成文件，完成后由浏览器保存。",
+    exportWriting: "正在生成 {{format}}",
     exportList: "列表所示",
     resultFile: "结果文件 (.db)",
     resultFileHint: "包含整个比对及其备注；同事可用 dumpscope serve FILE 打开",

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Final, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from dumpscope.api.attended import attended
 from dumpscope.api.parameters import Filters, Id, Rank, Step
 from dumpscope.api.state import Shared, State
 from dumpscope.errors import UsageError
 from dumpscope.index.comparisons import get_comparison
+from dumpscope.index.node_pairs import NodeFilter
 from dumpscope.pipeline.exports import (
     EXPORTS,
     csv_text,
@@ -29,6 +33,8 @@ from dumpscope.pipeline.leftovers import export_folder
 
 router = APIRouter(tags=["exports"])
 
+Kind = Literal["csv", "xlsx", "json", "html", "junit.xml", "db"]
+
 PIECE: Final = 1 << 18
 """Bytes of a result file that are sent at a time."""
 
@@ -38,9 +44,10 @@ FILES: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/comparisons/{comparison_id}/export.{kind}", response_class=Response, responses=FILES)
-def export(
+async def export(
+    request: Request,
     comparison_id: Id,
-    kind: Literal["csv", "xlsx", "json", "html", "junit.xml", "db"],
+    kind: Kind,
     state: Shared,
     filters: Filters,
     step: Annotated[Step, Query(description="Only this step.")] = None,
@@ -50,36 +57,61 @@ def export(
     """The result as a file: csv and xlsx tables, the summary document, a JUnit report, a self-contained page, or a database.
 
     The filters say which calls the tables, the pairs of the document and the JUnit report hold. The database (`db`) is what
-    `dumpscope serve FILE` opens: the whole comparison with the notes on its pair, nothing else of the server.
+    `dumpscope serve FILE` opens: the whole comparison with the notes on its pair, nothing else of the server. Closing the
+    connection ends the work and leaves nothing.
     """
-    if kind == "db":
-        return _result_file(state, comparison_id, whole=step is None and rank is None and not filters)
-    answer, units = export_units(state.database, comparison_id, step, rank, filters)
-    name = get_comparison(state.database, comparison_id).name
-    headers = {"Content-Disposition": attachment(name, kind)}
-    if kind == "xlsx":
-        with export_folder(state.settings.data_dir) as folder:
-            file = folder / "table.xlsx"
-            xlsx_file(state.database, units, filters, file)
-            return _sent(file, headers, kind)
-    if kind == "html":
-        return Response(html_page(state.database, answer, units), headers=headers, media_type=EXPORTS[kind])
-    if kind == "csv":
-        text = csv_text(state.database, units, filters)
-    elif kind == "json":
-        text = json_document(state.database, answer, units, filters, pairs=pairs)
-    else:
-        text = junit_document(state.database, units, filters, name)
-    pieces = (piece.encode("utf-8", "replace") for piece in text)
-    return StreamingResponse(pieces, headers=headers, media_type=EXPORTS[kind])
+    asked = _Asked(state=state, comparison=comparison_id, kind=kind, filters=filters, step=step, rank=rank, pairs=pairs)
+    return await attended(request, asked.answer)
 
 
-def _result_file(state: State, comparison_id: str, *, whole: bool) -> Response:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What a file is asked of."""
+
+    state: State
+    comparison: str
+    kind: Kind
+    filters: NodeFilter
+    step: int | None
+    rank: int | None
+    pairs: bool
+
+    def answer(self, check: Callable[[], None]) -> Response:
+        """The file, or its first bytes and the rest as it is sent. check: raises where nobody waits for it any more"""
+        if self.kind == "db":
+            whole = self.step is None and self.rank is None and not self.filters
+            return _result_file(self.state, self.comparison, check, whole=whole)
+        return self._table(check)
+
+    def _table(self, check: Callable[[], None]) -> Response:
+        state, kind, filters = self.state, self.kind, self.filters
+        answer, units = export_units(state.database, self.comparison, self.step, self.rank, filters)
+        name = get_comparison(state.database, self.comparison).name
+        headers = {"Content-Disposition": attachment(name, kind)}
+        if kind == "xlsx":
+            with export_folder(state.settings.data_dir) as folder:
+                file = folder / "table.xlsx"
+                xlsx_file(state.database, units, filters, file, check)
+                return _sent(file, headers, kind)
+        if kind == "html":
+            page = html_page(state.database, answer, units, check)
+            return Response(page, headers=headers, media_type=EXPORTS[kind])
+        if kind == "csv":
+            text = csv_text(state.database, units, filters)
+        elif kind == "json":
+            text = json_document(state.database, answer, units, filters, pairs=self.pairs)
+        else:
+            text = junit_document(state.database, units, filters, name)
+        pieces = (piece.encode("utf-8", "replace") for piece in text)
+        return StreamingResponse(pieces, headers=headers, media_type=EXPORTS[kind])
+
+
+def _result_file(state: State, comparison_id: str, check: Callable[[], None], *, whole: bool) -> Response:
     if not whole:
         raise UsageError("a result file holds the whole comparison", hint="leave out step, rank and the filters")
     name = get_comparison(state.database, comparison_id).name
     with export_folder(state.settings.data_dir) as folder:
-        file = keep_copy(folder / "result.db", state.database, comparison_id)
+        file = keep_copy(folder / "result.db", state.database, comparison_id, check)
         return _sent(file, {"Content-Disposition": attachment(name, "db")}, "db")
 
 

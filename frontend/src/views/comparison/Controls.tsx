@@ -1,21 +1,16 @@
-import { ActionIcon, Button, Menu, Select, Tooltip } from "@mantine/core";
-import { useState } from "react";
+import { ActionIcon, Select, Tooltip } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import { useSetPolicy } from "../../api/changes";
-import { exportListUrl, exportUrl } from "../../api/queries";
 import type { Comparison, Summary } from "../../api/types";
-import { isFiltered } from "../../base/address";
 import { Icon } from "../../widgets/Icon";
 import { Link } from "../../widgets/place";
 import { describeProblem } from "../../widgets/States";
 import { UnitPicker } from "../../widgets/UnitPicker";
-import { useKeys } from "../../widgets/useKeys";
 import classes from "./Controls.module.css";
+import { ExportMenu } from "./ExportMenu";
 import type { Triage } from "./useTriage";
 
 const POLICIES = ["default", "ptdbg", "msprobe"] as const;
-const LIST_FORMATS = ["xlsx", "csv", "json", "junit.xml"] as const;
-const FORMATS = ["html", ...LIST_FORMATS, "db"] as const;
 
 export function Sides({ comparison }: { comparison: Comparison }) {
   const { t } = useTranslation();
@@ -52,9 +47,6 @@ interface ControlsProps {
 export function Controls({ comparison, summary, triage, onHelp }: ControlsProps) {
   const { t } = useTranslation();
   const policy = useSetPolicy(comparison.id);
-  const [exporting, setExporting] = useState(false);
-  useKeys({ export: () => setExporting(true) });
-  const preparing = () => triage.say(t("comparison.preparing"));
   const units = summary?.units ?? [];
   const bad = units.filter((unit) => unit.origins > 0 || unit.verdict === "no");
   const known = POLICIES.find((name) => name === comparison.policy);
@@ -115,52 +107,7 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
           <Icon name="pair" />
         </ActionIcon>
       </Tooltip>
-      <Menu position="bottom-end" opened={exporting} onChange={setExporting}>
-        <Menu.Target>
-          <Button
-            variant="default"
-            rightSection={<Icon name="down" size={12} />}
-            title={`${t("comparison.export")} (e)`}
-            data-testid="export"
-          >
-            {t("comparison.export")}
-          </Button>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Label>{t("comparison.exportAll")}</Menu.Label>
-          {FORMATS.map((format) => (
-            <Menu.Item
-              key={format}
-              component="a"
-              href={exportUrl(comparison.id, format)}
-              download
-              onClick={preparing}
-              title={format === "db" ? t("comparison.resultFileHint") : undefined}
-              data-testid={`export-${format}`}
-            >
-              {format === "db" ? t("comparison.resultFile") : format}
-            </Menu.Item>
-          ))}
-          {isFiltered(triage.address) && (
-            <>
-              <Menu.Divider />
-              <Menu.Label>{t("comparison.exportList")}</Menu.Label>
-              {LIST_FORMATS.map((format) => (
-                <Menu.Item
-                  key={format}
-                  component="a"
-                  href={exportListUrl(comparison.id, format, triage.unit, triage.address)}
-                  download
-                  onClick={preparing}
-                  data-testid={`export-list-${format}`}
-                >
-                  {format}
-                </Menu.Item>
-              ))}
-            </>
-          )}
-        </Menu.Dropdown>
-      </Menu>
+      <ExportMenu comparison={comparison} triage={triage} />
       <Tooltip label={`${t("comparison.copyLink")} (c)`}>
         <ActionIcon aria-label={t("comparison.copyLink")} onClick={triage.copyLink} data-testid="copy-link">
           <Icon name="link" />

@@ -1,0 +1,38 @@
+"""Long work for one request, which ends when whoever asked has gone."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
+
+from dumpscope.errors import CancelledError
+
+Made = TypeVar("Made")
+
+
+async def attended(request: Request, work: Callable[[Callable[[], None]], Made]) -> Made:
+    """What `work` makes, in a thread. It calls its argument now and then, which raises CancelledError once nobody waits."""
+    gone = threading.Event()
+
+    def check() -> None:
+        if gone.is_set():
+            raise CancelledError("whoever asked has gone")
+
+    async def watch() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        gone.set()
+
+    watching = asyncio.create_task(watch())
+    try:
+        return await run_in_threadpool(work, check)
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching

@@ -1,0 +1,97 @@
+import { Button, Menu, Progress } from "@mantine/core";
+import { type MouseEvent, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { exportListUrl, exportUrl } from "../../api/queries";
+import type { Comparison } from "../../api/types";
+import { isFiltered } from "../../base/address";
+import { formatBytes } from "../../base/numbers";
+import { Icon } from "../../widgets/Icon";
+import { useKeys } from "../../widgets/useKeys";
+import classes from "./Controls.module.css";
+import { type Exporting, useExport } from "./useExport";
+import type { Triage } from "./useTriage";
+
+const LIST_FORMATS = ["xlsx", "csv", "json", "junit.xml"] as const;
+const FORMATS = ["html", ...LIST_FORMATS, "db"] as const;
+
+/** Result files: of everything, or of what the list shows. */
+export function ExportMenu({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
+  const { t } = useTranslation();
+  const [opened, setOpened] = useState(false);
+  const { now, start, cancel } = useExport(triage.say);
+  useKeys({ export: () => setOpened(true) });
+  const item = (format: string, href: string, testId: string) => (
+    <Menu.Item
+      key={testId}
+      component="a"
+      href={href}
+      download
+      // A link, so that it can be copied or opened elsewhere.
+      onClick={(event: MouseEvent) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+        event.preventDefault();
+        void start(format, href);
+      }}
+      title={format === "db" ? t("comparison.resultFileHint") : undefined}
+      data-testid={testId}
+    >
+      {format === "db" ? t("comparison.resultFile") : format}
+    </Menu.Item>
+  );
+  return (
+    <>
+      {now && <ExportBar now={now} onCancel={cancel} />}
+      <Menu position="bottom-end" opened={opened} onChange={setOpened}>
+        <Menu.Target>
+          <Button
+            variant="default"
+            rightSection={<Icon name="down" size={12} />}
+            title={`${t("comparison.export")} (e)`}
+            data-testid="export"
+          >
+            {t("comparison.export")}
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Label>{t("comparison.exportAll")}</Menu.Label>
+          {FORMATS.map((format) => item(format, exportUrl(comparison.id, format), `export-${format}`))}
+          {isFiltered(triage.address) && (
+            <>
+              <Menu.Divider />
+              <Menu.Label>{t("comparison.exportList")}</Menu.Label>
+              {LIST_FORMATS.map((format) =>
+                item(
+                  format,
+                  exportListUrl(comparison.id, format, triage.unit, triage.address),
+                  `export-list-${format}`,
+                ),
+              )}
+            </>
+          )}
+        </Menu.Dropdown>
+      </Menu>
+    </>
+  );
+}
+
+/** How far the file is: first written, where it cannot be sent at once, then sent. */
+function ExportBar({ now: { format, received }, onCancel }: { now: Exporting; onCancel: () => void }) {
+  const { t } = useTranslation();
+  const sent = formatBytes(received?.sent ?? 0);
+  const size = received?.size ?? null;
+  const share = size === null ? 100 : size === 0 ? 0 : ((received?.sent ?? 0) / size) * 100;
+  return (
+    <span className={classes.exporting} data-testid="exporting">
+      <span className="dim" aria-live="polite">
+        {t("comparison.exportWriting", { format })}
+      </span>
+      {received && (
+        <span className="num dim">{size === null ? sent : t("home.sent", { sent, size: formatBytes(size) })}</span>
+      )}
+      <Progress w={60} size="sm" value={share} animated={size === null} aria-label={t("comparison.export")} />
+      <Button variant="default" size="compact-xs" onClick={onCancel} data-testid="cancel-export">
+        {t("app.cancel")}
+      </Button>
+    </span>
+  );
+}
