@@ -36,6 +36,8 @@ from dumpscope_capture.ptdbg.session import PklRecording, PklSession, PtdbgSessi
 from dumpscope_capture.ptdbg.settings import from_environment
 from dumpscope_capture.ptdbg.wishes import WORK_PATH, Hook, Place, Switch, checked_place, checked_root
 
+_HOOK: Final = 2
+"""Place of the hook among all wishes."""
 _NAMELESS: Final = "anonymous.pkl"
 """The file of 2.3 where a program names none."""
 
@@ -57,6 +59,8 @@ class Capture:
         self.narrowed: tuple[torch.nn.Module, str] | None = None
         self.session: PtdbgSession | None = None
         self._made_for: tuple[Any, ...] = ()
+        self._again = False
+        self._overflows = 0
         self.guard = threading.RLock()
         self._pid = os.getpid()
 
@@ -93,7 +97,7 @@ class Capture:
             if switch.mode == "acl" and self.hook is not None and self.hook.dump_mode != "acl":
                 raise ParameterError("mode", "acl", "with register_hook(..., dump_mode='acl', dump_config='dump.json')")
             with self._wishing():
-                self.switch, self.on, self.unchecked = switch, True, False
+                self.switch, self.on, self.unchecked, self._again = switch, True, False, True
                 self.apply()
 
     def turn_off(self, *, check: bool = False) -> None:
@@ -131,25 +135,48 @@ class Capture:
         if os.getpid() != self._pid:
             return
         session, wanted = self.session, self._wanted()
-        over = session is not None and session.ended and wanted == self._made_for
+        over = session is not None and session.ended and self.hook == self._made_for[_HOOK]
         if not self.on or self.hook is None or over:
             if session is not None:
                 session.pause()
                 session.flush()
-            return
+            if over or self.hook is None or not self._counts():
+                return
         counted: dict[str, int] = {}
         if session is None or wanted != self._made_for:
-            old, session = session, self._make()
-            if old is not None:
-                counted = old.recording.counted()
-                old.pause()
-                old.end_step()
-            self.session, self._made_for = session, wanted
+            session, counted = self._replaced(session, wanted)
         models = [self.model] if self.model is not None else []
-        session.start(models, numbered=False, step=self.step, rank_id=self.hook.rank)
+        if self.on:
+            session.start(models, numbered=False, step=self.step, rank_id=self.hook.rank)
+            if self._again and isinstance(session, PklSession):
+                session.start_over()
+            self._again = False
+        elif isinstance(session, PklSession):
+            session.count()
         session.recording.go_on_from(counted)
         if self.narrowed is not None and session.scopes.empty:
             session.narrow(*self.narrowed)
+
+    def _counts(self) -> bool:
+        """Whether calls are numbered while nothing is recorded: as ptdbg does, once it is known where to and what."""
+        return self.place is not None and self.settings.layout == "ptdbg" and self.model is None
+
+    def _replaced(self, old: PtdbgSession | None, wanted: tuple[Any, ...]) -> tuple[PtdbgSession, dict[str, int]]:
+        """A session for other wishes, and how often each call came in the one before."""
+        counted: dict[str, int] = {}
+        if old is not None and self.hook == self._made_for[_HOOK]:
+            if isinstance(old.recording.overflow, Findings):
+                self._overflows += old.recording.overflow.count
+        else:
+            self._overflows = 0
+        self.session, self._made_for = self._make(), wanted
+        if old is not None:
+            counted = old.recording.counted()
+            old.pause()
+            old.end_step()
+            if isinstance(self.session, PklSession) and self._overflows:
+                self.session.go_on_from(old)
+        return self.session, counted
 
     def _wanted(self) -> tuple[Any, ...]:
         return (self.settings, self.place, self.hook, self.switch, self.backward_input, id(self.model), self.steps)
@@ -170,7 +197,7 @@ class Capture:
             data_mode=switch.sides,
             summary_mode="md5" if switch.summary == "md5" else "statistics",
             risk_level="ALL",
-            overflow_nums=hook.overflow_nums,
+            overflow_nums=hook.overflow_nums if hook.overflow_nums < 0 else hook.overflow_nums - self._overflows,
             wrap_ops=settings.wrap_ops,
         )
         spellings = {dotted: Spelling(Form(generation="6.0" if dotted else "4.0")) for dotted in (False, True)}

@@ -7,6 +7,7 @@ records, one line in the log and a count.
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -68,6 +69,7 @@ class PklSink:
         self._handle = -1
         self._closed = False
         self._opened = False
+        self._over = False
         self._names: set[str] = set()
         self._waiting: dict[str, Snapshot] = {}
         self._stacks: dict[str, tuple[str, ...]] = {}
@@ -114,6 +116,10 @@ class PklSink:
                 snapshot = self._waiting.pop(line.file or "", None)
                 if snapshot is not None:
                     snapshot.release()
+
+    def start_over(self) -> None:
+        """The next call takes the place of all that its file and folder hold; files of overflows are apart, and stay."""
+        self._over = not self._plan.overflow
 
     def parent(self, name: str, parent: Any) -> None:
         """The format has no parents."""
@@ -208,7 +214,17 @@ class PklSink:
                 os.close(self._handle)
                 self._handle = -1
             self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, FILE_MODE)
+        if self._over:
+            self._over = False
+            self._empty(path)
         return path
+
+    def _empty(self, path: Path) -> None:
+        if os.fstat(self._handle).st_size:
+            LOG.info("the switch is ON again: %s begins anew", path)
+        os.ftruncate(self._handle, 0)
+        shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+        self._names.clear()
 
     def _write_arrays(self, folder: Path, lines: list[Line]) -> None:
         waiting = [snapshot for line in lines if (snapshot := self._waiting.pop(line.file or "", None)) is not None]

@@ -29,7 +29,8 @@ class Findings(Overflow):
 
     def __init__(self, config: Config, ended: Callable[[], None], hook: Hook, form: Form) -> None:
         super().__init__(config, ended)
-        self._left = hook.overflow_nums
+        self.count = 0
+        self._left = config.overflow_nums
         self._by_kernels = hook.dump_mode == "acl"
         self._cases = Cases(Spelling(form)) if hook.need_replicate else None
 
@@ -41,6 +42,7 @@ class Findings(Overflow):
 
     def overflows(self, name: str, given: Any, results: Any) -> bool:
         found = super().overflows(name, given, results)
+        self.count += found
         if found and self._by_kernels and name.endswith(".backward"):
             LOG.warning(
                 "%s overflows in backward: its kernels can be dumped with register_hook(..., acc_cmp_dump, dump_mode='acl') and "

@@ -47,6 +47,7 @@ class ModeSelection(Selection):
 
     mode, scope, api_list: as `set_dump_switch` takes them; config: data_mode; exact: api_list names operators
     spellings: with and without dots, one of them that of the files
+    idle: nothing is kept for now
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class ModeSelection(Selection):
         self._exact = exact
         self._ranged = mode in ("range", "stack") and len(self._entries) == 2
         self._open = False
+        self.idle = False
 
     def reset(self) -> None:
         super().reset()
@@ -84,6 +86,8 @@ class ModeSelection(Selection):
         return self._kept(name)
 
     def _judge(self, name: str) -> Outcome:
+        if self.idle:
+            return "drop"
         if self._within(self._spelled(name)) if self._ranged else self._kept(name):
             return "record"
         return "link" if ".forward" in name and self.follows(name.replace(".forward", ".backward")) else "drop"

@@ -19,17 +19,18 @@ from dumpscope_capture.claims import is_free
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Quiet, call_stack, rank
 from dumpscope_capture.kernels import KernelDump
-from dumpscope_capture.names import WrapList
+from dumpscope_capture.names import Api, WrapList
 from dumpscope_capture.ptdbg.files import FOLDER_MODE, PklSink, Plan
 from dumpscope_capture.ptdbg.forms import Form, Spelling
 from dumpscope_capture.ptdbg.lines import Line, LineRecorder
+from dumpscope_capture.ptdbg.matching import ModeSelection
 from dumpscope_capture.ptdbg.wishes import Place
 from dumpscope_capture.recording import Recording
 from dumpscope_capture.selection import Selection
 from dumpscope_capture.session import Session
 from dumpscope_capture.sink import StepSink
 from dumpscope_format.layout import rank_folder
-from dumpscope_format.naming import item_name
+from dumpscope_format.naming import api_name, item_name
 
 _HINTS = {
     "AsStrided": "views such as t and transpose make it; configure(leave_out=['t', 'transpose']) keeps them out of the dump",
@@ -52,13 +53,26 @@ class Target:
 class PklRecording(Recording):
     """Names results as ptdbg does: one that stands alone has no position, and keyword arguments follow the others.
 
-    again: runs calls that overflow once more inside the device's dump
+    again: runs calls that overflow once more inside the device's dump; counting: calls have numbers, and leave no record
     """
 
     def __init__(self, config: Config, selection: Selection, faults: Any) -> None:
         super().__init__(config, selection, faults)
         self.provenance = None
         self.again: KernelDump | None = None
+        self.counting = False
+
+    def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
+        if not self.counting:
+            return super().begin_call(api, args, kwargs, frame)
+        return Call(api_name(api.prefix, api.name, self.count(api.label), "forward"), "drop", None)
+
+    def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return function(*args, **kwargs) if self.counting else super().run(call, function, args, kwargs)
+
+    def end_call(self, call: Call, result: Any) -> None:
+        if not self.counting:
+            super().end_call(call, result)
 
     def take_arguments(
         self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None
@@ -163,7 +177,8 @@ class PklSession(PtdbgSession):
         if self.sink is not None and self.step == step:
             self._follow_rank(rank_id)
             return
-        self.end_step()
+        if self.sink is not None:
+            self.end_step()
         target = self.target
         recorder = LineRecorder(
             spelled=self.spelling.item,
@@ -183,9 +198,31 @@ class PklSession(PtdbgSession):
         self.recording.open(self.sink, recorder)
 
     def resume(self) -> None:
+        self._count_only(counting=False)
         super().resume()
         if isinstance(self.sink, PklSink):
             self.sink.active = True
+
+    def count(self) -> None:
+        """Give calls their numbers and record none, between OFF and ON: a call's number counts all calls since the hook."""
+        self._count_only(counting=True)
+        super().resume()
+
+    def _count_only(self, *, counting: bool) -> None:
+        recording = self.recording
+        assert isinstance(recording, PklRecording)
+        assert isinstance(recording.selection, ModeSelection)
+        recording.counting = recording.selection.idle = counting
+
+    def start_over(self) -> None:
+        """ON again: from 4.0 on what the last ON wrote gives way to what comes now. 2.3 adds to it."""
+        if isinstance(self.sink, PklSink) and not self.target.form.one_file:
+            self.sink.start_over()
+
+    def go_on_from(self, other: PtdbgSession) -> None:
+        """Number overflows on from where another session stood."""
+        if isinstance(other, PklSession):
+            self._found = other._found
 
     def pause(self) -> None:
         super().pause()

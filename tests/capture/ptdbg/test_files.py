@@ -221,8 +221,11 @@ def test_others_cannot_read_what_is_written() -> None:
     assert {stat.S_IMODE(file.stat().st_mode) for file in path.with_suffix("").iterdir()} == {0o640}
 
 
-def test_switching_on_and_off_loses_and_doubles_nothing() -> None:
-    path = begin("2.3")
+@pytest.mark.parametrize(("generation", "kept"), [("2.3", [0, 2, 4]), ("4.0", [4]), ("6.0", [4])])
+def test_switching_on_again_adds_in_the_first_generation_and_begins_anew_later(
+    generation: str, kept: list[int]
+) -> None:
+    path = begin(generation)
     for _ in range(3):
         F.relu(torch.ones(2))
         set_dump_switch("OFF")
@@ -230,8 +233,35 @@ def test_switching_on_and_off_loses_and_doubles_nothing() -> None:
         register_hook(None, acc_cmp_dump)
         set_dump_switch("ON")
     set_dump_switch("OFF")
-    assert names(path) == [f"Functional_relu_{n}_forward_{end}" for n in range(3) for end in ("input.0", "output")]
-    assert len(list(path.with_suffix("").iterdir())) == 6
+    wanted = [f"Functional_relu_{n}_forward_{end}" for n in kept for end in ("input.0", "output")]
+    assert names(path) == [name.replace("_", ".") for name in wanted] if generation == "6.0" else wanted
+    assert {file.stem for file in path.with_suffix("").iterdir()} == set(names(path))
+
+
+@pytest.mark.parametrize("generation", ["2.3", "4.0", "6.0"])
+def test_calls_are_counted_from_the_hook_on_also_while_the_switch_is_off(generation: str) -> None:
+    configure(generation=generation)
+    F.relu(torch.ones(2))
+    set_dump_path("./npu.pkl" if generation == "2.3" else "./out")
+    register_hook(None, acc_cmp_dump)
+    for _ in range(2):
+        F.relu(torch.ones(2))
+    assert not list(Path().iterdir()), "counting writes nothing"
+    set_dump_switch("ON")
+    F.relu(torch.ones(2))
+    set_dump_switch("OFF")
+    F.relu(torch.ones(2))
+    path = {"2.3": OLD, "4.0": MIDDLE, "6.0": NEW}[generation]
+    assert calls(path) == ["Functional.relu.2.forward" if generation == "6.0" else "Functional_relu_2_forward"]
+
+
+def test_switching_on_without_a_call_leaves_what_there_is() -> None:
+    path = begin("6.0")
+    F.relu(torch.ones(2))
+    set_dump_switch("OFF")
+    set_dump_switch("ON")
+    set_dump_switch("OFF")
+    assert calls(path) == ["Functional.relu.0.forward"]
 
 
 def test_the_mode_may_change_on_the_way() -> None:
@@ -244,7 +274,7 @@ def test_the_mode_may_change_on_the_way() -> None:
     set_dump_switch("ON")
     F.relu(torch.ones(2))
     set_dump_switch("OFF")
-    assert calls(path) == ["Functional.relu.0.forward", "Functional.relu.2.forward"]
+    assert calls(path) == ["Functional.relu.2.forward"], "ON again with its mode"
     assert calls(path.with_name("api_stack_dump.pkl")) == ["Functional.relu.1.forward"]
 
 

@@ -149,7 +149,19 @@ def test_the_switch_turns_the_check_off_and_on() -> None:
     set_overflow_check_switch("ON", filter_switch="ON")
     overflow()
     set_overflow_check_switch("OFF")
-    assert found() == ["Torch_mul_0_forward_1"]
+    assert found() == ["Torch_mul_1_forward_1"]
+
+
+def test_another_filter_on_the_way_counts_overflows_on() -> None:
+    look(overflow_nums=2)
+    overflow()
+    set_overflow_check_switch("ON", filter_switch="ON")
+    with pytest.raises(OverflowEnd):
+        overflow()
+    assert found() == ["Torch_mul_0_forward_1", "Torch_mul_1_forward_2"]
+    set_overflow_check_switch("ON", filter_switch="OFF")
+    overflow()
+    assert len(found()) == 2, "as many as asked for were found"
 
 
 def test_a_check_that_is_off_stays_off_when_the_hook_is_registered_after_it() -> None:
@@ -160,7 +172,7 @@ def test_a_check_that_is_off_stays_off_when_the_hook_is_registered_after_it() ->
     set_overflow_check_switch("ON")
     overflow()
     set_overflow_check_switch("OFF")
-    assert found() == ["Torch_mul_0_forward_1"]
+    assert found() == ["Torch_mul_1_forward_1"]
 
 
 def test_the_first_generations_file_has_the_stack_first_and_five_fields() -> None:
