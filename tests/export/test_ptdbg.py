@@ -19,7 +19,7 @@ from readers.ptdbg_dumps import convert_dump
 from dumpscope.domain.facts import Outcome, Reached
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Unit
-from dumpscope.export.ptdbg import ptdbg_csv, ptdbg_xlsx
+from dumpscope.export.ptdbg import ptdbg_columns, ptdbg_csv, ptdbg_xlsx
 from dumpscope.export.ptdbg_advice import advice
 from dumpscope.export.ptdbg_marks import PLAIN, RED, YELLOW, row_marks
 from dumpscope.export.table import Table
@@ -29,6 +29,7 @@ from dumpscope.pipeline.local import compare_layouts
 from dumpscope.readers import discover, read_rank
 from export.small import NODE, small_unit, tensor, with_facts
 
+RATIOS = ("MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio")
 UP, DOWN = math.inf, -math.inf
 
 
@@ -257,3 +258,39 @@ def test_a_rank_that_only_receives_names_where_it_came_from(dumps: Path) -> None
     texts = {unit.rank: advice(answer, Table(unit)) for unit in done.units}
     assert "Suspect Nodes: Tensor.__add__.0.forward" in texts[1]
     assert "came from Tensor.__add__.0.forward of step 0 rank 1" in texts[0]
+
+
+@pytest.mark.parametrize(
+    ("form", "summary", "missing"),
+    [
+        ("2.3", "tensor", {*RATIOS, "NPU l2norm", "Bench l2norm"}),
+        ("2.3", "statistics", {"L2norm diff", "NPU l2norm", "Bench l2norm"}),
+        ("4.0", "tensor", set()),
+        ("4.0", "statistics", {"Result", "Err_message"}),
+        ("6.0", "tensor", set()),
+        ("6.0", "statistics", set()),
+    ],
+)  # fmt: skip
+def test_a_table_has_the_columns_of_the_generation_that_was_compared(
+    dumps: Path, tmp_path: Path, form: str, summary: str, missing: set[str]
+) -> None:
+    source = {"tensor": ("target_fault", "golden"), "statistics": ("stat_fault", "stat_golden")}[summary]
+    sides = [convert_dump(dumps / name, tmp_path / name, form=form, summary=summary) for name in source]
+    target, golden = (read_rank(discover(side).ranks[0]) for side in sides)
+    table = Table(compare_rank(target, golden, step=0, rank=0, options=Options()))
+    heading, *rows = csv.reader(io.StringIO("".join(ptdbg_csv(table))))
+    last = [column.name for column in ptdbg_columns(summary, stacks=True)]
+    assert [name for name in last if name not in heading] == [name for name in last if name in missing]
+    assert {len(row) for row in rows} == {len(heading)}
+
+
+def test_rows_that_are_well_have_no_message(dumps: Path) -> None:
+    target, golden = (read_rank(discover(dumps / name).ranks[0]) for name in ("target_nan", "golden"))
+    rows = rows_of(compare_rank(target, golden, step=0, rank=0, options=Options()))
+    told = {
+        label: [row["Err_message"] for row in rows if row["Accuracy Reached or Not"] == label]
+        for label in ("Yes", "No")
+    }
+    assert set(told["Yes"]) == {""}
+    assert told["No"]
+    assert all(told["No"])

@@ -9,7 +9,7 @@ import numpy as np
 
 from dumpscope.domain.facts import Outcome
 from dumpscope.domain.records import Bool, Float64, Int64
-from dumpscope.export.cells import MISSING, Bound, Series
+from dumpscope.export.cells import MISSING, Bound, Series, Texts
 from dumpscope.export.columns import ACCURACY, TableColumn, message_column, names_of, stack_column, stat_columns
 from dumpscope.export.ptdbg_marks import floats, known, row_marks
 from dumpscope.export.table import Table
@@ -43,23 +43,37 @@ def _with_target(table: Table) -> Bool:
 
 
 def _listed(table: Table, stacks: bool) -> list[TableColumn]:
-    return ptdbg_columns(table.mode, stacks=stacks and bool(table.unit.target.nodes.stacks))
+    layout = table.unit.target.header.layout
+    shown = stacks and bool(table.unit.target.nodes.stacks)
+    return ptdbg_columns(table.mode, stacks=shown, generation=layout.partition(" ")[2])
 
 
-def ptdbg_columns(mode: str, *, stacks: bool) -> list[TableColumn]:
-    """Columns by mode."""
-    middle = {
+def ptdbg_columns(mode: str, *, stacks: bool, generation: str = "") -> list[TableColumn]:
+    """Columns by mode, of the generation that wrote the target: 2.3, 4.0, or the last one."""
+    middle = [column for column in _middle(mode) if column.name not in _later(mode, generation)]
+    return [*_identity(), *middle, *([stack_column("None")] if stacks else [])]
+
+
+def _later(mode: str, generation: str) -> frozenset[str]:
+    """Columns that a generation did not have yet."""
+    if generation == "2.3":
+        return frozenset((*_REAL[2:], _DIFF[3], "NPU l2norm", "Bench l2norm"))
+    return frozenset(("Result", "Err_message") if (generation, mode) == ("4.0", "statistics") else ())
+
+
+def _middle(mode: str) -> list[TableColumn]:
+    return {
         "tensor": [
             *(TableColumn(name=name, bind=_real(place)) for name, place in zip(_REAL, _REAL_PLACES, strict=True)),
             *stat_columns("Nan"),
             TableColumn(name=ACCURACY, bind=lambda table: table.coded(_LABELS, accuracy(table)).shown(str)),
-            message_column("Err_message"),
+            _message(accuracy),
         ],
         "statistics": [
             *(TableColumn(name=name, bind=_diff(place)) for place, name in enumerate(_DIFF)),
             *stat_columns("Nan"),
             TableColumn(name="Result", bind=lambda table: table.coded(_WARNINGS, statistics_result(table)).shown(str)),
-            message_column("Err_message"),
+            _message(statistics_result),
         ],
         "md5": [
             TableColumn(name="NPU MD5", bind=lambda table: table.target.hash.shown(_text)),
@@ -68,7 +82,24 @@ def ptdbg_columns(mode: str, *, stacks: bool) -> list[TableColumn]:
         ],
         "structure": [TableColumn(name="Result", bind=_found)],
     }[mode]
-    return [*_identity(), *middle, *([stack_column("None")] if stacks else [])]
+
+
+def _message(label: Callable[[Table], Any]) -> TableColumn:
+    """What is wrong with a row: nothing where its label says that it is well."""
+
+    def bind(table: Table) -> Bound:
+        wrong, told = label(table) != 0, message_column("Err_message").bind(table)
+
+        def texts(rows: Int64) -> Texts:
+            found = told(rows)
+            assert isinstance(found, Texts)
+            return Texts(
+                texts=[text if bad else "" for text, bad in zip(found.texts, wrong[rows].tolist(), strict=True)]
+            )
+
+        return texts
+
+    return TableColumn(name="Err_message", bind=bind)
 
 
 def _identity() -> list[TableColumn]:
