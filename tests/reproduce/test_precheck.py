@@ -74,6 +74,30 @@ def test_verdicts_by_msprobes_thresholds_are_those_of_msprobe(name: str, dumps: 
     assert all(row["Verdict"] in ("pass", "SKIP") for row in ours.values())
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("target_fault", {"Functional.softmax.1"}),
+        ("target_fault_bwd", {"Functional.layer_norm.3"}),
+        ("target_nan", {"Functional.gelu.0"}),
+        ("target_nan_mask", set()),  # the mask is wrong, not a kernel
+        ("target_fault_weight", set()),  # a weight is
+        ("target_fault_gelu_arg", set()),  # an argument is
+        ("target_extra_op", set()),  # a call too many
+        ("dist2_tensor_fault", set()),
+    ],
+)
+def test_recorded_results_that_are_wrong_are_those_of_kernels_made_wrong(
+    name: str, wrong: set[str], dumps: Path, tmp_path: Path
+) -> None:
+    refs = [ref for ref in discover(str(dumps / name)).ranks if (ref.step, ref.rank or 0) == (0, 0)]
+    precheck(refs, tmp_path, HERE, resume=False)
+    rows = by_name(tmp_path)
+    assert {call for call, row in rows.items() if row["Recorded Verdict"] == "error"} == wrong
+    assert {row["Verdict"] for row in rows.values()} <= {"pass", "SKIP"}
+    assert all(row["Message"] for row in rows.values() if row["Verdict"] == "SKIP")
+
+
 def test_the_tables_begin_with_msprobes_columns_and_name_every_result(dumps: Path, tmp_path: Path) -> None:
     assert status(["precheck", str(dumps / "conv_mix_stat"), "-o", str(tmp_path / "out"), "--jobs", "1"]) == 0
     rows, details = table(tmp_path / "out" / RESULTS), table(tmp_path / "out" / DETAILS)
