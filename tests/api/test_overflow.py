@@ -62,3 +62,31 @@ def test_an_unknown_part_is_refused_with_those_there_are(served: Client, dumps: 
     assert "origin" in answer.json()["hint"]
     assert served.get("/api/dumps/none/overflow").status_code == 404
     assert served.get(f"/api/dumps/{dump}/overflow?rank=9").status_code == 404
+
+
+def test_the_rows_of_the_tree_tell_what_they_and_those_below_them_saw(served: Client, dumps: Path) -> None:
+    dump = ready(served, dumps / "target_nan")
+    path = f"/api/dumps/{dump}"
+    counts = served.get(f"{path}/overflow").json()["counts"]
+    way = served.get(f"{path}/tree", params={"reveal": CAUSE}).json()["path"]
+    top = served.get(f"{path}/tree").json()["items"]
+    marks = {
+        row["entry"]: row
+        for row in served.get(
+            f"{path}/overflow/tree",
+            params={"entries": ",".join(str(one) for one in [*way, *(r["entry"] for r in top)])},
+        ).json()["items"]
+    }
+    assert [marks[entry]["part"] for entry in way] == ["origin"] * len(way)
+    assert marks[way[-1]]["calls"] == 1
+    assert sum(marks[row["entry"]]["calls"] for row in top if row["entry"] in marks) == sum(counts.values())
+    clean = next(row for row in top if row["name"].startswith("Module.tok") and row["direction"] == "forward")
+    assert clean["entry"] not in marks
+
+
+def test_entries_that_are_no_numbers_are_refused(served: Client, dumps: Path) -> None:
+    dump = ready(served, dumps / "target_nan")
+    for wrong in ("x", "1,-2", ",".join(["1"] * 501)):
+        reply = served.get(f"/api/dumps/{dump}/overflow/tree", params={"entries": wrong})
+        assert reply.status_code == 400, wrong
+        assert reply.json()["error"] == "usage"

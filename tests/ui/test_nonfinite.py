@@ -59,3 +59,17 @@ def test_it_is_said_in_chinese(browser: Browser, broken: str) -> None:
         expect(page.get_by_test_id("finding")).to_contain_text("记录的全部输入有限，输出含 inf。")
     finally:
         context.close()
+
+
+def test_the_tree_of_a_dump_marks_what_saw_such_a_number(page: Page, server: Server, dumps: Path) -> None:
+    page.goto(f"{ready(server, dumps / 'target_nan')}?n=Functional.gelu.0.forward")
+    tree = page.get_by_test_id("tree")
+    born = tree.locator("[data-name='Functional.gelu.0.forward']")
+    expect(born.locator("[data-part]")).to_have_attribute("data-part", "origin", timeout=30_000)
+    block = tree.locator("[data-name='Module.layers.0.Block.forward.0']")
+    expect(block.locator("[data-part=origin]")).to_have_attribute(
+        "title", re.compile(r"born here: the worst of \d+ calls")
+    )
+    clean = tree.locator("[data-name='Module.tok.Embedding.forward.0']")
+    expect(clean).to_be_visible()
+    expect(clean.locator("[data-part]")).to_have_count(0)

@@ -85,6 +85,26 @@ def test_a_view_goes_on_after_the_server_was_away(context: BrowserContext, serve
     expect(page.get_by_test_id("stack-target")).to_be_visible(timeout=30_000)
 
 
+def test_the_tree_opens_to_what_was_selected_while_the_server_was_away(
+    context: BrowserContext, server: Server, dumps: Path
+) -> None:
+    page = context.new_page()
+    name = "Functional.linear.6.forward"  # in a module that is closed at first
+    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward", timeout=30_000)
+    tree = page.get_by_test_id("tree")
+    expect(tree.locator("[aria-selected=true]")).to_have_attribute("data-name", "Functional.softmax.1.forward")
+    expect(tree.locator(f"[data-name='{name}']")).to_have_count(0)
+    server.stop()
+    try:
+        page.get_by_test_id("calls").locator(f"[data-name='{name}']").click()
+        expect(page).to_have_url(re.compile(r"linear\.6"))
+        expect(page.get_by_test_id("evidence").get_by_test_id("failure")).to_contain_text("does not answer")
+    finally:
+        server.start()
+    expect(tree.locator("[aria-selected=true]")).to_have_attribute("data-name", name, timeout=30_000)
+
+
 def test_a_lost_connection_to_a_job_is_taken_up_again(context: BrowserContext, server: Server, dumps: Path) -> None:
     page = context.new_page()
     lost: list[str] = []

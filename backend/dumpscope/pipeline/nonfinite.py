@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from dumpscope.analysis.overflow import Overflow, overflow
+from dumpscope.analysis.overflow_tree import Below, roll_up
 from dumpscope.index.database import Database
 from dumpscope.index.ranks import load_rank
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredOverflow:
+    """Findings of a rank, and what each row of its module tree saw."""
+
+    found: Overflow
+    below: dict[int, Below]
+
+
 @lru_cache(maxsize=2)
-def stored_overflow(database: Database, job: str | None, rank_id: int) -> Overflow:
+def stored_overflow(database: Database, job: str | None, rank_id: int) -> StoredOverflow:
     """Findings of a rank; the last two are kept. job: the one that read the dump, so that an id used again is told apart"""
     del job
-    return overflow(load_rank(database, rank_id))
+    dump = load_rank(database, rank_id)
+    found = overflow(dump)
+    return StoredOverflow(found=found, below=roll_up(dump.tree, found.findings))

@@ -31,6 +31,19 @@ export function watchConnection(client: QueryClient): () => void {
   };
 }
 
+/** For what is asked outside of queries: again and again while the server does not answer and the answer is wanted. */
+export async function patiently<T>(ask: () => Promise<T>, wanted: () => boolean): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (problem) {
+      if (!isUnreachable(problem)) throw problem;
+      await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
+      if (!wanted()) throw problem;
+    }
+  }
+}
+
 /** What a proxy says of a server that is away. */
 const AWAY: readonly number[] = [502, 503, 504];
 

@@ -731,6 +731,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/dumps/{dump_id}/overflow/tree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Below
+         * @description Which of these rows of the module tree saw such a number, themselves or below them.
+         */
+        get: operations["below_api_dumps__dump_id__overflow_tree_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/comparisons/{comparison_id}/matching/preview": {
         parameters: {
             query?: never;
@@ -2518,6 +2538,21 @@ export interface components {
             items: components["schemas"]["Origin"][];
         };
         /**
+         * OverflowBelow
+         * @description A row of the module tree that saw such a number, or has rows below it that did: `calls` of them, `part` the worst.
+         */
+        OverflowBelow: {
+            /** Entry */
+            entry: number;
+            /**
+             * Part
+             * @enum {string}
+             */
+            part: "origin" | "input" | "propagated" | "contains" | "absorbed" | "intended" | "saturated" | "growth";
+            /** Calls */
+            calls: number;
+        };
+        /**
          * OverflowFinding
          * @description A call that saw a number that is not finite, or at the limit of its dtype. `inputs`, `outputs`: `nan`, `inf`, `-inf`,
          *     `limit`, `-limit`; `items`: the records that hold them; `forward`: the call whose backward this is, or empty.
@@ -2553,6 +2588,14 @@ export interface components {
             advice_said: components["schemas"]["Phrase"][];
             /** Forward */
             forward: string;
+        };
+        /**
+         * OverflowRows
+         * @description Rows that saw nothing are left out.
+         */
+        OverflowRows: {
+            /** Items */
+            items: components["schemas"]["OverflowBelow"][];
         };
         /**
          * OverflowSummary
@@ -5447,6 +5490,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Page_OverflowFinding_"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    below_api_dumps__dump_id__overflow_tree_get: {
+        parameters: {
+            query: {
+                /** @description `entry` of tree rows; several times or with commas. */
+                entries: string[];
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverflowRows"];
                 };
             };
             /** @description What went wrong. */

@@ -8,6 +8,7 @@ export type Comparison = Schemas["Comparison"];
 export type CompareRequest = Schemas["NewComparison"];
 export type ComparisonOptions = Schemas["ComparisonOptions"];
 export type Dump = Schemas["Dump"];
+export type OverflowBelow = Schemas["OverflowBelow"];
 export type OverflowFinding = Schemas["OverflowFinding"];
 export type OverflowSummary = Schemas["OverflowSummary"];
 export type DumpLeaf = Schemas["DumpLeaf"];

@@ -60,7 +60,8 @@ function plain(detail: string, hint: string | null = null): Described {
 function told(code: string, detail: string, hint: string | null, kind: string | null): Described {
   const meaning = (kind === null ? null : sayForeign(kind)) ?? sayError(code);
   if (meaning === null) return plain(detail, forReaders(hint));
-  return { detail: meaning, hint: null, original: hint === null ? detail : `${detail} (${hint})` };
+  const told = hint === null || REST_CALL.test(hint) ? detail : `${detail} (${hint})`;
+  return { detail: meaning, hint: null, original: told };
 }
 
 /** The server's own words, one click away: they hold names and places that a translation by kind leaves out. */

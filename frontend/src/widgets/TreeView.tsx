@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { FailingCalls } from "../api/prechecks";
 import { addressOf, isLeftover } from "../base/leftovers";
@@ -11,10 +11,9 @@ import { ClassMark, MatchChip } from "./Mark";
 import { MiddleName } from "./MiddleName";
 import { Failure, Loading } from "./States";
 import classes from "./TreeView.module.css";
+import { inView, ROW, useKeepPlace } from "./useKeepPlace";
 import { useKeys } from "./useKeys";
 import type { TreeModel } from "./useTree";
-
-const ROW = 24;
 
 interface TreeViewProps {
   tree: TreeModel;
@@ -24,9 +23,13 @@ interface TreeViewProps {
   /** Calls that fail alone. */
   failing?: FailingCalls;
   label: string;
+  /** What else a row says, at its end. */
+  mark?: (entry: Entry) => ReactNode;
+  /** Called with the entries that are drawn, whenever others are. */
+  onShown?: (entries: readonly number[]) => void;
 }
 
-export function TreeView({ tree, selected, onSelect, verdicts, failing, label }: TreeViewProps) {
+export function TreeView({ tree, selected, onSelect, verdicts, failing, label, mark, onShown }: TreeViewProps) {
   const { t } = useTranslation();
   const box = useRef<HTMLDivElement>(null);
   const idBase = useId();
@@ -87,6 +90,16 @@ export function TreeView({ tree, selected, onSelect, verdicts, failing, label }:
       loadMore(line, above ? "last" : "first");
     }
   }, [range, lines, loadMore]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is drawn decides
+  useEffect(() => {
+    onShown?.(
+      shown.flatMap(({ index }) => {
+        const line = lines[index];
+        return line?.type === "entry" ? [line.entry.entry] : [];
+      }),
+    );
+  }, [range, lines, onShown]);
 
   // `End` goes to the last child, also where those before it are not here.
   useEffect(() => {
@@ -198,6 +211,7 @@ export function TreeView({ tree, selected, onSelect, verdicts, failing, label }:
               selected={line.type === "entry" && addressOf(line.entry) === selected}
               verdicts={verdicts}
               failing={failing}
+              mark={mark}
               onAct={() => {
                 setCursorKey(line.key);
                 act(line);
@@ -209,38 +223,6 @@ export function TreeView({ tree, selected, onSelect, verdicts, failing, label }:
       </div>
     </div>
   );
-}
-
-/** Lines that come or go must not move the line that the reader is at, or else what he sees first. */
-function useKeepPlace(
-  box: React.RefObject<HTMLDivElement | null>,
-  lines: readonly TreeLine[],
-  cursorKey: string | null,
-): void {
-  const before = useRef<readonly TreeLine[]>([]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only other lines can move anything
-  useLayoutEffect(() => {
-    const old = before.current;
-    before.current = lines;
-    const element = box.current;
-    if (!element || old === lines) return;
-    const { first, end } = inView(element);
-    const seen = old.slice(first, end);
-    const at = (key: string) => seen.findIndex((line) => line.key === key);
-    const anchors = cursorKey !== null && at(cursorKey) >= 0 ? [cursorKey] : seen.map((line) => line.key);
-    for (const key of anchors) {
-      const now = lines.findIndex((line) => line.key === key);
-      if (now < 0) continue;
-      element.scrollTop += (now - first - at(key)) * ROW;
-      return;
-    }
-  }, [box, lines]);
-}
-
-/** First line in view and the one behind the last. */
-function inView(box: HTMLElement | null): { first: number; end: number } {
-  const { scrollTop = 0, clientHeight = 0 } = box ?? {};
-  return { first: Math.floor(scrollTop / ROW), end: Math.ceil((scrollTop + clientHeight) / ROW) };
 }
 
 function parentLine(lines: readonly TreeLine[], from: number): number {
@@ -261,11 +243,12 @@ interface LineProps {
   selected: boolean;
   verdicts: boolean;
   failing: FailingCalls | undefined;
+  mark: TreeViewProps["mark"];
   onAct: () => void;
   onToggle: () => void;
 }
 
-function Line({ id, line, top, shift, indent, active, selected, verdicts, failing, onAct, onToggle }: LineProps) {
+function Line({ id, line, top, shift, indent, active, selected, verdicts, failing, mark, onAct, onToggle }: LineProps) {
   const { t } = useTranslation();
   const entry = line.type === "entry" ? line.entry : null;
   const open = entry && entry.children > 0 ? (line as { expanded: boolean }).expanded : undefined;
@@ -311,6 +294,7 @@ function Line({ id, line, top, shift, indent, active, selected, verdicts, failin
       )}
       {line.type === "fold" && <FoldLabel entries={line.entries} turns={line.turns} />}
       {line.type === "entry" && <EntryLabel line={line} verdicts={verdicts} failing={failing} />}
+      {line.type === "entry" && mark?.(line.entry)}
     </div>
   );
 }

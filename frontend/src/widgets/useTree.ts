@@ -1,6 +1,7 @@
 /** The lazily loaded module tree of one step and rank. */
 import { useCallback, useEffect, useMemo, useReducer, useRef } from "react";
 import { fetchLevels, fetchReveal, fetchTree, type Noun, type Unit } from "../api/queries";
+import { patiently } from "../api/reconnect";
 import type { TreeLevels, TreeRow } from "../api/types";
 import {
   type Branch,
@@ -107,7 +108,10 @@ export function useTree(
       busy.current.add(parent);
       const mine = generation.current;
       try {
-        const page = await fetchTree(noun, id, unit, parent === TOP ? null : parent, where);
+        const page = await patiently(
+          () => fetchTree(noun, id, unit, parent === TOP ? null : parent, where),
+          () => mine === generation.current,
+        );
         if (mine !== generation.current) return;
         const span = {
           items: page.items,
@@ -123,6 +127,14 @@ export function useTree(
       }
     },
     [noun, id, unitKey],
+  );
+
+  // What is still asked for when the tree goes away is not wanted any more.
+  useEffect(
+    () => () => {
+      generation.current += 1;
+    },
+    [],
   );
 
   const restart = useCallback((type: "reset" | "reload") => {
@@ -158,11 +170,13 @@ export function useTree(
   useEffect(() => {
     if (!unit || !selected) return;
     let gone = false;
+    const wanted = () => !gone;
     const reveal = async () => {
-      const path = await fetchReveal(noun, id, unit, selected);
+      const path = await patiently(() => fetchReveal(noun, id, unit, selected), wanted);
       let level = gone ? null : firstMissing(known.current, path);
       while (level !== null && !gone) {
-        const reply = await fetchLevels(noun, id, unit, selected, level);
+        const from = level;
+        const reply = await patiently(() => fetchLevels(noun, id, unit, selected, from), wanted);
         if (!gone) dispatch({ type: "levels", levels: reply.levels });
         level = reply.next;
       }

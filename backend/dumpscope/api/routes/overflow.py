@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 
-from dumpscope.analysis.overflow import PARTS, Finding, Level, Overflow, Part
+from dumpscope.analysis.overflow import PARTS, Finding, Level, Part
 from dumpscope.api.parameters import Cursor, Id, Limit, Rank, Step, words
 from dumpscope.api.replies import after, page_reply, reply
 from dumpscope.api.schemas import Page, Phrase, Wire
@@ -15,11 +15,14 @@ from dumpscope.api.wire import phrases
 from dumpscope.errors import UsageError
 from dumpscope.index.dumps import find_rank, get_dump
 from dumpscope.index.page import Page as Rows
-from dumpscope.pipeline.nonfinite import stored_overflow
+from dumpscope.pipeline.nonfinite import StoredOverflow, stored_overflow
 
 router = APIRouter(tags=["dumps"])
 
+MOST_ENTRIES: Final = 500
+
 Node = Annotated[str | None, Query(max_length=4000, description="Only this call.")]
+Entries = Annotated[list[str], Query(max_length=500, description="`entry` of tree rows; several times or with commas.")]
 Parts = Annotated[list[str], Query(description="Any of these parts; several times or with commas.")]
 
 
@@ -41,6 +44,20 @@ class OverflowFinding(Wire):
     forward: str
 
 
+class OverflowBelow(Wire):
+    """A row of the module tree that saw such a number, or has rows below it that did: `calls` of them, `part` the worst."""
+
+    entry: int
+    part: Part
+    calls: int
+
+
+class OverflowRows(Wire):
+    """Rows that saw nothing are left out."""
+
+    items: list[OverflowBelow]
+
+
 class OverflowSummary(Wire):
     """`first`: the first number nobody asked for; `counts`: calls by part; `unknown`: calls whose tensors have no extrema."""
 
@@ -55,7 +72,7 @@ class OverflowSummary(Wire):
 @router.get("/dumps/{dump_id}/overflow", response_model=OverflowSummary)
 def summary(dump_id: Id, state: Shared, step: Step = None, rank: Rank = None) -> Response:
     """Where the first NaN, infinity or clipped number was born."""
-    found = _found(state, dump_id, step, rank)
+    found = _found(state, dump_id, step, rank).found
     return reply(
         OverflowSummary(
             step=found.step,
@@ -83,7 +100,7 @@ def findings(
     wanted = words(part)
     if unknown := [word for word in wanted if word not in PARTS]:
         raise UsageError(f"no part is called {unknown[0]!r}", hint=f"parts: {', '.join(PARTS)}")
-    found = _found(state, dump_id, step, rank).findings
+    found = _found(state, dump_id, step, rank).found.findings
     rows = [one for one in found if (not wanted or one.part in wanted) and node in (None, one.node)]
     start = after(cursor)
     rest = [one for one in rows if start is None or one.ordinal > start]
@@ -92,7 +109,19 @@ def findings(
     return page_reply(page, _finding)
 
 
-def _found(state: State, dump_id: str, step: int | None, rank: int | None) -> Overflow:
+@router.get("/dumps/{dump_id}/overflow/tree", response_model=OverflowRows)
+def below(dump_id: Id, state: Shared, entries: Entries, step: Step = None, rank: Rank = None) -> Response:
+    """Which of these rows of the module tree saw such a number, themselves or below them."""
+    wanted = [int(word) if word.isascii() and word.isdigit() else None for word in words(entries)]
+    if None in wanted or len(wanted) > MOST_ENTRIES:
+        raise UsageError(f"`entries` are up to {MOST_ENTRIES} whole numbers", hint="the `entry` of rows of the tree")
+    seen = _found(state, dump_id, step, rank).below
+    rows = [(entry, seen[entry]) for entry in wanted if entry is not None and entry in seen]
+    items = [OverflowBelow(entry=entry, part=one.part, calls=one.calls) for entry, one in rows]
+    return reply(OverflowRows(items=items))
+
+
+def _found(state: State, dump_id: str, step: int | None, rank: int | None) -> StoredOverflow:
     row = get_dump(state.database, dump_id)
     stored = find_rank(state.database, dump_id, step, rank)
     return stored_overflow(state.database, row.job, stored.id)

@@ -37,7 +37,7 @@ export function ListPanel({ triage }: { triage: Triage }) {
           onChange={(sort) => sort && update({ sort: sort as Sort })}
         />
         <span className={classes.total} aria-live="polite" data-testid="total">
-          {filtered ? t("list.filtered", { total }) : t("list.all", { total })}
+          {filtered ? t("list.filtered", { count: calls.total, total }) : t("list.all", { total })}
         </span>
       </div>
       {filtered && <Chips triage={triage} />}

@@ -17,11 +17,11 @@ import { ReproduceDialog } from "../../widgets/ReproduceDialog";
 import { SearchField } from "../../widgets/SearchField";
 import { SourceDialog } from "../../widgets/SourceDialog";
 import { Boundary, Failure, Loading } from "../../widgets/States";
-import { TreeView } from "../../widgets/TreeView";
 import { UnitPicker } from "../../widgets/UnitPicker";
 import { useDebounced } from "../../widgets/useDebounced";
 import { useKeys } from "../../widgets/useKeys";
 import { useTree } from "../../widgets/useTree";
+import { DumpTree } from "./DumpTree";
 import { DumpTrends } from "./DumpTrends";
 import classes from "./DumpView.module.css";
 import { FirstOverflow } from "./FirstOverflow";
@@ -152,7 +152,14 @@ function Ready({ dump }: { dump: Dump }) {
         <div className={classes.panels}>
           <section className={`panel ${classes.panel}`} aria-label={t("tree.title")}>
             <Boundary title={t("app.crashed")}>
-              <TreeView tree={tree} selected={selected} onSelect={select} verdicts={false} label={t("tree.title")} />
+              <DumpTree
+                id={dump.id}
+                unit={unit}
+                tree={tree}
+                selected={selected}
+                notable={found > 0}
+                onSelect={select}
+              />
             </Boundary>
           </section>
           <section className={`panel ${classes.panel}`} aria-label={t("dump.calls")}>

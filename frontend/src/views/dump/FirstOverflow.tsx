@@ -11,7 +11,7 @@ interface FirstOverflowProps {
 /** The first number of a dump that is not finite or was clipped, or that there is none. */
 export function FirstOverflow({ summary, onSelect }: FirstOverflowProps) {
   const { t } = useTranslation();
-  const { first, checked, unknown } = summary;
+  const { first, checked, unknown, counts } = summary;
   const rest = unknown > 0 ? t("dump.overflow.unknown", { total: formatCount(unknown) }) : "";
   if (first) {
     const clipped = !first.outputs.concat(first.inputs).some((word) => /nan|inf/.test(word));
@@ -31,7 +31,9 @@ export function FirstOverflow({ summary, onSelect }: FirstOverflowProps) {
   if (checked === 0) return null;
   return (
     <span className="dim" title={rest} data-testid="no-overflow">
-      {t("dump.overflow.none", { count: checked, total: formatCount(checked) })}
+      {(counts.intended ?? 0) > 0
+        ? t("dump.overflow.noneBut", { total: formatCount(checked) })
+        : t("dump.overflow.none", { count: checked, total: formatCount(checked) })}
     </span>
   );
 }

@@ -1,5 +1,6 @@
 import { useTranslation } from "react-i18next";
-import type { OverflowFinding } from "../../api/types";
+import type { OverflowBelow, OverflowFinding } from "../../api/types";
+import { formatCount } from "../../base/numbers";
 import { type ClassWord, GLYPHS } from "../../base/verdicts";
 import classes from "./DumpView.module.css";
 
@@ -14,6 +15,21 @@ const LOOKS: Record<OverflowFinding["part"], ClassWord> = {
   saturated: "amplifier",
   growth: "amplifier",
 };
+
+/** What a row of the tree and those below it did with such numbers: the worst of it, and of how many calls. */
+export function BelowMark({ below, leaf }: { below: OverflowBelow; leaf: boolean }) {
+  const { t } = useTranslation();
+  const cls = LOOKS[below.part];
+  const words = t(`dump.overflow.parts.${below.part}`);
+  const title = leaf ? words : t("dump.overflow.below", { part: words, total: formatCount(below.calls) });
+  return (
+    <span className={classes.below} style={{ color: `var(--${cls})` }} title={title} data-part={below.part}>
+      <span aria-hidden="true">{GLYPHS[cls]}</span>
+      {!leaf && <span className="num">{formatCount(below.calls)}</span>}
+      <span className="sr">{title}</span>
+    </span>
+  );
+}
 
 /** What a call did with a number that is not finite, in glyph, colour and word. */
 export function PartMark({ part }: { part: OverflowFinding["part"] }) {
