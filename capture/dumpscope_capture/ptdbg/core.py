@@ -140,6 +140,8 @@ class Capture:
             if session is not None:
                 session.pause()
                 session.flush()
+                if isinstance(session, PklSession):
+                    session.leave_script()
             if over or self.hook is None or not self._counts():
                 return
         counted: dict[str, int] = {}

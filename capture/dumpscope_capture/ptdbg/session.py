@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -32,6 +32,9 @@ from dumpscope_capture.sink import StepSink
 from dumpscope_format.layout import rank_folder
 from dumpscope_format.naming import api_name, item_name
 
+_SCRIPT: Final = Path(__file__).with_name("compare_data.py")
+_COMPARED: Final = frozenset(("all", "api_stack", "list", "range", "api_list"))
+"""Modes whose dumps a script is left beside."""
 _HINTS = {
     "AsStrided": "views such as t and transpose make it; configure(leave_out=['t', 'transpose']) keeps them out of the dump",
 }
@@ -234,6 +237,22 @@ class PklSession(PtdbgSession):
     def flush(self) -> None:
         self._follow_rank(None)
         super().flush()
+
+    def leave_script(self) -> None:
+        """On an Ascend device, from 4.0 on: `compare_data.py` beside the .pkl file, unless there is one."""
+        sink, target = self.sink, self.target
+        if "torch_npu" not in sys.modules or not isinstance(sink, PklSink) or not sink.opened:
+            return
+        path = sink.folder / _SCRIPT.name
+        if (
+            target.form.one_file
+            or target.mode not in _COMPARED
+            or self.config.task == "overflow_check"
+            or path.exists()
+        ):
+            return
+        with self.faults.guard("compare_data.py"):
+            shutil.copyfile(_SCRIPT, path)
 
     def narrow(self, module: torch.nn.Module, name: str) -> None:
         self.spelling.dumped[f"Module.{name}.{type(module).__name__}"] = name
