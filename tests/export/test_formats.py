@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ui.sizes import synthetic
 
 from dumpscope.domain.context import gather
 from dumpscope.domain.facts import Outcome
@@ -380,6 +381,39 @@ def test_report_opens_offline_without_a_script_and_is_small(fault: Result) -> No
     assert not any({"src", "href", "onload", "onclick"} & set(attributes) for _, attributes in parser.tags)
     assert sum(tag == "svg" for tag, _ in parser.tags) == 2
     assert "prefers-color-scheme: dark" in page
+
+
+def test_report_stays_below_5_mb_whatever_went_wrong_and_says_what_is_left_out(fault: Result) -> None:
+    whole = report(fault.answer, fault.units)
+    long = "module.&<layer>." * 200
+    stack = [f"{long}, line {line}" for line in range(100)]
+    (origin, *_others) = fault.answer.origins
+    answer = replace(
+        fault.answer,
+        origins=[replace(origin, node=f"{number}.forward", stack=stack) for number in range(3000)],
+        problems=[Problem(loc=long, kind="missing", message=long)] * 3000,
+    )
+    rows = [replace(row, target=long, golden=long, message=long) for row in whole.top[:1]] * 100_000
+    names = [f"{long}.{number}" for number in range(100_000)]
+    page = report_html(replace(whole, answer=answer, top=rows, unmatched_target=names, unmatched_golden=names))
+    assert len(page.encode()) < 5_000_000
+    assert "and 2950 more origins" in page
+    assert "and 99500 more" in page
+    assert ".499\n" in page  # the end of a long name, which tells it from the others
+    assert "<layer>" not in page
+
+
+@pytest.mark.parametrize("nodes", [300, 6000])
+def test_report_grows_no_further_than_its_lists(tmp_path: Path, pytestconfig: pytest.Config, nodes: int) -> None:
+    """Bench's own dumps; 100 000 calls a side give less than 400 kB."""
+    made = synthetic(pytestconfig.rootpath)
+    made.make_dump(tmp_path / "target", nodes, 1, nodes // 3)
+    made.make_dump(tmp_path / "golden", nodes, 1)
+    found = compared(tmp_path, "target")
+    page = report_html(report(found.answer, found.units))
+    assert found.answer.counts.nodes >= nodes
+    assert len(page.encode()) < 600_000
+    assert all(part in page for part in ('class="banner', "call stack", "<svg", "Pairs with verdict No"))
 
 
 def test_report_names_the_origin_its_reason_and_its_line(fault: Result) -> None:

@@ -16,6 +16,10 @@ from dumpscope.export.style import STYLE
 
 TOP_ROWS: Final = 200
 LISTED: Final = 500
+ORIGINS: Final = 50
+"""Origins, and calls where the golden is off, that are told one by one."""
+LETTERS: Final = 300
+"""Of a name or sentence in a list; what is longer is cut in its middle."""
 _FRAMES: Final = 64
 _SHOWN: Final = {
     "tensor": ("cosine", "max_abs", "max_rel", "rel_l2", "max_ulp", "nonfinite_disagree"),
@@ -103,9 +107,11 @@ def headline(answer: Answer) -> str:
 def _banner(answer: Answer) -> Iterator[str]:
     tone = "bad" if answer.origins or answer.first_no or answer.counts.strangers else "fine"
     yield f'<section class="banner {tone}"><h2>{escape(headline(answer))}</h2>'
-    for origin in answer.origins:
+    for origin in answer.origins[:ORIGINS]:
         yield from _origin(origin)
-    for one in answer.reference.golden_off if answer.reference is not None else ():
+    if len(answer.origins) > ORIGINS:
+        yield f"<p>… and {len(answer.origins) - ORIGINS} more origins.</p>"
+    for one in answer.reference.golden_off[:ORIGINS] if answer.reference is not None else ():
         yield (
             f'<article class="origin"><h3><code>{escape(one.node)}</code> <span class="tag">golden is off</span>'
             f' <span class="tag">step {one.step} rank {one.rank}</span></h3>'
@@ -140,7 +146,7 @@ def _stack(stack: Sequence[str]) -> Iterator[str]:
     frame = user_frame(stack)
     if frame is not None:
         yield f"<p>Called at <code>{escape(str(frame))}</code></p>"
-    frames = "\n".join(escape(text.strip()) for text in stack[:_FRAMES])
+    frames = "\n".join(_cut(text.strip()) for text in stack[:_FRAMES])
     yield f"<details><summary>call stack, {len(stack)} frames</summary><pre>{frames}</pre></details>"
 
 
@@ -200,12 +206,20 @@ def _top(report: Report) -> Iterator[str]:
     for row in shown:
         numbers = "".join(f"<td>{escape(_number(row.metrics.get(name)))}</td>" for name in ("score", *names))
         yield (
-            f"<tr><td><code>{escape(row.target)}</code></td>"
-            f"<td><code>{escape(row.golden)}</code></td>"
+            f"<tr><td><code>{_cut(row.target)}</code></td>"
+            f"<td><code>{_cut(row.golden)}</code></td>"
             f'<td class="{VERDICT_WORDS[row.verdict].replace("/", "")}">{_glyph(row.verdict)}</td>'
-            f"{numbers}<td>{escape(row.message)}</td></tr>"
+            f"{numbers}<td>{_cut(row.message)}</td></tr>"
         )
     yield "</table></div></section>"
+
+
+def _cut(text: str) -> str:
+    """Escaped, and cut in the middle where it is too long: names begin alike and end differently."""
+    if len(text) > LETTERS:
+        half = LETTERS // 2
+        text = f"{text[:half]} … {text[-half:]}"
+    return escape(text)
 
 
 def _glyph(verdict: Verdict) -> str:
@@ -225,7 +239,7 @@ def _structure(report: Report) -> Iterator[str]:
     yield "<section><h2>Calls without a partner</h2>"
     for word, names in sides:
         if names:
-            shown = "\n".join(escape(name) for name in names[:LISTED])
+            shown = "\n".join(_cut(name) for name in names[:LISTED])
             more = f"\n… and {len(names) - LISTED} more" if len(names) > LISTED else ""
             yield f"<details open><summary>{len(names)} only in {word}</summary><pre>{shown}{more}</pre></details>"
     yield "</section>"
@@ -236,5 +250,5 @@ def _problems(answer: Answer) -> Iterator[str]:
         return
     yield f"<section><h2>Problems ({len(answer.problems)})</h2><ul>"
     for problem in answer.problems[:LISTED]:
-        yield f"<li><b>{escape(problem.kind)}</b> <code>{escape(problem.loc)}</code>: {escape(problem.message)}</li>"
+        yield f"<li><b>{escape(problem.kind)}</b> <code>{_cut(problem.loc)}</code>: {_cut(problem.message)}</li>"
     yield "</ul></section>"
