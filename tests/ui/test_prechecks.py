@@ -76,6 +76,11 @@ def test_the_origin_fails_alone_and_a_later_divergent_call_passes(
     page.goto(f"{address}?s=0&r=0&n={LATER}")
     expect(page.get_by_test_id("selected-name")).to_contain_text(LATER, timeout=30_000)
     expect(page.get_by_test_id("alone-target").get_by_test_id("alone-word")).to_have_text("passes")
+    page.goto(f"{address}?s=1&r=0&n={ORIGIN}")
+    expect(page.get_by_test_id("alone-how")).to_have_text("Alone not run yet: dumpscope precheck", timeout=30_000)
+    page.get_by_test_id("alone-how").click()
+    expect(page.get_by_test_id("unchecked-target")).to_contain_text("but not of this step and rank")
+    expect(page.get_by_test_id("unchecked-golden")).not_to_contain_text("but not of this step and rank")
     ask(server, "DELETE", f"/dumps/{dump}/prechecks")
 
 

@@ -799,6 +799,7 @@ export const en = {
     chip: "fails alone",
     chipHint: "The pre-check says that this call is wrong for its own inputs: {{sides}}",
     unchecked: "not run yet:",
+    elsewhere: "{{side}}: a pre-check is there, but not of this step and rank.",
     where: "{{side}}: where torch and the device are, run",
     nothingSaid: "{{side}}: the pre-check does not hold this call.",
     copyCommand: "Copy the command",

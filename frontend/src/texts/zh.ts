@@ -791,6 +791,7 @@ export const zh: Texts = {
     chip: "单独失败",
     chipHint: "预检认为该调用对其自身输入的结果有误：{{sides}}",
     unchecked: "尚未运行：",
+    elsewhere: "{{side}}：已有预检结果，但不包含此 step 与 rank。",
     where: "{{side}}：请在有 torch 和该设备的环境中执行",
     nothingSaid: "{{side}}：预检结果中没有此调用。",
     copyCommand: "复制命令",

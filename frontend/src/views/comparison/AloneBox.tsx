@@ -76,6 +76,7 @@ function Unchecked({ side, dump }: { side: Side; dump: string }) {
   const running = job !== undefined && !isOver(job);
   return (
     <div className={classes.unchecked} data-testid={`unchecked-${side}`}>
+      {data.total > 0 && <span>{t("alone.elsewhere", { side: t(`comparison.${side}`) })}</span>}
       <span>{t("alone.where", { side: t(`comparison.${side}`) })}</span>
       <span className={classes.command}>
         <code>{command}</code> <CopyButton text={command} label={t("alone.copyCommand")} />
