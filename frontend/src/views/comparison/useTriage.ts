@@ -118,9 +118,11 @@ export function useTriage(id: string, assist: boolean): Triage {
   );
   // The origin last looked at stays in the banner while its neighbours are explored.
   const [visited, setVisited] = useState<number | null>(null);
-  const here = origins.findIndex(
-    (origin) => origin.node === selected && origin.step === unit?.step && origin.rank === unit?.rank,
-  );
+  const isHere = (origin: Origin) =>
+    origin.node === selected && origin.step === unit?.step && origin.rank === unit?.rank;
+  // One call may have several causes: the one gone to last stays.
+  const last = visited === null ? undefined : origins[visited];
+  const here = last && isHere(last) ? (visited ?? -1) : origins.findIndex(isHere);
   useEffect(() => {
     if (here >= 0) setVisited(here);
   }, [here]);
@@ -128,8 +130,11 @@ export function useTriage(id: string, assist: boolean): Triage {
 
   const moveOrigin = (delta: 1 | -1) => {
     if (origins.length === 0) return setNotice(t("list.noMore"));
-    const next = origins[(originIndex + delta + origins.length) % origins.length];
-    if (next) showOrigin(next);
+    const index = (originIndex + delta + origins.length) % origins.length;
+    const next = origins[index];
+    if (!next) return;
+    setVisited(index);
+    showOrigin(next);
   };
 
   const moveTo = async (place: number) => {
@@ -218,8 +223,10 @@ export function useTriage(id: string, assist: boolean): Triage {
     previousOrigin: () => moveOrigin(-1),
     firstOrigin: () => {
       const first = origins[unsettled];
-      if (first) showOrigin(first);
-      else setNotice(t("list.noMore"));
+      if (first) {
+        setVisited(unsettled);
+        showOrigin(first);
+      } else setNotice(t("list.noMore"));
     },
     search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
     producer: () => void back(),

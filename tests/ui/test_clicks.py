@@ -1,0 +1,161 @@
+"""Clicks and keys that each goal of the triage screen takes, counted in the browser and held to the table in docs/ui.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from ui.conftest import Server
+from ui.driving import finished
+from ui.made import late
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+CAUSE: Final = "Functional.softmax.1.forward"
+PATIENT: Final = 60_000
+COUNTING: Final = """
+    window.acts = 0;
+    addEventListener("pointerdown", () => { window.acts += 1; }, true);
+    addEventListener("keydown", (event) => {
+        if (!["Shift", "Control", "Alt", "Meta"].includes(event.key)) window.acts += 1;
+    }, true);
+"""
+"""Text is filled in without keys: typing a part of a name counts as no key, since nobody compares how long names are."""
+
+
+def counts() -> dict[str, int]:
+    """Goal -> clicks and keys, of the table's rows that begin with a number."""
+    text = (ROOT / "docs" / "ui.md").read_text(encoding="utf-8")
+    table = text.split("## Clicks beside msprobe's graph view")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ([^|]+) \| (\d+)\b[^|]*\|", table, re.MULTILINE)
+    return {goal: int(count) for goal, count in rows}
+
+
+@pytest.fixture
+def counted(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-US")
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    context.add_init_script(COUNTING)
+    yield context.new_page()
+    context.close()
+
+
+def selected(page: Page, name: str) -> None:
+    expect(page.get_by_test_id("selected-name")).to_contain_text(name, timeout=PATIENT)
+    expect(page.get_by_test_id("why")).to_be_visible(timeout=PATIENT)
+
+
+def names_the_cause(page: Page) -> None:
+    expect(page.get_by_test_id("origin")).to_contain_text(CAUSE)
+
+
+def says_why(page: Page) -> None:
+    expect(page.get_by_test_id("reason")).to_contain_text("inputs are equal")
+
+
+def shows_the_stack(page: Page) -> None:
+    expect(page.get_by_test_id("stack-target").get_by_role("listitem").first).to_contain_text("F.softmax(a, dim=-1)")
+
+
+def shows_a_plot(page: Page) -> None:
+    expect(page.locator("[data-plot][data-drawn]")).to_be_visible(timeout=PATIENT)
+
+
+def next_origin(page: Page) -> None:
+    selected(page, "Functional.linear.4.forward")
+    page.keyboard.press("n")
+    expect(page.get_by_test_id("banner").get_by_role("heading")).to_have_text("Origin 2 of 2")
+
+
+def to_the_producer(page: Page) -> None:
+    selected(page, "Functional.dropout.1.forward")
+    page.keyboard.press("p")
+    selected(page, CAUSE)
+
+
+def to_another_step(page: Page) -> None:
+    selected(page, CAUSE)
+    page.keyboard.press("}")
+    expect(page).to_have_url(re.compile(r"[?&]s=1(&|$)"))
+    selected(page, CAUSE)
+
+
+def to_a_name(page: Page) -> None:
+    selected(page, CAUSE)
+    page.keyboard.press("Control+k")
+    page.get_by_test_id("palette").fill("cross_entropy")
+    expect(page.get_by_role("option").first).to_contain_text("Functional.cross_entropy.0.forward", timeout=PATIENT)
+    page.keyboard.press("Enter")
+    selected(page, "Functional.cross_entropy.0.forward")
+
+
+def match_by_hand(page: Page) -> None:
+    selected(page, "Functional.gelu.1.forward")
+    page.keyboard.press("m")
+    page.get_by_test_id("partner-search").fill("gelu.0")
+    expect(page.get_by_test_id("partners").get_by_role("option")).to_have_count(1)
+    expect(page.get_by_test_id("preview")).to_contain_text("records would be compared")
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("match-waits")).to_be_visible(timeout=PATIENT)
+    page.get_by_test_id("apply").click()
+    expect(page.get_by_test_id("evidence").get_by_test_id("match").first).to_contain_text("mapped", timeout=PATIENT)
+
+
+def say_known(page: Page) -> None:
+    selected(page, CAUSE)
+    page.keyboard.press("v")
+    page.get_by_test_id("note-form").get_by_text("known", exact=True).click()
+    page.get_by_test_id("save-note").click()
+    expect(page.get_by_test_id("banner").get_by_test_id("note-chip")).to_have_text("known")
+
+
+def copy_the_link(page: Page) -> None:
+    selected(page, CAUSE)
+    page.keyboard.press("c")
+    expect(page.get_by_test_id("notice")).not_to_be_empty()
+    copied = str(page.evaluate("navigator.clipboard.readText()"))
+    assert CAUSE in copied
+    colleague = page.context.new_page()
+    colleague.goto(copied)
+    selected(colleague, CAUSE)
+    colleague.close()
+
+
+FAULT: Final = ("target_fault", "golden")
+GOALS: Final[dict[str, tuple[tuple[str, str], str, Callable[[Page], None]]]] = {
+    "the first wrong operator": (FAULT, "", names_the_cause),
+    "why it is wrong, in words": (FAULT, "", says_why),
+    "its call stack, user's line first": (FAULT, "", shows_the_stack),
+    "a plot of the pair": (FAULT, "", shows_a_plot),
+    "the next independent cause": (("late", "stat_golden"), "", next_origin),
+    "where the worst input came from": (FAULT, "?s=0&r=0&n=Functional.dropout.1.forward", to_the_producer),
+    "the same call on another rank or step": (FAULT, f"?s=0&r=0&n={CAUSE}", to_another_step),
+    "a call by its name": (FAULT, "", to_a_name),
+    "match two calls by hand": (("target_extra_op", "golden"), "?n=Functional.gelu.1.forward", match_by_hand),
+    "say that it is known": (("stat_fault", "stat_golden"), "", say_known),
+    "hand the view to a colleague": (FAULT, "", copy_the_link),
+}
+
+
+def test_the_table_names_every_goal_that_is_counted_and_no_other() -> None:
+    assert counts().keys() == GOALS.keys()
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_a_goal_takes_as_many_clicks_and_keys_as_the_table_says(
+    counted: Page, server: Server, dumps: Path, generated: Path, goal: str
+) -> None:
+    (target, golden), query, reach = GOALS[goal]
+    folder = dumps / target
+    if target == "late":
+        folder = generated / "clicks" / "late"
+        if not folder.exists():
+            late(dumps / "stat_golden", folder, "Functional.linear.4.forward")
+    counted.goto(finished(server, folder, dumps / golden) + query)
+    expect(counted.get_by_test_id("banner")).to_be_visible(timeout=PATIENT)
+    reach(counted)
+    assert counted.evaluate("window.acts") == counts()[goal]
