@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from dumpscope.pipeline.figures import NAMES
 from dumpscope.settings import Settings
 
 ORIGIN = "Functional.softmax.1.forward"
+ATEN_MODELS = Path(__file__).parents[1] / "pipeline" / "aten_models.py"
 PAIRS = ("histogram", "pair-density", "difference-map", "error-histogram")
 
 
@@ -227,3 +230,22 @@ def test_a_file_that_is_gone_is_said(tmp_path: Path) -> None:
         for figure in PAIRS[:3]:
             assert "the tensor file is missing" in drawn(again, "rows", figure)["missing"]
         assert "the tensor file is missing" in looked(again, "rows")["missing"]
+
+
+def test_two_tensors_with_a_view_between_them_are_drawn_in_the_shape_of_the_target(tmp_path: Path) -> None:
+    for name in ("transformer_L1_fault", "transformer_L2_good"):
+        subprocess.run([sys.executable, ATEN_MODELS, tmp_path, name], check=True, capture_output=True)
+    settings = Settings(data_dir=tmp_path / "data", roots=[tmp_path], executor="threads:2")
+    with TestClient(create_app(settings), base_url=BASE) as client:
+        comparison = compare(client, tmp_path / "transformer_L1_fault", tmp_path / "transformer_L2_good")
+        node = "Functional.linear.6.forward"
+        for name in PAIRS:
+            figure = get(client, f"/api/comparisons/{comparison}/figures/{name}?node={node}")
+            assert figure["figure"] is not None, figure["missing"]
+        (item,) = [
+            one for one in get(client, f"/api/comparisons/{comparison}/pairs?node={node}")["items"]
+            if str(one["target"]).endswith("output.0")
+        ]  # fmt: skip
+        seen = get(client, f"/api/comparisons/{comparison}/pairs/{item['id']}/values")
+        assert seen["target_shape"] == [2, 6, 64]
+        assert seen["rows"]

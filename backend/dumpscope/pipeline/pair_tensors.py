@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from sqlalchemy import select
@@ -58,8 +59,14 @@ def has_file(leaf: Leaf | None) -> bool:
 def load_sides(
     database: Database, unit: StoredUnit, row: ItemPairRow
 ) -> tuple[LoadedTensor | None, LoadedTensor | None]:
-    """Tensor of target and golden, None where no file was dumped. Raises TensorError where one cannot be read."""
-    return _load(database, unit.target, row.target), _load(database, unit.golden, row.golden)
+    """Tensor of target and golden, None where no file was dumped. Raises TensorError where one cannot be read.
+
+    Two that were compared over a view between them have the target's shape, both.
+    """
+    target, golden = _load(database, unit.target, row.target), _load(database, unit.golden, row.golden)
+    if row.detail is None or target is None or golden is None or target.array.size != golden.array.size:
+        return target, golden
+    return target, replace(golden, shape=target.shape, array=golden.array.reshape(target.shape))
 
 
 def _load(database: Database, rank: int, leaf: Leaf | None) -> LoadedTensor | None:
