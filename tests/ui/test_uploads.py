@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
-from ui.conftest import Server
+from ui.conftest import FLAGS, Server
 from ui.driving import ask
 
 DROP = """
@@ -302,6 +302,48 @@ def test_an_upload_goes_on_after_the_page_was_reloaded_and_the_folder_chosen_aga
     drop_folder(page, folder)
     expect(page.get_by_test_id("upload")).to_have_attribute("data-state", "sent", timeout=60_000)
     expect(page.get_by_test_id("unfinished")).to_have_count(0)
+    assert min(sent) == 16_000_000
+    assert arrived(own_server, folder.name) == contents(folder)
+
+
+def test_an_upload_goes_on_after_the_browser_was_closed_and_started_again(
+    browser: Browser, own_server: Server, dumps: Path, tmp_path: Path
+) -> None:
+    folder = large_dump(dumps, tmp_path / "cut_by_restart_of_browser")
+
+    def started() -> BrowserContext:
+        program = next(
+            found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))
+        )
+        return browser.browser_type.launch_persistent_context(
+            tmp_path / "profile", executable_path=program, args=FLAGS, locale="en-US"
+        )
+
+    context = started()
+    page = context.new_page()
+    page.goto(own_server.url)
+    asked: list[str] = []
+
+    def cut(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) < 3:
+            route.continue_()
+        else:
+            route.abort("connectionreset")
+
+    page.route("**/api/uploads/*/files?*", cut)
+    drop_folder(page, folder)
+    expect(page.get_by_test_id("upload")).to_have_attribute("data-state", "lost", timeout=60_000)
+    context.close()
+    context = started()
+    page = context.new_page()
+    page.goto(own_server.url)
+    expect(page.get_by_test_id("unfinished")).to_contain_text("cut_by_restart_of_browser is not complete")
+    sent: list[int] = []
+    page.on("request", lambda request: sent.append(offset_of(request.url)) if "offset=" in request.url else None)
+    drop_folder(page, folder)
+    expect(page.get_by_test_id("upload")).to_have_attribute("data-state", "sent", timeout=60_000)
+    context.close()
     assert min(sent) == 16_000_000
     assert arrived(own_server, folder.name) == contents(folder)
 
