@@ -16,7 +16,7 @@ from typing import Any, Final, NotRequired, TypedDict
 
 Value = Any
 
-RUNTIME: Final = ("arguments", "targets", "running", "measures", "judging", "reporting", "matrix", "command")
+RUNTIME: Final = ("arguments", "targets", "running", "measures", "judging", "reporting", "cells", "matrix", "command")
 """Modules of dumpscope_capture.replay in the order in which a script carries their text."""
 
 
@@ -27,7 +27,7 @@ class TensorValue(TypedDict):
     file: name below the data folder, or an absolute path; min, max: numbers or "nan", "inf", "-inf"
     stride, offset: in elements, where it did not lie in row-major order
     start, total: the file holds bytes of a storage of `total` bytes from byte `start` on; tensors of one such file share memory
-    counts: numbers of `nan`, `inf` and `-inf` elements; device: where it was
+    counts: numbers of `nan`, `inf` and `-inf` elements; device: where it was; format: number of its storage format on an NPU
     """
 
     tensor: str
@@ -43,6 +43,7 @@ class TensorValue(TypedDict):
     start: NotRequired[int]
     total: NotRequired[int]
     device: NotRequired[str]
+    format: NotRequired[int]
 
 
 class CallDocument(TypedDict):

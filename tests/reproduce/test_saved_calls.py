@@ -117,3 +117,52 @@ def test_a_call_that_the_capture_saved_gives_its_result_again(tmp_path: Path) ->
         found = run_scripts.run(tmp_path / "call.py")
         assert (found["verdict"], found["recorded"], found["grads"]) == ("pass", "pass", "recorded")
         assert found["matches"] == {"output.0": True}
+
+
+STAND_IN = '''
+"""A stand-in for an NPU: the simulated device under that name, and torch_npu with the two calls for storage formats."""
+import sys
+import types
+
+import torch
+from capture.proof import device
+
+device.NAME = "npu"
+device.register()
+
+
+def cast(tensor, form):
+    made = device.SimTensor(tensor.raw.clone())
+    made.raw.form = form
+    return made
+
+
+sys.modules["torch_npu"] = types.SimpleNamespace(
+    get_npu_format=lambda tensor: getattr(tensor.raw, "form", 2), npu_format_cast=cast
+)
+device.faults["native_group_norm"] = device.Fault(
+    damage=lambda out: (out[0] * 1.5, *out[1:]), when=lambda args: getattr(args[0], "form", 2) == 29
+)
+'''
+
+
+def test_the_storage_format_of_an_npu_is_a_factor_of_the_matrix(tmp_path: Path) -> None:
+    base = torch.randn(48, generator=torch.Generator().manual_seed(0))
+    given = entry(base.view(2, 4, 6), requires_grad=True, format=29)
+    saved = save(tmp_path / "saved", [given], base, [{"type": "tensor", "tensor": 0}, 2, None, None, 1e-05])
+    script, stand_in = tmp_path / "call.py", tmp_path / "stand_in.py"
+    stand_in.write_text(STAND_IN)
+    assert status(["reproduce", str(saved), "-o", str(script)]) == 0
+    words = ["--matrix", "--devices", "npu,cpu", "--prelude", stand_in, "--save", tmp_path / "matrix.json"]
+    done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 1, done.stdout + done.stderr
+    cells = json.loads((tmp_path / "matrix.json").read_text())
+    assert {(cell["device"], cell["storage"]) for cell in cells["cells"] if cell["verdict"] == "error"} == {
+        ("npu", "recorded")
+    }
+    assert {(cell["device"], cell["storage"]) for cell in cells["cells"] if cell["verdict"] == "pass"} == {
+        ("npu", "nd"), ("cpu", "recorded"),
+    }  # fmt: skip
+    assert any(one.startswith("storage flips the result: fails no more from recorded to nd") for one in cells["said"])
+    alone = run_scripts.run(script)
+    assert any("storage format 29 of an NPU, here in the plain one" in one for one in alone["said"])

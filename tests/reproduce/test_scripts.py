@@ -47,7 +47,7 @@ def script_of(dump: Path, node: str, folder: Path, *options: str) -> Path:
 def run(script: Path, *options: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """In a Python that finds none of our packages."""
     command = [sys.executable, "-I", script, *map(str, options)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=cwd)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=900, cwd=cwd)
 
 
 @pytest.mark.parametrize(
@@ -170,6 +170,46 @@ def test_the_command_runs_the_matrix_and_says_when_nothing_fails(
 ) -> None:
     assert status(["reproduce", str(dumps / "golden"), "Functional.gelu.0", "--matrix"]) == 0
     assert "No cell fails: not reproduced on this machine." in capfd.readouterr().out
+
+
+def test_values_of_a_scalar_are_a_factor_and_every_run_keeps_its_own_log(dumps: Path, tmp_path: Path) -> None:
+    script = script_of(dumps / "golden", "Functional.layer_norm.0", tmp_path)
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(
+        "import torch\n"
+        "right = torch.nn.functional.layer_norm\n"
+        "def layer_norm(x, shape, weight=None, bias=None, eps=1e-5):\n"
+        "    y = right(x, shape, weight, bias, eps)\n"
+        "    return y * 1.02 if eps < 1e-4 and x.dtype is not torch.float64 else y\n"
+        "torch.nn.functional.layer_norm = layer_norm\n"
+    )
+    done = run(
+        script, "--matrix", "--devices", "cpu", "--prelude", wrong, "--eps", "1e-6,1e-3", "--logs", tmp_path / "logs",
+        "--save", tmp_path / "matrix.json",
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    kept = json.loads((tmp_path / "matrix.json").read_text())
+    failing = {(cell["dtype"], cell["eps"]) for cell in kept["cells"] if cell["verdict"] == "error"}
+    assert failing == {("recorded", "recorded"), ("recorded", "1e-6")}
+    assert any(one.startswith("eps flips the result: fails no more from recorded to 1e-3") for one in kept["said"])
+    rooms = sorted((tmp_path / "logs").iterdir())
+    assert [room.name for room in rooms] == [f"{number:03}" for number in range(len(kept["cells"]))]
+    assert all((room / "device_log").is_dir() for room in rooms)
+    assert "--eps=1e-3" in (rooms[2] / "output.txt").read_text()
+    refused = run(script, "--eps", "1e-6,1e-3")
+    assert refused.returncode == 2
+    assert "--eps: several values are for --matrix" in refused.stderr
+
+
+def test_the_command_passes_values_to_the_matrix(
+    dumps: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    command = ["reproduce", str(dumps / "golden"), "Functional.layer_norm.0", "--value", "eps=1e-5,1e-3"]
+    assert status(command) == 2
+    assert "is for --matrix" in capfd.readouterr().err
+    assert status([*command, "--matrix", "-o", str(tmp_path / "norm.py")]) == 0
+    assert "eps=1e-3" in capfd.readouterr().out
+    assert (tmp_path / "norm_logs" / "000" / "output.txt").is_file()
 
 
 def test_what_cannot_be_run_alone_is_refused_with_the_reason(dumps: Path) -> None:

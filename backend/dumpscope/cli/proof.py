@@ -25,6 +25,9 @@ def reproduce(
     matrix: Annotated[
         bool, typer.Option("--matrix", help="Run it over device, dtype, layout and order: what flips the result?")
     ] = False,
+    value: Annotated[
+        list[str] | None, typer.Option("--value", help="A scalar the matrix goes over as well: eps=1e-5,1e-3.")
+    ] = None,
     python: Annotated[str | None, typer.Option("--python", help="Python with torch that runs the matrix.")] = None,
 ) -> int:
     """Write a script that runs one call of a dump alone, forward and backward, and judges it.
@@ -42,6 +45,7 @@ def reproduce(
             rank=rank,
             copy=copy,
             matrix=matrix,
+            values=tuple(value or ()),
             python=python,
         )
     )

@@ -19,7 +19,10 @@ from dumpscope.pipeline.rooms import Room
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """copy: put the tensors beside the script; matrix: run it over devices, types and layouts with `python`"""
+    """copy: put the tensors beside the script; matrix: run it over devices, types and layouts with `python`
+
+    values: `eps=1e-5,1e-3`, scalars that the matrix goes over as well
+    """
 
     path: Path
     node: str | None
@@ -28,10 +31,14 @@ class Request:
     rank: int | None
     copy: bool
     matrix: bool
+    values: tuple[str, ...]
     python: str | None
 
 
 def run(request: Request) -> int:
+    for value in request.values:
+        if not request.matrix or not all(value.partition("=")[::2]):
+            raise UsageError(f"--value {value} is for --matrix", hint="--matrix --value eps=1e-5,1e-3")
     with found_call(request.path, request.node, request.step, request.rank) as found, Room() as room:
         archive = not request.path.is_dir() and request.path.suffix != ".json"
         if request.output is None and not request.matrix:
@@ -45,7 +52,10 @@ def run(request: Request) -> int:
             print(f"wrote {request.output}", file=sys.stderr)
         if not request.matrix:
             return FINE
-        return subprocess.run([request.python or sys.executable, target, "--matrix"], check=False).returncode
+        words = ["--matrix", *(f"--{value}" for value in request.values)]
+        if request.output is not None:
+            words.append(f"--logs={target.with_name(f'{target.stem}_logs')}")
+        return subprocess.run([request.python or sys.executable, target, *words], check=False).returncode
 
 
 @contextmanager

@@ -127,4 +127,6 @@ class _Values:
         }
         if not entry["requires_grad"]:
             del made["requires_grad"]
+        if entry.get("format") is not None:
+            made["format"] = entry["format"]
         return made

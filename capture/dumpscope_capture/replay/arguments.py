@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,16 +13,26 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+_WIDEST: Final = 16
+"""Bytes of the widest element."""
+
+PLAIN_FORMAT: Final = 2
+"""Number of the plain storage format on an NPU, ND."""
+
 NUMBERS: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """How a call is run. dtype: "recorded" or a floating type; layout: "recorded" or "contiguous"."""
+    """How a call is run.
+
+    dtype: "recorded" or a floating type; layout: "recorded" or "contiguous"; storage: format on an NPU, "recorded" or "nd"
+    """
 
     device: str = "cpu"
     dtype: str = "recorded"
     layout: str = "recorded"
+    storage: str = "recorded"
     deterministic: bool = False
     seed: int = 1234
 
@@ -76,11 +87,11 @@ class Tensors:
         return viewed(self.storage(spec), spec) if "total" in spec else load(path)
 
     def storage(self, spec: dict[str, Any]) -> torch.Tensor:
-        """A copy of the bytes of the storage behind a tensor, as long as the storage was."""
+        """A copy of the bytes of the storage behind a tensor, as long as the storage was, rounded up to whole elements."""
         path = self.path(spec)
         assert path is not None
         held = load(path)
-        whole = torch.zeros(int(spec["total"]), dtype=torch.uint8)
+        whole = torch.zeros(-(-int(spec["total"]) // _WIDEST) * _WIDEST, dtype=torch.uint8)
         whole[int(spec["start"]) : int(spec["start"]) + held.numel()] = held
         return whole
 
@@ -105,8 +116,8 @@ def load(path: str) -> torch.Tensor:
 
 def viewed(storage: torch.Tensor, spec: dict[str, Any]) -> torch.Tensor:
     """The tensor of a storage given as bytes; it shares them."""
-    blank = torch.empty(0, dtype=getattr(torch, spec["dtype"]), device=storage.device)
-    return blank.set_(storage.untyped_storage(), spec["offset"], tuple(spec["shape"]), tuple(spec["stride"]))
+    elements = storage.view(getattr(torch, spec["dtype"]))
+    return elements.as_strided(spec["shape"], spec["stride"], spec["offset"]).detach()
 
 
 def make_up(spec: dict[str, Any], seed: int) -> torch.Tensor:
@@ -174,6 +185,27 @@ def laid_out(tensor: torch.Tensor, spec: dict[str, Any], layout: str) -> torch.T
             tensor, once = tensor.narrow(dim, 0, 1), once.narrow(dim, 0, 1)
     once.copy_(tensor)
     return placed
+
+
+def lies_otherwise(spec: dict[str, Any]) -> bool:
+    """Whether a tensor did not lie in row-major order at the beginning of its storage."""
+    stride = spec.get("stride")
+    if stride is None:
+        return False
+    step, plain = 1, True
+    for size, given in zip(reversed(spec["shape"]), reversed(stride), strict=False):
+        plain = plain and (size == 1 or given == step)
+        step *= size
+    return not plain or bool(spec.get("offset"))
+
+
+def formatted(tensor: torch.Tensor, spec: dict[str, Any], storage: str) -> torch.Tensor:
+    """The tensor in the storage format it had, or in the plain one; as it is where it has none."""
+    npu: Any = sys.modules.get("torch_npu")
+    if npu is None or tensor.device.type != "npu" or spec.get("format") is None:
+        return tensor
+    wanted = int(spec["format"]) if storage == "recorded" else PLAIN_FORMAT
+    return tensor if npu.get_npu_format(tensor) == wanted else npu.npu_format_cast(tensor, wanted)
 
 
 def rebuilt(value: Any, tensor: Callable[[dict[str, Any]], Any], case: Case, *, dtype: Any = None) -> Any:

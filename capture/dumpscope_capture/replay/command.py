@@ -18,8 +18,9 @@ import torch
 from torch.overrides import get_testing_overrides
 
 from dumpscope_capture.replay.arguments import Case
+from dumpscope_capture.replay.cells import devices
 from dumpscope_capture.replay.judging import ERROR, Judgement
-from dumpscope_capture.replay.matrix import conclusion, devices, run_matrix
+from dumpscope_capture.replay.matrix import conclusion, run_matrix
 from dumpscope_capture.replay.reporting import Report
 from dumpscope_capture.replay.targets import function
 
@@ -56,30 +57,42 @@ def main(call: dict[str, Any], script: str, words: list[str] | None = None) -> i
     data = os.path.join(os.path.dirname(os.path.abspath(script)), call["data"])
     call = {**copy.deepcopy(call), "data": data, "names": call["names"] or argument_names(call["target"])}
     found = list(scalars(call))
-    options = parser(call, found).parse_args(words)
+    asked = parser(call, found)
+    options = asked.parse_args(words)
+    if importlib.util.find_spec("torch_npu") is not None:
+        importlib.import_module("torch_npu")  # makes the device known; older versions of torch do not do so themselves
     if options.prelude:
         prelude(options.prelude)
-    for name, way, _ in found:
+    several: dict[str, list[str]] = {}
+    for name, way, value in found:
         text = getattr(options, f"scalar:{name}")
-        if text is not None:
+        if text is None:
+            continue
+        if "," in text and not isinstance(value, str):
+            if not options.matrix:
+                asked.error(f"--{name}: several values are for --matrix")
+            several[name] = [one.strip() for one in text.split(",")]
+        else:
             put(call, way, parsed(text))
     if options.no_backward:
         call["backward"] = "none"
     case = Case(
-        device=options.device, dtype=options.dtype, layout=options.layout,
+        device=options.device, dtype=options.dtype, layout=options.layout, storage=options.storage_format,
         deterministic=options.deterministic, seed=options.seed,
     )  # fmt: skip
     if options.matrix:
         on = options.devices.split(",") if options.devices else devices()
         changed = [
-            f"--{name}={text}" for name, _, _ in found if (text := getattr(options, f"scalar:{name}")) is not None
+            f"--{name}={text}"
+            for name, _, _ in found
+            if name not in several and (text := getattr(options, f"scalar:{name}")) is not None
         ]
         passed = [f"--data={options.data}", *changed]
         passed += [f"--prelude={options.prelude}"] if options.prelude else []
         passed += ["--no-backward"] if options.no_backward else []
-        print(f"{call['name']}: device, dtype, layout, order of sums")
-        cells = run_matrix([os.path.abspath(script), *passed], call, case, on)
-        said = conclusion(cells)
+        print(f"{call['name']}: {', '.join(['device, dtype, layout, order of sums', *several])}")
+        cells = run_matrix([os.path.abspath(script), *passed], call, case, on, several, options.logs)
+        said = conclusion(cells, call)
         print("\n".join(said))
         if options.save:
             with open(options.save, "w", encoding="utf-8") as stream:
@@ -108,17 +121,21 @@ def parser(call: dict[str, Any], found: list[tuple[str, list[Any], Any]]) -> arg
     made.add_argument("--device", default="cpu", help="cpu, cuda, npu, cuda:1 ... [%(default)s]")
     made.add_argument("--dtype", default="recorded", choices=("recorded", *FLOATS))
     made.add_argument("--layout", default="recorded", choices=("recorded", "contiguous"))
+    made.add_argument("--storage-format", default="recorded", choices=("recorded", "nd"), help="of tensors on an NPU")
     made.add_argument("--deterministic", action="store_true", help="deterministic kernels only")
     made.add_argument("--seed", type=int, default=1234, help="of random calls and of tensors that are made up")
     made.add_argument("--no-backward", action="store_true")
     made.add_argument("--matrix", action="store_true", help="every device, dtype, layout and order, a process each")
     made.add_argument("--devices", help="of the matrix, with commas [all of this machine]")
     made.add_argument("--save", metavar="FILE", help="write the matrix as JSON as well")
+    made.add_argument("--logs", metavar="DIR", help="a folder below it for each run of the matrix: output, device log")
     made.add_argument("--json", action="store_true", help="one JSON document on the last line")
     made.add_argument(
         "--prelude", metavar="FILE", help="Python file or module to run first: custom operators, a backend"
     )
-    values = made.add_argument_group("values of the call")
+    values = made.add_argument_group(
+        "values of the call", "with --matrix several, with commas: each beside the recorded one"
+    )
     for name, _, value in found:
         values.add_argument(f"--{name}", dest=f"scalar:{name}", metavar="VALUE", help=f"[{value!r}]".replace("%", "%%"))
     return made

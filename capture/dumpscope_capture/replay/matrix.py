@@ -1,122 +1,132 @@
-"""The call over device, dtype, layout and determinism, each combination in a process of its own."""
+"""Every combination in a process of its own, and which factor flips the result."""
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-import torch
-
-from dumpscope_capture.replay.arguments import Case, tensor_specs
+from dumpscope_capture.replay.arguments import Case
+from dumpscope_capture.replay.cells import Combination, combinations
+from dumpscope_capture.replay.reporting import differences
 
 CELL_SECONDS: Final = 300
-FACTORS: Final = ("device", "dtype", "layout", "deterministic")
+WAITING: Final = ("ASCEND_LAUNCH_BLOCKING", "CUDA_LAUNCH_BLOCKING")
+"""With these kernels are waited for, so that one that fails is told where it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """verdict: of the run, or "crash"; off: the largest number of units that any result is off"""
+    """verdict: of the run, or "crash"; off: the largest number of units that any result is off; made_up: inputs without a file"""
 
-    case: Case
+    combination: Combination
     verdict: str
     off: float
     said: str
+    made_up: tuple[str, ...] = ()
 
     @property
     def fails(self) -> bool:
         return self.verdict in ("error", "crash")
 
     def document(self) -> dict[str, Any]:
-        return {**asdict(self.case), "verdict": self.verdict, "off": str(self.off), "said": self.said}
+        factors = self.combination.factors()
+        seed = self.combination.case.seed
+        return {**factors, "seed": seed, "verdict": self.verdict, "off": str(self.off), "said": self.said}
 
 
-def devices() -> list[str]:
-    """The CPU and the accelerators of this machine."""
-    found = ["cpu"]
-    for kind in ("cuda", "npu", "xpu", "mps"):
-        module = getattr(torch, kind, None)
-        if module is not None and module.is_available():
-            found.append(kind)
-    return found
+def run_matrix(
+    script: list[str], call: dict[str, Any], base: Case, on: list[str], scalars: Mapping[str, Sequence[str]], logs: str | None
+) -> list[Cell]:  # fmt: skip
+    """Run `script` once per combination; a process that dies or hangs is a result. Rows appear as they come.
 
-
-def cases(call: dict[str, Any], base: Case, on: list[str]) -> list[Case]:
-    specs = list(tensor_specs([call["args"], call["kwargs"]]))
-    floats = {spec["dtype"] for spec in specs if spec["dtype"].startswith(("float", "bfloat"))}
-    types = ["recorded", *(one for one in ("float32", "float64") if floats and floats != {one})]
-    layouts = ["recorded", "contiguous"] if any(spec.get("stride") for spec in specs) else ["recorded"]
-    return [
-        Case(device=device, dtype=dtype, layout=layout, deterministic=fixed, seed=base.seed)
-        for device, dtype, layout, fixed in itertools.product(on, types, layouts, (False, True))
-    ]
-
-
-def run_matrix(script: list[str], call: dict[str, Any], base: Case, on: list[str]) -> list[Cell]:
-    """Run `script` once per case; a process that dies or hangs is a result. Rows appear as they come."""
+    logs: folder in which each run has one of its own, with what it said and the log of an Ascend runtime
+    """
     cells = []
-    for case in cases(call, base, on):
-        cells.append(_run_cell(script, case))
+    for number, one in enumerate(combinations(call, base, on, scalars)):
+        cells.append(
+            _run_cell(script, one, None if logs is None else os.path.join(os.path.abspath(logs), f"{number:03}"))
+        )
         print(row(cells[-1]), flush=True)
     return cells
 
 
-def _run_cell(script: list[str], case: Case) -> Cell:
-    words = [
-        "--json",
-        "--device",
-        case.device,
-        "--dtype",
-        case.dtype,
-        "--layout",
-        case.layout,
-        "--seed",
-        str(case.seed),
-    ]
-    command = [sys.executable, *script, *words, *(["--deterministic"] if case.deterministic else [])]
+def _run_cell(script: list[str], combination: Combination, room: str | None) -> Cell:
+    command = [sys.executable, *script, "--json", *combination.options()]
+    environment = {**dict.fromkeys(WAITING, "1"), **os.environ}
+    if room is not None:
+        environment["ASCEND_PROCESS_LOG_PATH"] = os.path.join(room, "device_log")
+        os.makedirs(environment["ASCEND_PROCESS_LOG_PATH"], exist_ok=True)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=CELL_SECONDS)
+        done = subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=CELL_SECONDS,
+        )
     except subprocess.TimeoutExpired:
-        return Cell(case=case, verdict="crash", off=0.0, said=f"no end after {CELL_SECONDS} s")
+        return Cell(combination=combination, verdict="crash", off=0.0, said=f"no end after {CELL_SECONDS} s")
+    if room is not None:
+        with open(os.path.join(room, "output.txt"), "w", encoding="utf-8") as stream:
+            stream.write(f"{' '.join(command)}\n\n{done.stdout}{done.stderr}\nexit status {done.returncode}\n")
     try:
         found = json.loads(done.stdout.splitlines()[-1])
     except (ValueError, IndexError):
         last = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
         how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
-        return Cell(case=case, verdict="crash", off=0.0, said=f"{how}: {last[:160]}")
+        return Cell(combination=combination, verdict="crash", off=0.0, said=f"{how}: {last[:160]}")
     judged = [one for one in found["here"].values() if one["units"] is not None]
-    off = max((float(one["units"]) for one in judged), default=0.0)
-    return Cell(case=case, verdict=found["verdict"], off=off, said=found["error"] or found["said"][0])
+    return Cell(
+        combination=combination,
+        verdict=found["verdict"],
+        off=max((float(one["units"]) for one in judged), default=0.0),
+        said=found["error"] or found["said"][0],
+        made_up=tuple(found["made_up"]),
+    )
 
 
 def row(cell: Cell) -> str:
-    case = cell.case
+    case = cell.combination.case
     fixed = "deterministic" if case.deterministic else "any order"
+    values = " ".join(f"{name}={text}" for name, text in cell.combination.values.items())
     off = f"{cell.off:.3g} units" if cell.off else ""
     said = cell.said if cell.fails else ""
-    return f"  {case.device:5} {case.dtype:9} {case.layout:10} {fixed:13}  {cell.verdict:8} {off:14} {said}".rstrip()
+    form = f"{case.storage:8} " if case.device.startswith("npu") else ""
+    told = f"  {case.device:5} {case.dtype:9} {case.layout:10} {form}{fixed:13} {values}"
+    return f"{told.rstrip()}  {cell.verdict:8} {off:14} {said}".rstrip()
 
 
-def conclusion(cells: list[Cell]) -> list[str]:
-    """Which factor flips the result: cells that differ in it alone and do not agree."""
+def conclusion(cells: list[Cell], call: dict[str, Any]) -> list[str]:
+    """Which factor flips the result: cells that differ in it alone and do not agree; what the net had, where none fails."""
     failing = [cell for cell in cells if cell.fails]
     if not failing:
-        return ["No cell fails: not reproduced on this machine."]
+        last = cells[-1].combination.case
+        here = Case(device=last.device, seed=last.seed)
+        told = differences(call, here, sorted({item for cell in cells for item in cell.made_up}))
+        return [
+            "No cell fails: not reproduced on this machine.",
+            *(f"Differs from the call in the net: {one}." for one in told),
+        ]
     if len(failing) == len(cells):
         return ["Every cell fails: the result hangs on none of these factors."]
+    factors = [(cell.combination.factors(), cell.fails) for cell in cells]
     said = []
-    for factor in FACTORS:
+    for factor in factors[0][0]:
         flips: dict[tuple[str, str], int] = {}
         pairs = 0
-        for one, other in itertools.permutations(cells, 2):
-            mine, its = asdict(one.case), asdict(other.case)
-            if [key for key in FACTORS if mine[key] != its[key]] != [factor]:
+        for (mine, fails), (its, too) in itertools.permutations(factors, 2):
+            if [key for key in mine if mine[key] != its[key]] != [factor]:
                 continue
-            pairs += one.fails
-            if one.fails and not other.fails:
+            pairs += fails
+            if fails and not too:
                 change = str(mine[factor]), str(its[factor])
                 flips[change] = flips.get(change, 0) + 1
         if flips:

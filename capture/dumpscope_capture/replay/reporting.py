@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from dumpscope_capture.replay.arguments import Case, Tensors, tensor_specs
+from dumpscope_capture.replay.arguments import PLAIN_FORMAT, Case, Tensors, lies_otherwise, tensor_specs
 from dumpscope_capture.replay.judging import ERROR, SKIP, WARNING, Judgement, judge, worst
 from dumpscope_capture.replay.measures import alike
 from dumpscope_capture.replay.running import Outcome, Side, run
@@ -65,6 +65,10 @@ class Report:
             said.append("Not reproduced: the recorded result is wrong, this call alone gives a right one here.")
         elif self.recorded:
             said.append("Right here, and right in the dump.")
+            if any(item.startswith("gradient.") and item not in self.recorded for item in self.here):
+                said[0] = (
+                    "Not reproduced: right here, forward right in the dump, which does not hold all of its gradients."
+                )
         else:
             said.append(
                 "Not reproduced: this call alone gives a right result here; the dump holds none to compare with."
@@ -162,14 +166,19 @@ def differences(call: dict[str, Any], case: Case, made_up: list[str]) -> list[st
         said.append(f"it ran on {', '.join(others)}, this on {case.device}")
     elif not devices:
         said.append(f"the dump does not say on which device it ran; this is {case.device}")
-    if case.layout == "contiguous" and any(spec.get("stride") for spec in specs):
+    if case.layout == "contiguous" and any(map(lies_otherwise, specs)):
         said.append("its arguments did not lie in row-major order")
     elif specs and not call["seen"].get("layouts"):
         said.append("the dump does not keep strides, offsets and storage formats of its arguments")
+    formats = sorted({spec["format"] for spec in specs if spec.get("format") not in (None, PLAIN_FORMAT)})
+    if formats and (not case.device.startswith("npu") or case.storage != "recorded"):
+        said.append(f"tensors lay in storage format {', '.join(map(str, formats))} of an NPU, here in the plain one")
     versions = call["seen"].get("versions", {})
     if versions.get("torch") and versions["torch"] != torch.__version__:
         said.append(f"it ran with torch {versions['torch']}, this is {torch.__version__}")
-    said.append("memory, streams and the calls before it are those of the net")
+    said.append(
+        "in the net other calls ran before it, on streams of their own order, and in other memory, aligned otherwise"
+    )
     return said
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import torch
 
-from dumpscope_capture.replay.arguments import Case, Tensors, laid_out, rebuilt, tensor_specs, viewed
+from dumpscope_capture.replay.arguments import Case, Tensors, formatted, laid_out, rebuilt, tensor_specs, viewed
 from dumpscope_capture.replay.targets import CONVERSIONS, function, short_name, writes
 
 HALVES: Final = (torch.float16, torch.bfloat16)
@@ -91,6 +91,7 @@ def _forward_and_backward(call: dict[str, Any], tensors: Tensors, case: Case, si
             if side.shaken is not None:
                 tensor = shaken(tensor, side.shaken, case.seed)
             tensor = laid_out(tensor, spec, case.layout).to(case.device)
+        tensor = formatted(tensor, spec, case.storage)
         if differentiates and spec.get("requires_grad") and (tensor.is_floating_point() or tensor.is_complex()):
             leaves[item] = tensor.requires_grad_()
             tensor = tensor.clone() if changes else tensor  # a leaf must not be written
@@ -137,7 +138,7 @@ def _backward(
             done.grads = "sum, as no recorded gradient has the shape of the result"
         else:
             done.grads = "sum"
-        begins = [(output, torch.ones_like(output)) for output in outputs if output.requires_grad]
+        begins = [(output, _ones(output, side, case)) for output in outputs if output.requires_grad]
     if not begins:
         done.grads = "none"
         return
@@ -147,6 +148,12 @@ def _backward(
     done.gradients = {
         f"gradient.{item}": _home(grad) for item, grad in zip(leaves, found, strict=True) if grad is not None
     }
+
+
+def _ones(output: torch.Tensor, side: Side, case: Case) -> torch.Tensor:
+    """What the sum of a result begins its backward with; shaken too, as all of a gradient may be rounding, that of softmax."""
+    ones = torch.ones_like(output)
+    return ones if side.shaken is None else shaken(ones, side.shaken, case.seed + 1)
 
 
 def _lone_node(output: torch.Tensor, leaves: dict[str, torch.Tensor]) -> list[str | None]:
