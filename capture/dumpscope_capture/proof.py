@@ -90,4 +90,7 @@ def _tried(trial: Trial, run: Callable[[], float], healed: Callable[[float], boo
     if refused and not note:
         note = f"refused: {refused[0]}"
     touched = sum(tally.substituted for tally in tallies)
-    return Outcome(trial=trial, healed=fine, touched=touched, metric=metric, note=note)
+    already = 0 if refused else sum(tally.unchanged for tally in tallies)
+    if already and not touched:
+        note = "; ".join(["all were so already", *([note] if note else [])])
+    return Outcome(trial=trial, healed=fine, touched=touched, already=already, metric=metric, note=note)

@@ -39,12 +39,14 @@ class Trial:
 class Outcome:
     """What came of a trial. healed: whether the fault was gone; None where the run could not be judged.
 
-    touched: calls that really ran differently; metric: what was measured; note: why a run could not be judged, or was not made
+    touched: calls that really ran differently; already: calls that were so without it; metric: what was measured
+    note: why a run could not be judged, or was not made
     """
 
     trial: Trial
     healed: bool | None
     touched: int = 0
+    already: int = 0
     metric: float | None = None
     note: str = ""
 
@@ -93,8 +95,10 @@ def controls(
 
 
 def judge(outcomes: Iterable[Outcome]) -> Judgement:
-    """What outcomes prove. An outcome whose trial touched no call proves nothing, and counts as not made."""
-    found = [one for one in outcomes if one.healed is not None and (one.touched or one.trial.kind == "baseline")]
+    """What outcomes prove. An outcome whose trial touched no call proves nothing, and counts as not made.
+
+    But where all inputs lay contiguous without it, the layout is no other explanation: that control is as good as made."""
+    found = [one for one in outcomes if one.healed is not None and _counts(one)]
     kinds = {one.trial.kind for one in found}
     helped: tuple[Kind, ...] = tuple(dict.fromkeys(one.trial.kind for one in found if one.healed))
     if "baseline" in helped:
@@ -111,3 +115,8 @@ def judge(outcomes: Iterable[Outcome]) -> Judgement:
     return Judgement(
         word="confirmed", reason="the fault goes with the operator, and with none of the controls", helped=helped
     )
+
+
+def _counts(outcome: Outcome) -> bool:
+    kind = outcome.trial.kind
+    return bool(outcome.touched) or kind == "baseline" or (kind == "contiguous" and outcome.already > 0)

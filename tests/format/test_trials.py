@@ -52,6 +52,15 @@ def test_runs_that_touched_no_call_count_as_not_made() -> None:
     assert judge(_outcomes({"substitute"}, touched=0)).word == "unproven"
 
 
+def test_inputs_that_lay_contiguous_without_it_rule_the_layout_out() -> None:
+    others = _outcomes({"substitute"}, without={"contiguous", "roundtrip"})
+    by_kind = {trial.kind: trial for trial in TRIALS}
+    layout, copy = (Outcome(trial=by_kind[kind], healed=False, already=4) for kind in ("contiguous", "roundtrip"))
+    made = Outcome(trial=by_kind["roundtrip"], healed=False, touched=4)
+    assert judge([*others, layout, made]).word == "confirmed"
+    assert judge([*others, layout, copy]).word == "unproven"
+
+
 def test_a_run_that_could_not_be_judged_counts_as_not_made() -> None:
     trial = Trial(kind="roundtrip", interventions={}, about="")
     outcomes = [*_outcomes({"substitute"}, without={"roundtrip"}), Outcome(trial=trial, healed=None, touched=1)]

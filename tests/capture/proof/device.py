@@ -108,6 +108,9 @@ class _Module(backend_registration._DummyBackendModule):  # type: ignore[misc]
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
         return [torch.float16, torch.bfloat16]
 
+    def synchronize(self) -> None:
+        """Nothing is ever under way."""
+
 
 class Broken(TorchDispatchMode):
     """While it is entered, kernels of the CPU fail. at: by name, which of their runs, counted from 1; 0 for every one"""
