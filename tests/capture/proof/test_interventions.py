@@ -261,6 +261,21 @@ def test_a_contiguous_run_gives_the_backward_contiguous_gradients_as_well(sim: A
 # -- names -------------------------------------------------------------------------------------------------------------
 
 
+def test_calls_between_a_stop_and_a_step_go_on_with_the_numbers_from_before_the_capture(make: Any) -> None:
+    debugger = make(level="L1")
+    gelu = torch.nn.functional.gelu
+    x = torch.ones(3)
+    with intervene({f"Functional.gelu.{number}": "float64" for number in range(5)}) as done:
+        gelu(x)  # 0, counted
+        debugger.start()
+        gelu(x), gelu(x)  # 0 and 1 of the capture
+        debugger.stop()
+        gelu(x)  # 1, counted
+        debugger.step()
+        gelu(x)  # 0 again
+    assert [tally.calls for tally in done.tallies.values()] == [3, 2, 0, 0, 0]
+
+
 def test_names_and_numbers_are_those_of_a_capture(make: Any, read: Any) -> None:
     step = training("cpu")
     debugger = make(level="L1")
