@@ -30,11 +30,15 @@ def test_an_archive_holds_all_of_a_finding_and_runs_in_a_clean_folder(dumps: Pat
     there = {path.name for path in clean.iterdir()}
     assert there == {
         "README.txt", "reproduce.py", "tensors", "call.json", "environment.json", "stack.txt", "output.txt", "matrix.txt",
-        "matrix.json", "attached", "comparison",
+        "matrix.json", "logs", "attached", "comparison",
     }  # fmt: skip
     assert "the recorded result is wrong" in (clean / "output.txt").read_text()
     assert "No cell fails: not reproduced on this machine." in (clean / "matrix.txt").read_text()
     assert "models.py" in (clean / "stack.txt").read_text().splitlines()[0]
+    assert "exit status 1" in (clean / "logs" / "000" / "output.txt").read_text()
+    assert (
+        "Differs from the call in the net: the dump does not say on which device" in (clean / "matrix.txt").read_text()
+    )
     assert any(path.suffix == ".html" for path in (clean / "comparison").iterdir())
     assert "torch.nn.functional.softmax(float32[2, 2, 6, 6], dim=-1)" in (clean / "README.txt").read_text()
     command = [sys.executable, "-I", str(clean / "reproduce.py"), "--json"]

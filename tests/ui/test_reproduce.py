@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
@@ -29,6 +30,34 @@ def test_the_key_r_shows_the_script_of_the_selected_call_and_saves_it(
     expect(text).to_contain_text("Functional.softmax.1 alone, from golden")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
+
+
+def test_the_archive_for_its_owner_is_told_with_its_size_and_downloaded(
+    page: Page, server: Server, dumps: Path, tmp_path: Path
+) -> None:
+    page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward", timeout=30_000)
+    expect(page.get_by_test_id("evidence").get_by_test_id("why")).to_be_visible()
+    page.keyboard.press("r")
+    archive = page.get_by_test_id("reproduce-dialog").get_by_test_id("handover")
+    expect(archive).to_contain_text("unpacked; runs where it is unpacked", timeout=30_000)
+    archive.get_by_text("What will be in it", exact=True).click()
+    parts = archive.get_by_test_id("handover-parts")
+    expect(parts.get_by_text("plots/error-order.svg", exact=True)).to_be_visible()
+    with page.expect_download(timeout=60_000) as started:
+        archive.get_by_test_id("save-archive").click()
+    assert started.value.suggested_filename == "Functional.softmax.1.zip"
+    started.value.save_as(tmp_path / "finding.zip")
+    with zipfile.ZipFile(tmp_path / "finding.zip") as packed:
+        names = packed.namelist()
+    assert sorted(names) == sorted(parts.locator("li .mono").all_inner_texts())
+
+
+def test_an_archive_of_statistics_says_that_its_numbers_are_made_up(page: Page, server: Server, dumps: Path) -> None:
+    address = finished(server, dumps / "stat_golden", dumps / "stat_golden")
+    page.goto(f"{address}?s=0&r=0&n=Functional.gelu.0.forward&do=reproduce")
+    archive = page.get_by_test_id("reproduce-dialog").get_by_test_id("handover")
+    expect(archive).to_contain_text("It holds no tensors: the script makes its numbers up", timeout=30_000)
 
 
 def test_a_module_that_cannot_be_run_alone_says_why(page: Page, server: Server, dumps: Path) -> None:

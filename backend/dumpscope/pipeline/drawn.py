@@ -33,11 +33,12 @@ class Wanted:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
     """figure: plotly JSON, None where there is nothing to draw; said: the same in words, or why there is none
-    table: the numbers behind the figure, made when asked for; log: how it was drawn"""
+    table: the numbers behind the figure, svg: a drawing without a script, made when asked for; log: how it was drawn"""
 
     figure: dict[str, Any] | None
     said: list[Phrase]
     table: Callable[[], Table] | None = None
+    svg: Callable[[], str] | None = None
     log: bool = False
 
 

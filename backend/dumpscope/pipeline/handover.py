@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +19,12 @@ from dumpscope.pipeline.reproduce import FoundCall, copy_tensors, write_script
 from dumpscope.readers.msprobe import dump_root, read_rank
 from dumpscope.readers.run import read_run
 from dumpscope.reproduce.script import expression
+from dumpscope_format.layout import safe_join
 from dumpscope_format.replay import CallDocument
 
 SCRIPT: Final = "reproduce.py"
 TENSORS: Final = "tensors"
+PLOTS: Final = "plots"
 _STAMP: Final = (1980, 1, 1, 0, 0, 0)
 """The same call gives the same archive."""
 
@@ -31,12 +33,31 @@ _STAMP: Final = (1980, 1, 1, 0, 0, 0)
 class Evidence:
     """What goes in beside the call. python: runs it here and fills in output and matrix, None to leave them out
 
-    attached: further files (controls, logs); report: folder of a comparison's report
+    attached: further files (controls, logs); report: folder of a comparison's report; drawings: SVG texts by name
     """
 
     python: str | None = None
     attached: Sequence[Path] = ()
     report: Path | None = None
+    drawings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What an archive will hold of a call without running it. parts: (name, bytes) as unpacked; mind: what it lacks"""
+
+    parts: list[tuple[str, int]]
+    mind: list[str]
+
+
+def plan(found: FoundCall, origin: str, drawings: Mapping[str, str]) -> Planned:
+    """What `hand_over` would write with the same drawings and nothing run or attached."""
+    texts = _texts(found, origin, drawings)
+    texts["README.txt"] = _readme(found, origin, {*texts, *([TENSORS] if found.files else [])})
+    sizes = {name: len(text.encode()) for name, text in texts.items()}
+    if found.folder is not None:
+        sizes |= {f"{TENSORS}/{name}": os.path.getsize(safe_join(found.folder, name)) for name in found.files}
+    return Planned(parts=sorted(sizes.items()), mind=_mind(found, set(texts)))
 
 
 def hand_over(found: FoundCall, origin: str, target: Path, evidence: Evidence) -> list[str]:
@@ -47,12 +68,9 @@ def hand_over(found: FoundCall, origin: str, target: Path, evidence: Evidence) -
     with tempfile.TemporaryDirectory(prefix="dumpscope-") as room:
         folder = Path(room)
         copy_tensors(found, folder / TENSORS)
-        (folder / SCRIPT).write_text(write_script(found, origin=origin, data=TENSORS), encoding="utf-8")
-        _json(folder / "call.json", found.call)
-        _json(folder / "environment.json", _environment(found))
-        stack = call_stack(found)
-        if stack:
-            (folder / "stack.txt").write_text("\n".join(stack) + "\n", encoding="utf-8")
+        for name, text in _texts(found, origin, evidence.drawings).items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
         if evidence.python is not None:
             _run(folder, evidence.python)
         for path in evidence.attached:
@@ -60,8 +78,21 @@ def hand_over(found: FoundCall, origin: str, target: Path, evidence: Evidence) -
             shutil.copyfile(path, folder / "attached" / path.name)
         if evidence.report is not None:
             shutil.copytree(evidence.report, folder / "comparison")
-        (folder / "README.txt").write_text(_readme(found, origin, folder), encoding="utf-8")
+        there = {path.name for path in folder.iterdir() if path.is_file() or any(path.iterdir())}
+        (folder / "README.txt").write_text(_readme(found, origin, there), encoding="utf-8")
         return _pack(folder, target)
+
+
+def _texts(found: FoundCall, origin: str, drawings: Mapping[str, str]) -> dict[str, str]:
+    """Text files by name."""
+    stack = call_stack(found)
+    return {
+        SCRIPT: write_script(found, origin=origin, data=TENSORS),
+        "call.json": _json(found.call),
+        "environment.json": _json(_environment(found)),
+        **({"stack.txt": "\n".join(stack) + "\n"} if stack else {}),
+        **{f"{PLOTS}/{name}.svg": text for name, text in drawings.items()},
+    }
 
 
 def call_stack(found: FoundCall) -> list[str]:
@@ -92,38 +123,31 @@ def _environment(found: FoundCall) -> dict[str, Any]:
 
 def _run(folder: Path, python: str) -> None:
     """The script's own answer and matrix on this machine."""
-    for name, words in (("output.txt", []), ("matrix.txt", ["--matrix", "--save", "matrix.json"])):
+    for name, words in (("output.txt", []), ("matrix.txt", ["--matrix", "--save", "matrix.json", "--logs", "logs"])):
         done = subprocess.run(
             [python, SCRIPT, *words], cwd=folder, capture_output=True, text=True, errors="replace", check=False
         )
         (folder / name).write_text(done.stdout + done.stderr, encoding="utf-8")
 
 
-def _readme(found: FoundCall, origin: str, folder: Path) -> str:
+def _readme(found: FoundCall, origin: str, there: Collection[str]) -> str:
+    """there: names of files and folders in the archive"""
     call = found.call
     told = {
         SCRIPT: "runs the call alone and judges it: python reproduce.py --device npu; --matrix; --help",
         TENSORS: f"{len(found.files)} recorded tensor files that it reads",
-        "call.json": "the call: arguments, types, shapes, strides, gradients, results",
+        "call.json": "the call: arguments, types, shapes, strides, storage formats, gradients, results",
         "environment.json": "versions, devices and switches of the run it is from",
         "stack.txt": "where the program called it, innermost frame first",
+        PLOTS: "the comparison that named the call: error in call order, and of every call of its API",
         "output.txt": "what the script said where this archive was made",
         "matrix.txt": "device, type, layout and order there: which of them flips the result; matrix.json for programs",
+        "logs": "what each of its runs said, and the log of an Ascend runtime",
         "attached": "controls, logs and whatever else was given along",
         "comparison": "report of the comparison that named the call",
     }
-    there = [f"  {name:18}{what}" for name, what in told.items() if (folder / name).exists()]
-    missing = [
-        what
-        for what, lacks in (
-            ("its tensors are not in the dump, numbers are made up between the recorded extremes", not found.files),
-            ("the dump does not tell how the run was made", (folder / "environment.json").read_text() == "{}"),
-            ("the dump holds no call stack", not (folder / "stack.txt").exists()),
-            ("it was not run where the archive was made", not (folder / "output.txt").exists()),
-        )
-        if lacks
-    ]
-    notes = [f"  {note}" for note in (*call["notes"], *missing)]
+    folders = {name.partition("/")[0] for name in there}
+    notes = [f"  {note}" for note in (*call["notes"], *_mind(found, there))]
     return "\n".join([
         f"{call['name']}, from {origin}",
         "",
@@ -131,14 +155,25 @@ def _readme(found: FoundCall, origin: str, folder: Path) -> str:
         "",
         "Unpack and run:  python reproduce.py          needs Python 3.10, torch and numpy, nothing else",
         "",
-        *there,
+        *(f"  {name:18}{what}" for name, what in told.items() if name in folders),
         *(["", "Mind:", *notes] if notes else []),
         "",
     ])  # fmt: skip
 
 
-def _json(path: Path, document: Any) -> None:
-    path.write_text("{}" if not document else json.dumps(document, indent=1), encoding="utf-8")
+def _mind(found: FoundCall, there: Collection[str]) -> list[str]:
+    """What the archive lacks."""
+    lacking = (
+        ("its tensors are not in the dump, numbers are made up between the recorded extremes", not found.files),
+        ("the dump does not tell how the run was made", not _environment(found)),
+        ("the dump holds no call stack", "stack.txt" not in there),
+        ("it was not run where the archive was made", "output.txt" not in there),
+    )
+    return [what for what, lacks in lacking if lacks]
+
+
+def _json(document: Any) -> str:
+    return json.dumps(document, indent=1) if document else "{}"
 
 
 def _pack(folder: Path, target: Path) -> list[str]:

@@ -28,6 +28,7 @@ from dumpscope.plots.distribution import (
 )
 from dumpscope.plots.order import error_order_data, error_order_figure, error_order_said, error_order_table
 from dumpscope.plots.runs import call_over_runs_data, call_over_runs_figure, call_over_runs_said, call_over_runs_table
+from dumpscope.plots.svg import api_distribution_svg, error_order_svg
 
 
 def api_distribution(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
@@ -57,7 +58,13 @@ def api_distribution(database: Database, unit: StoredUnit, _answer: Answer | Non
         log=log,
     )
     figure = api_distribution_figure(data)
-    return Drawn(figure=figure, said=api_distribution_said(data), table=lambda: api_distribution_table(data), log=log)
+    return Drawn(
+        figure=figure,
+        said=api_distribution_said(data),
+        table=lambda: api_distribution_table(data),
+        svg=lambda: api_distribution_svg(data),
+        log=log,
+    )
 
 
 def all_apis(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
@@ -114,7 +121,13 @@ def error_order(database: Database, unit: StoredUnit, answer: Answer | None, wan
         log=log,
     )
     figure = error_order_figure(data)
-    return Drawn(figure=figure, said=error_order_said(data), table=lambda: error_order_table(data), log=log)
+    return Drawn(
+        figure=figure,
+        said=error_order_said(data),
+        table=lambda: error_order_table(data),
+        svg=lambda: error_order_svg(data),
+        log=log,
+    )
 
 
 def _origins(unit: StoredUnit, answer: Answer | None, columns: NodeColumns) -> list[int]:

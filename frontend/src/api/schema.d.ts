@@ -631,6 +631,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/dumps/{dump_id}/handover/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Handover
+         * @description What the archive of a call for its owner will hold, and how large it is, before it is made.
+         */
+        get: operations["handover_api_dumps__dump_id__handover__name__get"];
+        put?: never;
+        /**
+         * Hand Over Call
+         * @description The archive: script, tensors, arguments, environment, call stack, and plots of a comparison. Nothing is run here.
+         */
+        post: operations["hand_over_call_api_dumps__dump_id__handover__name__post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dumps/{dump_id}/run": {
         parameters: {
             query?: never;
@@ -1974,6 +1998,29 @@ export interface components {
             node: string;
         };
         /**
+         * Handover
+         * @description What the archive of a call will hold; `bytes` in all, unpacked.
+         *
+         *     `made_up`: no tensor of the call is in the dump, so that the script makes its numbers up. `mind` says what is missing.
+         *     Where the call cannot be run alone there are no parts and `refused` says why.
+         */
+        Handover: {
+            /** Name */
+            name: string;
+            /** File */
+            file: string;
+            /** Parts */
+            parts: components["schemas"]["Part"][];
+            /** Bytes */
+            bytes: number;
+            /** Made Up */
+            made_up: boolean;
+            /** Mind */
+            mind: string[];
+            /** Refused */
+            refused: string | null;
+        };
+        /**
          * Health
          * @description results: files of which the server shows copies: what is changed ends with it
          */
@@ -2896,6 +2943,16 @@ export interface components {
             detail: components["schemas"]["PairDetail"] | null;
             /** Message Said */
             message_said: components["schemas"]["Phrase"][];
+        };
+        /**
+         * Part
+         * @description A file of an archive; `bytes` as it is unpacked.
+         */
+        Part: {
+            /** Name */
+            name: string;
+            /** Bytes */
+            bytes: number;
         };
         /**
          * PathEntry
@@ -5274,6 +5331,86 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Script"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    handover_api_dumps__dump_id__handover__name__get: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Comparison whose plots go in. */
+                comparison?: string | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Handover"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    hand_over_call_api_dumps__dump_id__handover__name__post: {
+        parameters: {
+            query?: {
+                /** @description Step; the first one when left out. */
+                step?: number | null;
+                /** @description Rank; the first one when left out. */
+                rank?: number | null;
+                /** @description Comparison whose plots go in. */
+                comparison?: string | null;
+            };
+            header?: never;
+            path: {
+                dump_id: string;
+                /** @description Node name, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The archive. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": unknown;
                 };
             };
             /** @description What went wrong. */

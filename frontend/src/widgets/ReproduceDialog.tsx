@@ -1,9 +1,11 @@
 import { Button, Modal, SegmentedControl } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { useArchive, useHandover } from "../api/handover";
 import { type Unit, useScript } from "../api/queries";
+import { formatBytes, formatCount } from "../base/numbers";
 import { CopyButton } from "./CopyButton";
-import { downloadText } from "./download";
+import { downloadText, saveBlob } from "./download";
 import classes from "./ReproduceDialog.module.css";
 import { Failure, Loading, Original } from "./States";
 
@@ -13,6 +15,8 @@ export interface ScriptOf {
   dump: string;
   name: string;
   unit: Unit;
+  /** The comparison that named the call: its plots go into the archive. */
+  comparison: string | null;
 }
 
 interface ReproduceDialogProps {
@@ -82,15 +86,7 @@ function Script({ of, focused }: { of: ScriptOf; focused: boolean }) {
       <p className={classes.what}>
         {data.files > 0 ? t("reproduce.real", { count: data.files }) : data.tensors > 0 && t("reproduce.madeUp")}
       </p>
-      {data.notes.map((note) =>
-        chinese ? (
-          <Original key={note} text={note} open />
-        ) : (
-          <p key={note} className={classes.what}>
-            {note}
-          </p>
-        ),
-      )}
+      <Notes notes={data.notes} />
       <p className={classes.what}>
         {t("reproduce.run")}: <code>python {data.file} --matrix</code>
       </p>
@@ -104,10 +100,65 @@ function Script({ of, focused }: { of: ScriptOf; focused: boolean }) {
         </Button>
         <CopyButton text={text} label={t("reproduce.copy")} focused={focused} />
       </div>
+      <Archive of={of} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls must be reachable by keys */}
       <pre className={classes.text} tabIndex={0} data-testid="script-text">
         {text}
       </pre>
     </>
+  );
+}
+
+/** What the server says in its own words. */
+function Notes({ notes }: { notes: readonly string[] }) {
+  const { i18n } = useTranslation();
+  return notes.map((note) =>
+    i18n.language === "zh" ? (
+      <Original key={note} text={note} open />
+    ) : (
+      <p key={note} className={classes.what}>
+        {note}
+      </p>
+    ),
+  );
+}
+
+/** The archive for the operator's owner: what will be in it, and its size, before it is made. */
+function Archive({ of }: { of: ScriptOf }) {
+  const { t } = useTranslation();
+  const told = useHandover(of);
+  const archive = useArchive();
+  if (told.error) return <Failure problem={told.error} />;
+  if (!told.data) return <Loading />;
+  const { file, parts, bytes, made_up, mind } = told.data;
+  const size = { total: formatCount(parts.length), size: formatBytes(bytes) };
+  return (
+    <section className={classes.archive} aria-label={t("reproduce.archive")} data-testid="handover">
+      <div className={classes.actions}>
+        <Button
+          size="compact-sm"
+          variant="default"
+          loading={archive.isPending}
+          onClick={() => archive.mutate(of, { onSuccess: (content) => saveBlob(file, content) })}
+          data-testid="save-archive"
+        >
+          {t("reproduce.archiveSave")}
+        </Button>
+        <span className="num">{t("reproduce.archiveSize", size)}</span>
+      </div>
+      {archive.error && <Failure problem={archive.error} />}
+      {made_up && <p className={classes.what}>{t("reproduce.archiveMadeUp")}</p>}
+      <details>
+        <summary>{t("reproduce.archiveParts")}</summary>
+        <ul className={classes.parts} data-testid="handover-parts">
+          {parts.map((part) => (
+            <li key={part.name}>
+              <span className="mono">{part.name}</span> <span className="num dim">{formatBytes(part.bytes)}</span>
+            </li>
+          ))}
+        </ul>
+        <Notes notes={mind} />
+      </details>
+    </section>
   );
 }

@@ -165,8 +165,9 @@ function sides(comparison: Comparison, triage: TriageData): ScriptOf[] {
   if (node === undefined || unit === null) return [];
   const only = onlySide(node);
   const golden = node.golden_name ?? node.name;
+  const of = { unit, comparison: comparison.id };
   return [
-    ...(only === "golden" ? [] : [{ side: "target" as const, dump: comparison.target, name: node.name, unit }]),
-    ...(only === "target" ? [] : [{ side: "golden" as const, dump: comparison.golden, name: golden, unit }]),
+    ...(only === "golden" ? [] : [{ side: "target" as const, dump: comparison.target, name: node.name, ...of }]),
+    ...(only === "target" ? [] : [{ side: "golden" as const, dump: comparison.golden, name: golden, ...of }]),
   ];
 }

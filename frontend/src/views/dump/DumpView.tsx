@@ -223,7 +223,7 @@ function Ready({ dump }: { dump: Dump }) {
       </output>
       <DumpTrends id={dump.id} />
       <ReproduceDialog
-        choices={selected === null ? [] : [{ side: null, dump: dump.id, name: selected, unit }]}
+        choices={selected === null ? [] : [{ side: null, dump: dump.id, name: selected, unit, comparison: null }]}
         opened={address.dialog === "reproduce"}
         onClose={() => update({ dialog: null })}
       />
