@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from dumpscope.collection import collect_rarely
-from dumpscope.errors import DumpscopeError
+from dumpscope.errors import DumpscopeError, UsageError
 
 FINE: Final = 0
 DIVERGED: Final = 1
@@ -222,10 +222,21 @@ def trends(
 
 @app.command()
 def parse(
-    path: Dump,
-    prefix: Annotated[str, typer.Argument(metavar="NODE_PREFIX", help="Beginning of the node names to show.")],
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="A dump, as for `info`. Without one commands of ptdbg's parse tool are read from stdin."),
+    ] = None,
+    prefix: Annotated[
+        str | None, typer.Argument(metavar="[NODE_PREFIX]", help="Beginning of the node names to show.")
+    ] = None,
 ) -> int:
-    """Statistics and call stack of the nodes whose name begins with NODE_PREFIX."""
+    """Statistics and call stack of the nodes whose name begins with NODE_PREFIX; alone, a prompt."""
+    if path is None:
+        from dumpscope.cli.prompt import run as prompt  # noqa: PLC0415
+
+        return prompt()
+    if prefix is None:
+        raise UsageError("parse PATH needs a NODE_PREFIX", hint="dumpscope parse PATH NODE_PREFIX")
     from dumpscope.cli.parse import run  # noqa: PLC0415
 
     return run(path, prefix)
