@@ -24,6 +24,8 @@ BACKWARDS: Final = ("own", "msprobe")
 EXPLANATIONS: Final = ("off", "table", "nan", "anomaly")
 NUMBER_LIMIT: Final = 1_000_000
 MODES_LIMIT: Final = 4
+CUSTOM_NAMESPACES: Final = ("_C_ascend",)
+"""Namespaces of `torch.ops` whose operators are nodes unless a program names others."""
 
 _ELSEWHERE: Final = {
     "run_ut": "it is called acc_check now; it records nothing",
@@ -70,7 +72,7 @@ class Config:
     extra_info: bool = True
     dump_enable: bool | None = None
     risk_level: str = "FOCUS"
-    custom_op_namespaces: tuple[str, ...] = ("_C_ascend",)
+    custom_op_namespaces: tuple[str, ...] = CUSTOM_NAMESPACES
     backward: str = "own"
     wrap_ops: str | None = None
     save_calls: tuple[str, ...] = ()

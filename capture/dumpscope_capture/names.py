@@ -42,17 +42,20 @@ class Api:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrapList:
-    """The yaml file: names of every category, and the risk lists."""
+    """The yaml file: names of every category, and the risk lists. left_out: names that are nodes in no namespace"""
 
     names: dict[str, tuple[str, ...]]
     low_risk: frozenset[str]
     core: frozenset[str]
+    left_out: frozenset[str] = frozenset()
 
     def changed(self, *, without: Collection[str] = (), tensor: Collection[str] = ()) -> WrapList:
         """The same list without some names, of every category, and with some more of tensors."""
         names = {**self.names, "tensor": (*self.names["tensor"], *tensor)}
         return replace(
-            self, names={key: tuple(one for one in some if one not in without) for key, some in names.items()}
+            self,
+            names={key: tuple(one for one in some if one not in without) for key, some in names.items()},
+            left_out=self.left_out | frozenset(without),
         )
 
 
@@ -89,6 +92,7 @@ class Table:
         self._branches: dict[types.FunctionType, Api] = {}
         self._fronts: dict[types.CodeType, Api] = {}
         self._namespaces = frozenset(namespaces)
+        self._left_out = wanted.left_out
         found: set[str] = set()
         listed: list[str] = []
         for category, names in wanted.names.items():
@@ -138,14 +142,17 @@ class Table:
         return self._methods.get(callsite.method_name(function.__name__, frame, args))
 
     def _operator(self, function: Any) -> Api | None:
-        """Operators of `torch.ops` in the namespaces that are recorded."""
+        """Operators of `torch.ops` in the namespaces that are recorded. An overload of aten that the program named is part of the
+        name: `add.Tensor`."""
         if not self._namespaces or not isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
             return None
         packet: Any = getattr(function, "overloadpacket", function)
         space, _, name = str(packet._qualified_op_name).partition("::")
-        if space not in self._namespaces:
+        if space not in self._namespaces or name in self._left_out:
             return None
-        api = Api(prefix=space, name=name, function=function)
+        if space == "aten" and packet is not function:
+            name = f"{name}.{function._overloadname}"
+        api = Api(prefix=PREFIXES.get(space, space), name=name, function=function)
         self._by_function[function] = api
         return api
 

@@ -132,8 +132,9 @@ def build(parts: NodeName) -> str:
 
 
 def api_name(prefix: str, name: str, index: int, direction: DirectionWord) -> str:
-    """`Functional.conv2d.3.forward`; a dotted API name collapses to its last segment."""
-    return f"{prefix}.{name.rsplit('.', 1)[-1]}.{index}.{direction}"
+    """`Functional.conv2d.3.forward`; a dotted API name collapses to its last segment, but an aten operator keeps its overload."""
+    last = name if prefix == "Aten" else name.rsplit(".", 1)[-1]
+    return f"{prefix}.{last}.{index}.{direction}"
 
 
 def module_name(path: str, cls: str, direction: DirectionWord, index: int, *, model: int | None = None) -> str:

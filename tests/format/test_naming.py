@@ -120,6 +120,10 @@ def test_a_dotted_api_name_collapses_to_its_last_segment() -> None:
     assert api_name("Torch", "linalg.norm", 3, "forward") == "Torch.norm.3.forward"
 
 
+def test_the_overload_of_an_operator_stays_in_its_name() -> None:
+    assert api_name("Aten", "add.Tensor", 3, "forward") == "Aten.add.Tensor.3.forward"
+
+
 def test_an_item_of_a_module_called_output_is_split_at_the_right_place() -> None:
     name = item_name("Module.bert.output.BertOutput.forward.0", "output", "0.key")
     assert split_item(name) == ("Module.bert.output.BertOutput.forward.0", "output", "0.key")

@@ -201,6 +201,7 @@ class Capture:
             risk_level="ALL",
             overflow_nums=hook.overflow_nums if hook.overflow_nums < 0 else hook.overflow_nums - self._overflows,
             wrap_ops=settings.wrap_ops,
+            custom_op_namespaces=settings.namespaces(form.generation),
         )
         spellings = {dotted: Spelling(Form(generation="6.0" if dotted else "4.0")) for dotted in (False, True)}
         spellings[form.dotted] = Spelling(form)

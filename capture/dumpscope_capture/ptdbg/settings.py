@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dumpscope_capture.config import ConfigError
+from dumpscope_capture.config import CUSTOM_NAMESPACES, ConfigError
 from dumpscope_capture.names import WrapList, read_list
 from dumpscope_capture.ptdbg.errors import ParameterError
 from dumpscope_capture.ptdbg.forms import GENERATIONS
@@ -55,6 +55,11 @@ class Settings:
         """The calls that are nodes. more: those too that ptdbg lists and msprobe does not, unless the program brings its list"""
         tensor = ("__getitem__",) if more and self.wrap_ops is None else ()
         return read_list(self.wrap_ops).changed(without=self.leave_out, tensor=tensor)
+
+    def namespaces(self, generation: str) -> tuple[str, ...]:
+        """Of `torch.ops`, whose operators are nodes. From 4.0 on ptdbg lists aten's, which a program calls in graph mode."""
+        aten = self.layout == "ptdbg" and self.wrap_ops is None and generation != "2.3"
+        return (*CUSTOM_NAMESPACES, "aten") if aten else CUSTOM_NAMESPACES
 
 
 def from_environment() -> Settings:

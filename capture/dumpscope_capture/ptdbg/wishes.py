@@ -90,11 +90,27 @@ def checked_root(place: Place, generation: str | None) -> Place:
     there = wanted
     while not os.path.lexists(there):
         there = os.path.dirname(there)
+    file = [] if wanted == place.path else [f"api_stack_{os.path.basename(place.path)}"]
+    _require_short([*os.path.relpath(wanted, there).split(os.sep), f"{place.tag}_v6.0", *file], there)
     if not os.path.isdir(there):
         raise DumpException(Code.INVALID_PATH, f"the path to dump to, {wanted}, cannot be made: {there} is no folder")
     if not os.access(there, os.W_OK | os.X_OK):
         raise DumpException(Code.PERMISSION, f"the path to dump to, {wanted}, cannot be written to: see {there}")
     return place
+
+
+def _require_short(names: Sequence[str], folder: str) -> None:
+    """Raises DumpException for a name that the disk of `folder` cannot hold."""
+    try:
+        limit = os.pathconf(folder, "PC_NAME_MAX")
+    except (AttributeError, OSError, ValueError):
+        return
+    for name in names:
+        length = len(os.fsencode(name))
+        if length > limit:
+            raise DumpException(
+                Code.INVALID_PATH, f"the path to dump to has a name of {length} bytes; the disk takes {limit}: {name}"
+            )
 
 
 def checked_hook(hook: object, options: dict[str, Any]) -> Hook:

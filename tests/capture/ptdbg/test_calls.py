@@ -390,6 +390,15 @@ def test_a_path_below_a_folder_that_is_closed_is_refused(monkeypatch: pytest.Mon
     assert found.value.code == 7
 
 
+@pytest.mark.parametrize(
+    ("path", "tag"), [(f"out/{'x' * 300}", "npu"), ("out", "t" * 253), (f"{'f' * 250}.pkl", "npu"), ("ü" * 200, "npu")]
+)
+def test_a_name_that_the_disk_cannot_hold_is_refused_before_training(path: str, tag: str) -> None:
+    with pytest.raises(DumpException, match="bytes; the disk takes") as found:
+        set_dump_path(path, dump_tag=tag)
+    assert found.value.code == 1
+
+
 def test_the_first_generation_without_a_path_writes_below_the_working_directory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

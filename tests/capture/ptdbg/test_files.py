@@ -48,6 +48,35 @@ def begin(generation: str, **switch: Any) -> Path:
     return {"2.3": OLD, "4.0": MIDDLE, "6.0": NEW}[generation]
 
 
+@pytest.mark.parametrize(
+    ("generation", "wanted"),
+    [
+        ("2.3", []),
+        ("4.0", ["Aten_relu_0_forward", "Aten_add.Tensor_0_forward", "Aten_add.Tensor_1_forward"]),
+        ("6.0", ["Aten.relu.0.forward", "Aten.add.Tensor.0.forward", "Aten.add.Tensor.1.forward"]),
+    ],
+)
+def test_operators_that_a_program_calls_itself_are_recorded_from_the_second_generation_on(
+    generation: str, wanted: list[str]
+) -> None:
+    pkl = begin(generation)
+    torch.ops.aten.relu(torch.ones(2))
+    for _ in range(2):
+        torch.ops.aten.add.Tensor(torch.ones(2), torch.ones(2))
+    F.relu(torch.ones(2))
+    set_dump_switch("OFF")
+    assert [name for name in calls(pkl) if name.startswith("Aten")] == wanted
+
+
+def test_operators_can_be_left_out() -> None:
+    configure(leave_out=["relu"])
+    pkl = begin("6.0")
+    torch.ops.aten.relu(torch.ones(2))
+    torch.ops.aten.neg.default(torch.ones(2))
+    set_dump_switch("OFF")
+    assert calls(pkl) == ["Aten.neg.default.0.forward"]
+
+
 def train() -> torch.Tensor:
     x = torch.linspace(-1, 1, 6).reshape(2, 3).requires_grad_()
     loss = F.relu(x).sum()
