@@ -52,7 +52,8 @@ def one(
         pair=np.zeros(1, np.int32), target=np.zeros(1, np.int32), golden=np.zeros(1, np.int32), both=np.ones(1, bool),
         role=np.array([Role.OUTPUT], np.int8), kind=np.array([Kind.TENSOR], np.int8), kind_differs=np.zeros(1, bool),
         dtypes=codes, t_dtype=np.array([codes.index(dtypes[0])]), g_dtype=np.array([codes.index(dtypes[1])]),
-        shape_differs=np.zeros(1, bool), requires_grad_differs=np.zeros(1, bool), elements=np.array([elements]),
+        shape_differs=np.zeros(1, bool), reshaped=np.zeros(1, bool), requires_grad_differs=np.zeros(1, bool),
+        elements=np.array([elements]),
         t_stats=t, t_state=t_state, g_stats=g, g_state=g_state, apis=["softmax"], api=np.zeros(1, np.int64), nodes=1,
         end=1,
         unread=np.zeros(1, bool),
@@ -180,7 +181,9 @@ def test_the_guides_thresholds_are_strict(cosine: float, largest: float, word: s
 
 def test_the_guide_gives_no_label_without_a_cosine() -> None:
     pair = with_tensor(*one(BASE, BASE), max_abs=0.5)
-    assert say(*pair, load_policy("ptdbg"), "tensor")[0] == "n/a"
+    verdict, rule, text = say(*pair, load_policy("ptdbg"), "tensor")
+    assert (verdict, rule) == ("n/a", "P-4")
+    assert "largest error 0.5" in text
 
 
 def test_statistics_under_the_guide_warn_above_one_half() -> None:
