@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from readers.ptdbg_dumps import convert, convert_dump
 
@@ -101,6 +102,56 @@ def test_what_is_damaged_or_lacks_tensors_is_said_where_a_script_sees_it(
     shutil.rmtree(bench / "rank1" / "dump")
     compare_distributed(npu, bench, tmp_path)
     assert [str(bench / "rank1") in told for told in caplog.messages if "no tensor files" in told] == [True]
+
+
+def written(folder: Path, *lines: list[Any], **arrays: float) -> Path:
+    """A .pkl of lines. arrays: of one element, by the place among the inputs"""
+    path = folder / "dump.pkl"
+    for name, value in arrays.items():
+        path.with_suffix("").mkdir(parents=True, exist_ok=True)
+        np.save(path.with_suffix("") / f"Torch.add.0.forward.{name}.0.npy", np.array([value], np.float32))
+    folder.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def advised(target: Path, golden: Path, output: Path, capsys: pytest.CaptureFixture[str], *, tensors: bool) -> str:
+    """The advice that `compare` prints."""
+    given = {"npu_pkl_path": str(target), "bench_pkl_path": str(golden)}
+    if tensors:
+        given |= {f"{side}_dump_data_dir": given[f"{side}_pkl_path"][:-4] for side in ("npu", "bench")}
+    compare(given, output)
+    return capsys.readouterr().out.partition("Expert Advice: ")[2].strip()
+
+
+def test_values_that_differ_without_a_label_are_not_called_fine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """1 against 2 is not more than half apart, so ptdbg has no warning for it."""
+    name = "Torch.add.0.forward.input.0"
+    sides = [
+        written(tmp_path / word, [name, 0, [], "<class 'int'>", "[]", [value] * 4])
+        for word, value in (("a", 1), ("b", 2))
+    ]
+    said = advised(*sides, tmp_path, capsys, tensors=False)
+    assert said.startswith(f"1 values differ and no label says so, the first is {name}.")
+
+
+def test_the_message_of_a_single_element_has_its_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["Torch.add.0.forward.input.0", 0, [], "torch.float32", [1], [1.0] * 4]
+    sides = [written(tmp_path / word, line, input=value) for word, value in (("a", 7.0), ("b", 1.0))]
+    assert "This input differs" in advised(*sides, tmp_path, capsys, tensors=True)
+    (path,) = tmp_path.glob("*.csv")
+    (row,) = table(path)
+    assert row["Accuracy Reached or Not"] == "Nan"
+    assert row["Err_message"].startswith("1 of 1 elements differ, relative L2 6, largest error 6")
+
+
+def test_files_without_any_number_are_not_called_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Overflow files of 2.3 have no statistics, so without their tensors there is nothing to compare."""
+    line = ["Torch_add_0_forward_input.0", 101, [], "torch.float32", [1]]
+    sides = [written(tmp_path / word, line) for word in "ab"]
+    assert "nothing was compared" in advised(*sides, tmp_path, capsys, tensors=False)
 
 
 def test_the_suffix_may_be_the_fifth_argument_as_in_the_first_generation(

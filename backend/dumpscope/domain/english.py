@@ -30,6 +30,7 @@ RULES: Final[dict[str, str]] = {
     "rule.P-1": "Ptdbg: Cosine < 0.99 and MaxAbsErr > 0.001, or Cosine < 0.9, or MaxAbsErr > 1.",
     "rule.P-2": "Ptdbg: within its thresholds.",
     "rule.P-3": "Ptdbg: a statistic differs by more than half of its size.",
+    "rule.P-4": "Ptdbg: one element, or zeros on one side only, has no cosine and so no label.",
     "rule.Q-1": "Msprobe: error.",
     "rule.Q-2": "Msprobe: warning.",
     "rule.Q-3": "Msprobe: pass.",

@@ -15,7 +15,7 @@ from dumpscope.export.cells import objects
 from dumpscope.verdict.rules import CODES
 from dumpscope.verdict.sentences import sentence
 
-_OF_TENSORS: Final = [CODES[rule] for rule in ("T-1", "T-2", "P-1", "P-2")]
+_OF_TENSORS: Final = [CODES[rule] for rule in ("T-1", "T-2", "P-1", "P-2", "P-4")]
 _OF_STATISTICS: Final = [CODES[rule] for rule in ("M-1", "M-2", "P-3", "D-1")]
 _OF_ONE: Final = [CODES[rule] for rule in ("N-1", "I-1", "X-3", "T-1", "T-2", "P-1", "P-2")]
 """Rules whose sentence may hold numbers of its pair in another form than the two above."""

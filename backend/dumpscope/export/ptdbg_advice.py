@@ -65,9 +65,16 @@ def _nothing(table: Table) -> str:
     both = table.present(golden=True) & table.present(golden=False)
     if not both.any():
         return "No value of one side met one of the other: nothing was compared. Check that both ran the same model."
+    if table.mode != "structure" and not (both & ~table.ruled("X-3", "X-4")).any():
+        return "No number of one side met one of the other: nothing was compared. Name the folders of tensors as well."
     bad = int((failing(table) & both).sum())
     if bad:
         return f"{bad} values are beyond the limits, and no single call is their cause: they differ everywhere, or too little."
+    unlike = both & (table.ruled("V-1") | table.ruled("P-4") & (floats(table.score, np.arange(len(table))) > 1))
+    if unlike.any():
+        first = table.target.names(np.flatnonzero(unlike)[:1])[0]
+        others = f"The others are within the limits.{_alone(table)}"
+        return f"{int(unlike.sum())} values differ and no label says so, the first is {first}. {others}"
     return f"All values that were compared are within the limits.{_alone(table)}"
 
 

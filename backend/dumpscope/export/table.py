@@ -64,6 +64,12 @@ class Table:
     def __len__(self) -> int:
         return len(self.pair)
 
+    def ruled(self, *rules: str) -> Bool:
+        """Rows whose verdict comes from one of some rules."""
+        codes = [place for place, rule in enumerate(RULES) if rule.id in rules]
+        found: Bool = np.isin(self.rule.codes(np.arange(len(self))), codes)
+        return found
+
     def blocks(self) -> Iterator[Int64]:
         """Row numbers, a block at a time."""
         for start in range(0, len(self), BLOCK):

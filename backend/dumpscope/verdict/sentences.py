@@ -60,7 +60,7 @@ def said(context: Context, facts: Facts, opinions: ItemOpinions, row: int) -> li
     score = opinions.score[row]
     if rule.id in ("R-1", "R-2"):
         return referred(facts, opinions, row) or [phrase(f"rule.{rule.id}")]
-    if rule.id in ("T-1", "T-2", "P-1", "P-2") and facts.unequal[row] >= 0:
+    if rule.id in ("T-1", "T-2", "P-1", "P-2", "P-4") and facts.unequal[row] >= 0:
         return [_scored(_tensor(facts, row), score)]
     if rule.id in ("M-1", "M-2", "P-3", "D-1"):
         return [_scored(_statistics(context, facts, row), score)]
