@@ -7,9 +7,11 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from readers.ptdbg_dumps import convert_dump
+from readers.test_cases import call, tensor, write
 
 from api.conftest import BASE, Client, Make, compare, register, settled
 from api.test_comparisons import get
@@ -24,6 +26,10 @@ def made(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ptdbg")
     for name, form in (("target_fault", "2.3"), ("golden", "6.0")):
         convert_dump(dumps / name, folder / name, form=form)
+    for name, value in (("cases", 2.0), ("other_cases", 3.0)):
+        (folder / name).mkdir()
+        kept = tensor(folder / name, "Torch.mul.0.0", np.full((2, 2), value, np.float32))
+        write(folder / name, "forward", {"Torch.mul.0": call(kept)})
     return folder
 
 
@@ -89,3 +95,19 @@ def test_its_folders_are_offered_where_paths_are_picked(client: Client, made: Pa
     assert listed["dump"]
     assert [(item["name"], item["kind"]) for item in listed["items"]] == [("dump", "folder"), ("dump.pkl", "file")]
     assert client.get("/api/paths", params={"path": str(tag)}).json()["dump"]
+
+
+@pytest.mark.parametrize("way", ["registered", "folder", "zip"])
+def test_what_need_replicate_kept_is_shown_and_compared(client: Client, made: Path, way: str) -> None:
+    source = made / "cases"
+    if way == "registered":
+        dump = register(client, source)
+    else:
+        parts = folder_parts(source) if way == "folder" else [("files", (f"dump.{way}", archive(source, way)))]
+        dump = uploaded(client, parts)["id"]
+    assert settled(client, f"/api/dumps/{dump}")["problems"] == []
+    (leaf,) = get(client, f"/api/dumps/{dump}/nodes/Torch.mul.0.forward")["items"]
+    assert (leaf["dtype"], leaf["shape"]) == ("torch.float32", [2, 2])
+    row = get(client, f"/api/comparisons/{compare(client, source, made / 'other_cases')}")
+    assert (row["status"], row["mode"]) == ("done", "tensor")
+    assert row["origin"]["node"] == "Torch.mul.0.forward"

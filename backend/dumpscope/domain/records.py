@@ -188,8 +188,9 @@ class RankRef:
     rank: number, or None for `proc{pid}` and bare `rank` folders and for lone files (a single-process run)
     label: folder name as found ("rank0", "proc1234"), "" for a lone file
     joined: the ranks that it was joined from, () for one that was dumped as it is
-    layout: "msprobe", or "ptdbg": dump_json is then its .pkl (or the folder of .npy files, where that is all there is)
-    parts: of a ptdbg dump further .pkl files of the rank; tensors: folder of its .npy files
+    layout: "msprobe"; "ptdbg": dump_json is then its .pkl (or the folder of .npy files, where that is all there is); "cases":
+        forward_info_{pid}.json or backward_info_{pid}.json of need_replicate
+    parts: of these two further files of the rank; tensors: folder of a ptdbg dump's .npy files
     """
 
     step: int

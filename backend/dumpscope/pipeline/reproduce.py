@@ -158,9 +158,13 @@ def _found(ref: RankRef, name: NodeName, bodies: dict[str, Body]) -> FoundCall:
 
 def _require_arguments(ref: RankRef) -> None:
     """Raise UsageError for a dump in whose form not all arguments of a call are kept."""
-    if ref.layout == "ptdbg":
+    lost = {
+        "ptdbg": "a dump of ptdbg_ascend does not keep all arguments of a call (names, None, texts)",
+        "cases": "what need_replicate kept has no results, and no types of tensors that a file widened",
+    }.get(ref.layout)
+    if lost is not None:
         raise UsageError(
-            "a dump of ptdbg_ascend does not keep all arguments of a call (names, None, texts), so none can be run from it",
+            f"{lost}, so no call can be run from it",
             where=ref.folder,
             hint="dump the step again in msprobe's form; an old script does so after configure(layout='msprobe')",
         )

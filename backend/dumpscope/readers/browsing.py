@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from dumpscope.errors import UnreadableError
+from dumpscope.readers.case_files import is_cases
 from dumpscope_format.journal import JOURNAL
 from dumpscope_format.layout import DEBUG_JSON, DUMP_JSON, inside, is_single, natural_key, rank_number, step_number
 
@@ -49,7 +50,7 @@ def looks_like_dump(folder: str) -> bool:
         with os.scandir(folder) as entries:
             for _, entry in zip(range(GLANCE), entries, strict=False):
                 name = entry.name
-                if (name in _FILES or name.endswith(_LINES)) and _is(entry, folder=False):
+                if _holds_records(name) and _is(entry, folder=False):
                     return True
                 numbered = step_number(name) is not None or rank_number(name) is not None
                 if (numbered or is_single(name)) and _is(entry, folder=True):
@@ -69,9 +70,13 @@ def _offer(entry: os.DirEntry[str], roots: Sequence[str]) -> Offer | None:
         return Offer(name=name, kind="folder")
     if name.lower().endswith(ARCHIVES) and _is(entry, folder=False):
         return Offer(name=name, kind="archive")
-    if (name in _FILES or name.endswith(_LINES)) and _is(entry, folder=False):
+    if _holds_records(name) and _is(entry, folder=False):
         return Offer(name=name, kind="file")
     return None
+
+
+def _holds_records(name: str) -> bool:
+    return name in _FILES or name.endswith(_LINES) or is_cases(name)
 
 
 def _is(entry: os.DirEntry[str], *, folder: bool) -> bool:

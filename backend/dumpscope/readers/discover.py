@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from dumpscope.domain.records import Layout, RankRef
 from dumpscope.errors import ForeignError, Problem, UnreadableError
+from dumpscope.readers.case_files import DATA_FOLDER, find_cases, is_cases, lone_cases
 from dumpscope.readers.foreign import contents, refuse_file
 from dumpscope.readers.ptdbg_files import SUFFIX, Found, find_files, lone_file, rank_ref, without_processes
 from dumpscope.readers.ptdbg_lines import looks_like_lines
@@ -63,6 +65,8 @@ def _lone_file(real: str, named: str) -> Layout:
     name = os.path.basename(real)
     if name in (STACK_JSON, CONSTRUCT_JSON):
         raise UnreadableError(f"{name} alone is no dump", where=named, hint=f"name the {DUMP_JSON} beside it")
+    if is_cases(name):
+        return Layout(root=os.path.dirname(real), ranks=[lone_cases(real)], problems=[])
     head = _head(real)
     named_so = name in (DUMP_JSON, DEBUG_JSON) and (not head.strip() or b"{" in head[:64])
     if name != JOURNAL and not named_so and not _DATA.search(head):
@@ -108,14 +112,22 @@ class _Search:
         self.problems: list[Problem] = []
 
     def run(self) -> Layout:
-        root = self._descend(self.root, SEARCH_DEPTH)
+        root = self._descend(self.root, SEARCH_DEPTH, self._is_dump)
         if root is None:
-            raise self._nothing()
+            return self._cases()
         self.root = root
         ranks = self._dump(root)
         if not ranks:
             raise self._nothing()
         return Layout(root=root, ranks=ranks, problems=self.problems)
+
+    def _cases(self) -> Layout:
+        """What need_replicate left, where no other dump lies beside it."""
+        root = self._descend(self.root, SEARCH_DEPTH, lambda folder: bool(find_cases(folder, self.root, _unsaid)))
+        if root is None:
+            raise self._nothing()
+        self.root = root
+        return Layout(root=root, ranks=find_cases(root, root, self._note), problems=self.problems)
 
     def _nothing(self) -> UnreadableError:
         detail = "holds no dump"
@@ -127,13 +139,13 @@ class _Search:
             detail += f": {self.problems[0].loc}: {self.problems[0].message}"
         return UnreadableError(detail, where=self.shown, hint=HINT)
 
-    def _descend(self, folder: str, depth: int) -> str | None:
+    def _descend(self, folder: str, depth: int, is_dump: Callable[[str], bool]) -> str | None:
         """The folder itself where it is a dump, else the only one below it that is."""
-        if self._is_dump(folder):
+        if is_dump(folder):
             return folder
         if depth == 0:
             return None
-        found = [below for other in self._folders(folder).others if (below := self._descend(other, depth - 1))]
+        found = [below for other in self._folders(folder).others if (below := self._descend(other, depth - 1, is_dump))]
         if len(found) > 1:
             some = ", ".join(os.path.relpath(below, self.root) for below in found[:5])
             more = ", ..." if len(found) > 5 else ""
@@ -265,7 +277,7 @@ class _Search:
                 ranks.append((rank, entry.path))
             elif is_single(name):
                 singles.append(entry.path)
-            elif not entry.is_symlink() and not name.startswith("."):
+            elif not entry.is_symlink() and not name.startswith(".") and not DATA_FOLDER.fullmatch(name):
                 others.append(entry.path)
         return Folders(steps=steps, ranks=ranks, singles=singles, others=others)
 
@@ -277,6 +289,10 @@ class _Search:
         problem = Problem(loc=self._loc(path), kind=kind, message=message)
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+def _unsaid(_path: str, _kind: str, _message: str) -> None:
+    pass
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

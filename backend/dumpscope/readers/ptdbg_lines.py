@@ -158,7 +158,7 @@ def _record(value: Any) -> Data | Stack | None:
         name, frames = value
         if not name.endswith(_FRAMES) or type(frames) is not list:
             return None
-        return Stack(clean(name), tuple(text for frame in frames if (text := _frame(frame))))
+        return Stack(clean(name), tuple(text for frame in frames if (text := frame_text(frame))))
     if len(value) not in (5, 6):
         return None
     name, flag, check, dtype, shape, *rest = value
@@ -185,7 +185,7 @@ def _shape(value: Any) -> tuple[int, ...] | None:
     return None
 
 
-def _frame(frame: Any) -> str:
+def frame_text(frame: Any) -> str:
     """A frame as msprobe writes it, `File path, line 3, in forward, \\n source`; "" where it was not collected."""
     if type(frame) is str:
         return clean(frame)
