@@ -282,12 +282,12 @@ def test_records_without_their_file_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("old", [True, False])
-def test_overflow_files_of_a_rank_are_one_dump(tmp_path: Path, old: bool) -> None:
+def test_overflow_files_of_a_rank_are_one_dump_in_the_order_of_their_numbers(tmp_path: Path, old: bool) -> None:
     """faq: each finding has its own file and folder, ptdbg 2.3 with five fields a line."""
     stems = (
         ["Overflow_info_20230609_010203_1", "Overflow_info_20230609_010203_2", "Overflow_info_20230609_010209_10"]
         if old
-        else ["Functional_relu_0_forward_1", "Functional_relu_0_forward_2", "Torch_add_0_backward_10"]
+        else ["Torch_mul_0_forward_1", "Functional_relu_0_forward_2", "Torch_add_0_backward_10"]
     )
     for stem in stems:
         lines = [[*A[:1], 101, [], *A[3:5]], "", [*OUT[:1], 101, [], *OUT[3:5]]] if old else [[A[0], 101, *A[2:]], OUT]

@@ -31,6 +31,7 @@ PROCESS_FROM: Final = 300, 100_000
 the numbers of a step fit no job, from the second on always."""
 
 _OVERFLOW: Final = re.compile(r"Overflow_info_[0-9_]+|.+_(?:forward|backward)_[0-9]{1,9}")
+_COUNTED: Final = re.compile(r".+_(?:forward|backward)_([0-9]{1,9})")
 _STAMP: Final = re.compile(r"_[0-9]{6,14}(?:_[0-9]{1,9})?")
 
 Note = Callable[[str, str, str], None]
@@ -64,7 +65,7 @@ def find_files(folder: str, root: str, note: Note, *, flat: bool = False) -> Fou
     lines = [name for name in files if _is_dump(os.path.join(folder, name), folders)]
     if not lines:
         return _arrays_alone(folder, root, folders, arrays)
-    overflow = [name for name in lines if _OVERFLOW.fullmatch(name.removesuffix(SUFFIX))]
+    overflow = sorted((name for name in lines if _OVERFLOW.fullmatch(name.removesuffix(SUFFIX))), key=_found_at)
     mains = [name for name in lines if name not in overflow]
     if not mains:
         paths = [os.path.join(folder, name) for name in overflow]
@@ -199,6 +200,12 @@ def _arrays_alone(folder: str, root: str, folders: Sequence[str], arrays: bool) 
 def holds_arrays(folder: str) -> bool:
     """Whether `.npy` files of a ptdbg dump lie in a folder."""
     return _listed(folder, folder)[2]
+
+
+def _found_at(name: str) -> tuple[int, tuple[tuple[int, int, str], ...]]:
+    """Sort key of overflow files: the number at the end says in which order they were found, before it the time does."""
+    counted = _COUNTED.fullmatch(name.removesuffix(SUFFIX))
+    return int(counted[1]) if counted else 0, natural_key(name)
 
 
 def _newest(path: str) -> int:
