@@ -2,7 +2,8 @@
 
     python aten_models.py OUT
 
-Folders OUT/{net}_{level}[_fault]: a fault is another epsilon in one norm in the middle, which changes no input and no weight.
+Folders OUT/{net}_{level}_{what}. fault: another epsilon in one norm in the middle, which changes no input and no weight;
+step: the loss is read, and an optimizer makes a step; good: neither.
 """
 
 from __future__ import annotations
@@ -79,21 +80,26 @@ class Convolution(nn.Module):
         self.norm_two.eps = 0.5
 
 
-def dump(kind: type[Transformer] | type[Convolution], level: str, *, fault: bool) -> None:
+def dump(kind: type[Transformer] | type[Convolution], level: str, what: str) -> None:
     torch.manual_seed(7)
     model = kind()
     given, wanted = model.data()
-    if fault:
+    if what == "fault":
         model.break_norm()
     debugger.start(model)
-    functional.cross_entropy(model(given), wanted).backward()
+    loss = functional.cross_entropy(model(given), wanted)
+    if what == "step":
+        loss.item()
+    loss.backward()
+    if what == "step":
+        torch.optim.AdamW(model.parameters()).step()
     debugger.stop()
     debugger.step()
 
 
 seed_all(7)
 KINDS = {"transformer": Transformer, "convolution": Convolution}
-net, level, fault = sys.argv[2].split("_")
+net, level, what = sys.argv[2].split("_")
 out = OUT / sys.argv[2]
 config = OUT / f"{sys.argv[2]}.json"
 config.write_text(
@@ -102,4 +108,4 @@ config.write_text(
     )
 )
 debugger = PrecisionDebugger(config_path=str(config))
-dump(KINDS[net], level, fault=fault == "fault")
+dump(KINDS[net], level, what)

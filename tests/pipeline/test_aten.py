@@ -30,7 +30,7 @@ NETS = list(NORMS)
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("aten")
     for net in NETS:
-        for what in ("L1_good", "L2_good", "L0_good", "mix_good", "L1_fault", "L2_fault"):
+        for what in ("L1_good", "L2_good", "L0_good", "mix_good", "L1_fault", "L2_fault", "L1_step", "L2_step"):
             subprocess.run([sys.executable, SCRIPT, folder, f"{net}_{what}"], check=True, capture_output=True)
     return folder
 
@@ -58,6 +58,16 @@ def test_operators_and_functions_of_one_run_agree_and_no_function_is_left(runs: 
     assert unmatched(unit, golden=not swapped) == []
     left = (unit.pairs.target < 0) | (unit.pairs.golden < 0)
     assert set(unit.pairs.leftover[left].tolist()) <= {Leftover.INSIDE, Leftover.LEFT_OUT}
+
+
+@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_a_training_step_does_besides_is_no_cause(runs: Path, net: str, swapped: bool) -> None:
+    """The operators that read the loss, and those of the backward pass and the optimizer, have no functions."""
+    sides = (runs / f"{net}_L2_step", runs / f"{net}_L1_step")
+    answer, _ = compare(*(sides[::-1] if swapped else sides))
+    assert answer.origins == []
+    assert (answer.counts.no, answer.counts.warning) == (0, 0)
 
 
 @pytest.mark.parametrize("net", NETS)
@@ -111,6 +121,36 @@ def overloaded(source: Path, folder: Path) -> Path:
     }
     (folder / "dump.json").write_text(json.dumps(told))
     return folder
+
+
+@pytest.mark.parametrize("net", NETS)
+def test_an_operator_behind_the_last_function_is_told_where_a_stack_shows_that_it_is_of_the_forward(
+    runs: Path, tmp_path: Path, net: str
+) -> None:
+    """Those of the backward pass behind it are not: a dump of functions has other nodes for them."""
+    rank = rank_of(runs / f"{net}_L2_good")
+    shutil.copytree(rank, tmp_path / "more" / "step0" / rank.name)
+    rank = tmp_path / "more" / "step0" / rank.name
+    last, more = "Aten.nll_loss_forward.0.forward", "Aten.tanh.0.forward"
+    told = json.loads((rank / "dump.json").read_text())
+    told["data"] = {
+        name: body
+        for one, body in told["data"].items()
+        for name in ((one, more) if one == last else (one,))
+    }  # fmt: skip
+    (rank / "dump.json").write_text(json.dumps(told))
+    stacks = json.loads((rank / "stack.json").read_text())
+    next(names for names, _ in stacks.values() if last in names).append(more)
+    (rank / "stack.json").write_text(json.dumps(stacks))
+    _, (unit,) = compare(tmp_path / "more", runs / f"{net}_L1_good")
+    (place,) = np.flatnonzero([unit.target.nodes.names[node] == more for node in unit.pairs.target])
+    assert unit.pairs.leftover[place] == Leftover.INSERTED
+    left = (unit.pairs.target < 0) | (unit.pairs.golden < 0)
+    left[place] = False
+    assert set(unit.pairs.leftover[left].tolist()) <= {Leftover.INSIDE, Leftover.LEFT_OUT}
+    (rank / "stack.json").unlink()
+    _, (unit,) = compare(tmp_path / "more", runs / f"{net}_L1_good")
+    assert unit.pairs.leftover[place] == Leftover.LEFT_OUT
 
 
 def test_a_shape_that_really_differs_is_shown_and_is_no(runs: Path, tmp_path: Path) -> None:

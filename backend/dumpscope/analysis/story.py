@@ -10,7 +10,7 @@ from dumpscope.analysis import noise
 from dumpscope.analysis.cancellation import against_terms
 from dumpscope.analysis.weight_arguments import holds_weight
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome, Verdict
+from dumpscope.domain.facts import Facts, ItemOpinions, Leftover, NodePairs, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, RankDump, Role, State
 from dumpscope.domain.result import ResultTree
 from dumpscope.verdict.score import is_exact_kind
@@ -132,6 +132,7 @@ def tell(
         extra=alone
         & (pairs.confidence == 0)
         & _dumped_kind(target, golden, kind, pairs)
+        & (pairs.leftover != Leftover.LEFT_OUT)
         & ~_moves_data(labels)
         & ~_filtered(target, golden, pairs),
         entry=entry,

@@ -27,6 +27,8 @@ PREFIX: Final = "Aten."
 CONFIDENCE: Final = 0.8
 _NAMED: Final = 1.0
 """Weight of a pair whose names go together; what it holds adds to that."""
+_AFTER_FORWARD: Final = ("torch/autograd/__init__.py", "in _engine_run_backward", "torch/optim/")
+"""What stands in a frame of calls in a backward pass or an optimizer's step."""
 _SHAPE, _NUMBERS, _GIVEN = 2.0, 4.0, 6.0
 
 
@@ -90,7 +92,8 @@ def _in_gap(matching: Matching, gap: Gap, *, on_target: bool) -> None:
         begin = places[found.inner[-1]] + 1
         note(matching, found, CONFIDENCE, on_target=on_target, holders=True)
         fuse_backward(matching, found, CONFIDENCE, on_target=on_target)
-    beyond.update(_elsewhere(eager, [singles[i] for i, _ in pairs], operators, [places[cores[j]] for _, j in pairs]))
+    elsewhere = _elsewhere(eager, [singles[i] for i, _ in pairs], operators, [places[cores[j]] for _, j in pairs])
+    beyond.update(entry for entry in elsewhere if not is_forward(graph, entry))
 
 
 class _Weights:
@@ -162,6 +165,12 @@ def _join(eager: Side, graph: Side, single: int, operators: Sequence[int], end: 
         single=single, inner=tuple(inner), end=operators[end], items=(*inputs, *outputs), inputs=len(inputs), agree=agree,
         outputs=len(outputs), same=bool(made and result and same_numbers(made[0], result[0])),
     )  # fmt: skip
+
+
+def is_forward(graph: Side, entry: int) -> bool:
+    """Whether a call's stack shows that neither a backward pass nor an optimizer made it; False where it has none."""
+    stack = graph.stack(entry)
+    return bool(stack) and not any(mark in frame for frame in stack or () for mark in _AFTER_FORWARD)
 
 
 def _elsewhere(eager: Side, singles: Sequence[int], operators: Sequence[int], ends: Sequence[int]) -> Iterable[int]:

@@ -16,7 +16,7 @@ MOVERS: Final = frozenset(
         "alias", "arange", "as_strided", "bfloat16", "broadcast_to", "cat", "chunk", "clone", "concat",
         "contiguous", "copy", "cpu", "cuda", "detach", "double", "empty", "empty_like", "expand", "expand_as",
         "eye", "flatten", "flip", "float", "full", "full_like", "getitem", "half", "index_select", "int",
-        "lift_fresh", "long", "movedim", "narrow", "new_empty", "new_full", "new_ones", "new_tensor",
+        "lift_fresh", "local_scalar_dense", "long", "movedim", "narrow", "new_empty", "new_full", "new_ones", "new_tensor",
         "new_zeros", "npu", "ones", "ones_like", "permute", "repeat", "reshape", "reshape_alias", "select",
         "setitem", "size", "slice", "split", "squeeze", "stack", "swapaxes", "t", "tile", "to", "to_copy",
         "transpose", "tril", "triu", "type", "type_as", "unbind", "unflatten", "unsafe_split", "unsafe_view",
