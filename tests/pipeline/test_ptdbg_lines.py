@@ -65,6 +65,20 @@ def test_an_equal_line_agrees_and_a_changed_one_does_not(
     assert verdicts(other, one) == [Verdict.NO]
 
 
+@pytest.mark.parametrize(("on_target", "word"), [(True, "target"), (False, "golden")])
+def test_a_result_that_is_a_tensor_on_one_side_alone_is_the_evidence(
+    tmp_path: Path, on_target: bool, word: str
+) -> None:
+    given = ["Functional_relu_0_forward_input.0", 0, [], "torch.float32", [3], [2.0, -3.0, 0.0, 3.7]]
+    tensor = [NAME, 0, [], "torch.float32", [3], [2.0, 0.0, 0.5, 2.0]]
+    plain = [NAME, 0, [], "<class 'float'>", "[]", [2.0] * 4]
+    sides = [dump(tmp_path / name, [given, line]) for name, line in (("tensor", tensor), ("plain", plain))]
+    answer, (unit,) = compare(*(sides if on_target else sides[::-1]))
+    assert [Verdict(code) for code in unit.item_opinions.verdict.tolist()] == [Verdict.YES, Verdict.NO]
+    (origin,) = answer.origins
+    assert f"output: a tensor in the {word} only." in origin.evidence
+
+
 @pytest.mark.parametrize("fields", [5, 6])
 def test_overflow_files_are_compared_by_their_tensors(tmp_path: Path, fields: int) -> None:
     line = [NAME, 101, [], "torch.float32", [3], [2.0, -3.0, 0.0, 3.7]][:fields]

@@ -9,7 +9,7 @@ import numpy as np
 
 from dumpscope.analysis.story import Story
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs
+from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome
 from dumpscope.domain.records import Bool, Float64, Int64, Kind, RankDump, Role
 from dumpscope.domain.result import ResultTree
 
@@ -53,6 +53,6 @@ class Case:
         return items
 
     def dirty_items(self, items: Int64) -> Int64:
-        tensor = self.context.kind[items] == Kind.TENSOR
+        tensor = (self.context.kind[items] == Kind.TENSOR) | (self.facts.outcome[items] == Outcome.KIND)
         dirty: Int64 = items[tensor & (self.opinions.score[items] > self.bar[items])]
         return dirty
