@@ -176,6 +176,11 @@ class PklSession(PtdbgSession):
     def _make_recording(self, selection: Selection) -> Recording:
         return PklRecording(self.config, selection, self.faults)
 
+    def written(self, path: Path) -> None:
+        if self.config.task == "overflow_check" and isinstance(self.sink, PklSink):
+            LOG.warning("overflow %d of this process: stack and values are in %s", self.sink.found, path)
+        super().written(path)
+
     def open(self, step: int, rank_id: int | None) -> None:
         if self.sink is not None and self.step == step:
             self._follow_rank(rank_id)

@@ -134,6 +134,20 @@ def test_as_many_as_asked_for_end_the_program_with_their_files_written() -> None
     assert len(found()) == 2
 
 
+@pytest.mark.parametrize("generation", ["2.3", "4.0", "6.0"])
+def test_each_is_told_with_its_call_its_number_and_its_file(generation: str, caplog: pytest.LogCaptureFixture) -> None:
+    configure(generation=generation)
+    look(overflow_nums=-1)
+    with caplog.at_level(logging.WARNING):
+        overflow()
+        overflow()
+    told = [record.getMessage() for record in caplog.records if "overflow" in record.getMessage()]
+    assert [text for text in told if "in:" in text] == [f"overflow in: Torch.mul.{number}.forward" for number in (0, 1)]
+    places = [re.fullmatch(r"overflow (\d) of this process: stack and values are in (.*)", text) for text in told[1::2]]
+    assert [place and place[1] for place in places] == ["1", "2"]
+    assert all(place and Path(place[2]).is_file() for place in places)
+
+
 def test_the_last_one_found_in_backward_ends_the_program() -> None:
     x = torch.full((2,), 1e-30, requires_grad=True)
     look(overflow_nums=1)
