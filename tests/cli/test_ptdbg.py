@@ -154,6 +154,34 @@ def test_files_without_any_number_are_not_called_fine(tmp_path: Path, capsys: py
     assert "nothing was compared" in advised(*sides, tmp_path, capsys, tensors=False)
 
 
+@pytest.mark.parametrize(
+    ("call", "wrong", "hint"),
+    [
+        ("Functional.layer_norm.0", "output", "add in another order each time"),
+        ("Tensor.matmul.3", "output", "add in another order each time"),
+        ("Functional.batch_norm.0", "input.1", "running statistics took part"),
+        ("Functional.softmax.0", "output", ""),
+    ],
+)
+@pytest.mark.parametrize("mark", [".", "_"])
+def test_the_advice_knows_operators_that_vary_by_themselves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], call: str, wrong: str, hint: str, mark: str
+) -> None:
+    def side(word: str, value: float) -> Path:
+        numbers = {place: value if place == wrong else 1.0 for place in ("input.0", "input.1", "output")}
+        return written(
+            tmp_path / word,
+            *(
+                [f"{call.replace('.', mark)}{mark}forward{mark}{place}", 0, [], "torch.float32", [2], [number] * 4]
+                for place, number in numbers.items()
+            ),
+        )
+
+    said = advised(side("a", 9.0), side("b", 1.0), tmp_path, capsys, tensors=False)
+    assert ("seed_all(mode=True)" in said) == bool(hint)
+    assert hint in said
+
+
 def test_the_suffix_may_be_the_fifth_argument_as_in_the_first_generation(
     sides: dict[str, Path], tmp_path: Path
 ) -> None:

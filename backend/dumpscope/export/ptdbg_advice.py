@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,9 @@ from dumpscope.export.table import Table
 _AT_INPUT: Final = ("input", "weight", "configuration", "communication")
 """Kinds of causes that show in what a call received."""
 
+_RANDOM_ORDER: Final = re.compile(r"(?:conv2d|conv3d|matmul|nll_loss|layer_norm|lstm).*ward[._]output")
+_RUNNING: Final = re.compile(r"batch_norm.*forward[._]input\.[12]\b")
+
 
 def advice(answer: Answer, table: Table) -> str:
     """Text of the file. Line: of the suspect in the csv, where the heading is line 1; NA where nothing is suspect.
@@ -27,7 +31,8 @@ def advice(answer: Answer, table: Table) -> str:
         found = [_place(table, origin) for origin in own]
         lines = ", ".join(str(line) if line else "NA" for line, _ in found)
         names = ", ".join(name for _, name in found)
-        return _text(lines, names, " ".join(_said(origin) for origin in own))
+        said = [_said(origin) + _hint(name) for origin, (_, name) in zip(own, found, strict=True)]
+        return _text(lines, names, " ".join(said))
     elsewhere = [origin for origin in answer.origins if any(one.rank == table.rank for one in origin.spread)]
     if elsewhere:
         first = elsewhere[0]
@@ -42,6 +47,15 @@ def _text(line: str, suspects: str, said: str) -> str:
 
 def _said(origin: Origin) -> str:
     return f"{origin.evidence} {origin.advice}"
+
+
+def _hint(name: str) -> str:
+    """What is known of the operator whose value is the suspect."""
+    if _RANDOM_ORDER.search(name):
+        return " Its kernels may add in another order each time: repeat both runs with seed_all(mode=True) to tell."
+    if _RUNNING.search(name):
+        return " Its running statistics took part: hold them fixed on both sides, or repeat both runs with seed_all(mode=True)."
+    return ""
 
 
 def _place(table: Table, origin: Origin) -> tuple[int | None, str]:
