@@ -31,8 +31,8 @@ def advice(answer: Answer, table: Table) -> str:
         found = [_place(table, origin) for origin in own]
         lines = ", ".join(str(line) if line else "NA" for line, _ in found)
         names = ", ".join(name for _, name in found)
-        said = [_said(origin) + _hint(name) for origin, (_, name) in zip(own, found, strict=True)]
-        return _text(lines, names, " ".join(said))
+        advised = [_said(origin) + _hint(name) for origin, (_, name) in zip(own, found, strict=True)]
+        return _text(lines, names, " ".join(advised))
     elsewhere = [origin for origin in answer.origins if any(one.rank == table.rank for one in origin.spread)]
     if elsewhere:
         first = elsewhere[0]
