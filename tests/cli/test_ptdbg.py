@@ -154,6 +154,36 @@ def test_files_without_any_number_are_not_called_fine(tmp_path: Path, capsys: py
     assert "nothing was compared" in advised(*sides, tmp_path, capsys, tensors=False)
 
 
+def test_a_number_that_differs_is_different_in_the_table_of_checksums(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Numbers of Python's have no checksum: that neither side has one is not that they are equal."""
+
+    def side(word: str, value: float) -> Path:
+        return written(
+            tmp_path / word,
+            ["Torch.add.0.forward.input.0", 0, "0a1b2c3d", "torch.float32", [2], []],
+            ["Torch.add.0.forward.input.1", 0, [], "<class 'float'>", "[]", [value] * 4],
+            ["Torch.add.0.forward.input.2", 0, [], "<class 'float'>", "[]", [0.5] * 4],
+        )
+
+    said = advised(side("a", 1.5), side("b", 2.5), tmp_path, capsys, tensors=False)
+    (path,) = tmp_path.glob("*.csv")
+    assert [row["Result"] for row in table(path)] == ["Pass", "Different", "Pass"]
+    assert said.startswith("1 values are beyond the limits")
+
+
+def test_checksums_beside_statistics_are_not_called_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("Torch.add.0.forward.input.0", "Torch.add.0.forward.input.1")
+    number = [names[1], 0, [], "<class 'float'>", "[]", [0.5] * 4]
+    target = written(tmp_path / "a", [names[0], 0, "0a1b2c3d", "torch.float32", [2], []], number)
+    golden = written(tmp_path / "b", [names[0], 0, [], "torch.float32", [2], [1.0, 0.0, 0.5, 1.0]], number)
+    said = advised(target, golden, tmp_path, capsys, tensors=False)
+    (path,) = tmp_path.glob("*.csv")
+    assert [row["Result"] for row in table(path)] == ["Nan", ""]
+    assert "1 values hold no number that both sides have and were not compared." in said
+
+
 @pytest.mark.parametrize(
     ("call", "wrong", "hint"),
     [

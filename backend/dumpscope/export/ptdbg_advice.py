@@ -93,9 +93,13 @@ def _nothing(table: Table) -> str:
 
 
 def _alone(table: Table) -> str:
-    """What the limits say nothing about: values that have no partner."""
+    """What the limits say nothing about: values that have no partner, or no number that its partner has too."""
     target, golden = table.present(golden=False), table.present(golden=True)
     counts = int((target & ~golden).sum()), int((golden & ~target).sum())
+    bare = int((target & golden & table.ruled("X-3", "X-4")).sum()) if table.mode != "structure" else 0
+    said = f" {bare} values hold no number that both sides have and were not compared." if bare else ""
     if not any(counts):
-        return ""
-    return f" {counts[0]} values of the NPU side and {counts[1]} of the bench have no partner and were not compared."
+        return said
+    return (
+        f"{said} {counts[0]} values of the NPU side and {counts[1]} of the bench have no partner and were not compared."
+    )
