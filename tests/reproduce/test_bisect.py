@@ -51,12 +51,22 @@ def test_one_or_two_planted_calls_are_found_in_two_logarithms(count: int, data: 
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(2, 100_000))
-def test_the_runs_promised_are_at_most_one_more_than_any_search_needs(count: int) -> None:
+def test_the_runs_promised_for_two_calls_are_at_most_three_more_than_any_search_needs(count: int) -> None:
     # the two ends of a last run never are two pairs: a pair takes two of the 2^runs ends
     least = math.ceil(math.log2(count * (count - 1)))
     promised = budget(count)
-    assert promised <= math.ceil(2 * math.log2(count)) + 1
-    assert promised <= least + 1 or count < 5
+    assert promised <= math.ceil(2 * math.log2(count)) + 3
+    assert promised <= least + 3 or count < 5
+
+
+@settings(deadline=None)
+@given(st.integers(3, 2000), st.data())
+def test_one_call_takes_at_most_twice_the_logarithm(count: int, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, count - 1))
+    names, runs = found(count, [place])
+    assert names == [place]
+    assert len(runs) <= 2 * math.log2(count)
+    assert len(runs) <= math.ceil(math.log2(count)) + 2
 
 
 def test_every_pair_of_a_program_of_152_calls_is_found() -> None:
@@ -65,8 +75,8 @@ def test_every_pair_of_a_program_of_152_calls_is_found() -> None:
         names, runs = found(152, pair)
         assert names == list(pair)
         spent.append(len(runs))
-    assert max(spent) <= 16
-    assert sum(spent) / len(spent) < 15.6
+    assert max(spent) <= 18
+    assert sum(spent) / len(spent) < 16
 
 
 @settings(deadline=None)

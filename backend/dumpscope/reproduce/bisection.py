@@ -2,8 +2,8 @@
 
 What repairs is taken to stay repaired when more calls run differently. A run leaves some calls as they are: it is wrong where
 a needed one is among them, so the search is that for few bad ones in pools. A pool that is wrong is halved; what shared a wrong
-pool with a found call is looked at later, what was in a right one never again. Pools are cut so that two needed calls of n are
-found in as few runs as such halving can promise: 2 log2(n) rounded up, or one more.
+pool with a found call is looked at later, what was in a right one never again. Pools are cut so that one needed call of n, the
+common case, takes at most 2 log2(n) runs, and two take three more than that, rounded up, at most.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ Repairs = Callable[[Sequence[str]], bool]
 
 _RECKONED: Final = 2
 """Needed calls that the pools are cut for; with more the search starts again on what is left."""
+_SPARE: Final = 2
+"""Runs beyond those that two calls can be promised in: pools are cut nearer to half, and one call alone takes half as many."""
 
 
 def needed(calls: Sequence[str], repairs: Repairs) -> list[str] | None:
@@ -70,7 +72,8 @@ class _Search:
         if not self._right_without(taken):
             self._pool = taken
             if self._left <= 0:
-                self._left, self._runs = _RECKONED, _fewest(len(taken), len(taken), repaired=self._repaired)
+                self._left = _RECKONED
+                self._runs = _fewest(len(taken), len(taken), repaired=self._repaired) + _SPARE
         self._rest = others
 
     def _halve(self) -> None:
@@ -98,7 +101,7 @@ class _Search:
 
 def budget(count: int) -> int:
     """Runs in which one or two needed calls of `count` are found and shown to be all; the run as it is not counted."""
-    return _fewest(count, count, repaired=False)
+    return _fewest(count, count, repaired=False) + _SPARE
 
 
 def _fewest(size: int, total: int, *, repaired: bool) -> int:
