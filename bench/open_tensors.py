@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dumpscope.readers import torchfile
+from dumpscope.readers.tensors import torch_file
 
 
 def best(files: list[Path], load: Callable[[str], Any], rounds: int = 3) -> float:
@@ -29,9 +29,9 @@ def main() -> None:
     files = sorted(folder.rglob("*.pt"))[:4096]
     size = sum(path.stat().st_size for path in files)
     print(f"{len(files)} files, {size / len(files) / 1024:.1f} KiB on average")
-    print(f"load            {best(files, torchfile.load):8.1f} us a file")
-    print(f"load below root {best(files, lambda name: torchfile.load(name, root=folder)):8.1f} us a file")
-    print(f"load and sum    {best(files, lambda name: torchfile.load(name).array.sum()):8.1f} us a file")
+    print(f"load            {best(files, torch_file.load):8.1f} us a file")
+    print(f"load below root {best(files, lambda name: torch_file.load(name, root=folder)):8.1f} us a file")
+    print(f"load and sum    {best(files, lambda name: torch_file.load(name).array.sum()):8.1f} us a file")
     try:
         torch = importlib.import_module("torch")
     except ModuleNotFoundError:

@@ -18,7 +18,7 @@ from api.test_uploads import RELU, archive, folder_parts
 from dumpscope.api.app import create_app
 from dumpscope.pipeline import unfinished
 from dumpscope.pipeline.unfinished import UnfinishedUploads
-from dumpscope.readers.entry_names import FOLDED
+from dumpscope.readers.archives.entry_names import FOLDED
 from dumpscope.settings import Settings
 
 

@@ -19,7 +19,7 @@ from dumpscope.domain.options import Options
 from dumpscope.index.comparisons import create_comparison
 from dumpscope.index.dumps import create_dump
 from dumpscope.pipeline.leftovers import held
-from dumpscope.readers.entry_names import FOLDED, PLAIN, Folding
+from dumpscope.readers.archives.entry_names import FOLDED, PLAIN, Folding
 
 RELU = (
     b'{"task": "statistics", "level": "L1", "framework": "pytorch", "data": {"Functional.relu.0.forward": {"input_args": [],'

@@ -17,7 +17,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dumpscope.readers import discover, read_rank  # noqa: E402
-from dumpscope.readers.torchfile import load  # noqa: E402
+from dumpscope.readers.tensors.torch_file import load  # noqa: E402
 from dumpscope_capture.hashing import raw  # noqa: E402
 from dumpscope_capture.sink import StepSink  # noqa: E402
 from dumpscope_capture.values import Recorder  # noqa: E402

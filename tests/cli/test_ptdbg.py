@@ -16,7 +16,7 @@ import pytest
 from readers.ptdbg_dumps import convert, convert_dump
 
 from cli.test_command_line import dumpscope, strict
-from dumpscope.ptdbg import Code, CompareException, compare, compare_distributed, parse
+from dumpscope.ptdbg.calls import Code, CompareException, compare, compare_distributed, parse
 
 A = ["Functional_relu_0_forward_input.0", 1, [], "torch.float32", [2], [1.0, -1.0, 0.5]]
 STACK = [

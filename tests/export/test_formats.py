@@ -33,7 +33,7 @@ from dumpscope.export.columns import columns
 from dumpscope.export.document import document, json_text, wire
 from dumpscope.export.files import FORMATS, check_formats, write_files
 from dumpscope.export.frames import parsed, user_frame
-from dumpscope.export.ptdbg import ptdbg_columns, ptdbg_csv
+from dumpscope.export.ptdbg.table import ptdbg_columns, ptdbg_csv
 from dumpscope.export.report import report_html
 from dumpscope.export.rows import scalar_changes, stored
 from dumpscope.export.table import Table

@@ -19,9 +19,9 @@ from readers.ptdbg_dumps import convert_dump
 from dumpscope.domain.facts import Outcome, Reached
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Unit
-from dumpscope.export.ptdbg import ptdbg_columns, ptdbg_csv, ptdbg_xlsx
-from dumpscope.export.ptdbg_advice import advice
-from dumpscope.export.ptdbg_marks import PLAIN, RED, YELLOW, row_marks
+from dumpscope.export.ptdbg.advice import advice
+from dumpscope.export.ptdbg.marks import PLAIN, RED, YELLOW, row_marks
+from dumpscope.export.ptdbg.table import ptdbg_columns, ptdbg_csv, ptdbg_xlsx
 from dumpscope.export.table import Table
 from dumpscope.pipeline.compare import compare_rank
 from dumpscope.pipeline.local import Outcome as Compared

@@ -11,7 +11,7 @@ import pytest
 
 from dumpscope.domain.facts import TensorFacts
 from dumpscope.metrics import compare_tensors
-from dumpscope.readers import torchfile
+from dumpscope.readers.tensors import torch_file
 
 COLUMNS = {
     "Cosine": "cosine",
@@ -77,8 +77,8 @@ def test_every_number_in_the_peers_tables_is_ours_too(dumps: Path, table: str) -
             names = ast.literal_eval(row["Data_name"])
             if {"-1", "N/A"} & set(names) or row["Cosine"] == "shape unmatched":
                 continue
-            first = torchfile.load(target / names[0]).array
-            second = torchfile.load(golden / names[1]).array
+            first = torch_file.load(target / names[0]).array
+            second = torch_file.load(golden / names[1]).array
             if first.size == 0:
                 continue
             facts = compare_tensors(first, second)

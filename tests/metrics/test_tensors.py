@@ -22,7 +22,7 @@ from dumpscope.errors import TensorError
 from dumpscope.metrics import compare_tensors, compiled
 from dumpscope.metrics.histogram import SAMPLED_FROM
 from dumpscope.metrics.stretches import STRETCH
-from dumpscope.readers.mapped_file import MappedFile
+from dumpscope.readers.tensors.mapped_file import MappedFile
 
 from . import reference
 

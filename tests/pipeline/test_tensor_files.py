@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from dumpscope.metrics import WHOLE, Laid, compare_many, compiled, sort_of
 from dumpscope.pipeline import tensor_files
 from dumpscope.pipeline.tensor_files import FilePair, Found, compare_files
-from dumpscope.readers import bulk, twins
+from dumpscope.readers.tensors import bulk, layout_cache
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files are read in bulk on Linux only")
 
@@ -94,13 +94,13 @@ ODD = [
 @pytest.fixture(autouse=True)
 def eager() -> Iterator[None]:
     """The compiled kernel for every pair, however small or few they are."""
-    twins.forget()
+    layout_cache.forget()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "LOAD_AT", 0)
         patch.setattr(compiled, "SMALLEST", 1)
         assert compiled.prepare(1)
         yield
-    twins.forget()
+    layout_cache.forget()
 
 
 def at_once(roots: tuple[str, str], pairs: list[FilePair], threads: int = 2, *, available: bool = True) -> list[Found]:
@@ -126,7 +126,7 @@ def test_every_kind_of_file_ends_as_it_does_alone(roots: tuple[str, str], learnt
     pairs = [FilePair(row, name, name, 0) for row, name in enumerate(names(roots))]
     expected = one_by_one(roots, pairs)
     if not learnt:
-        twins.forget()
+        layout_cache.forget()
     assert_same(at_once(roots, pairs), expected, pairs)
     assert sum(isinstance(facts, str) for _, facts in expected) > 30
     assert sum(not isinstance(facts, str) for _, facts in expected) > 200
@@ -142,7 +142,7 @@ def test_any_two_files_end_as_they_do_alone_in_whatever_company(roots: tuple[str
     drawn = data.draw(st.lists(st.one_of(same, st.tuples(name, name)), max_size=100))
     pairs = [FilePair(row, *both, 0) for row, both in enumerate(drawn)]
     if data.draw(st.booleans()):
-        twins.forget()
+        layout_cache.forget()
     found = at_once(roots, pairs, data.draw(st.integers(1, 3)))
     assert_same(found, one_by_one(roots, pairs), pairs)
 
@@ -199,7 +199,7 @@ def test_without_the_calls_files_are_compared_one_by_one(
 ) -> None:
     pairs = [FilePair(row, name, name, 0) for row, name in enumerate(names(roots))]
     expected = at_once(roots, pairs)
-    monkeypatch.setitem(sys.modules, "dumpscope.readers.file_calls", None)
+    monkeypatch.setitem(sys.modules, "dumpscope.readers.tensors.file_calls", None)
     bulk.file_calls.cache_clear()
     try:
         found = at_once(roots, pairs, available=False)
@@ -299,12 +299,12 @@ def test_a_layout_is_recognised_by_machine_code_where_it_is_by_python(
     answers = []
     places = [*range(min(2048, len(whole) // 2)), *range(max(len(whole) - 2048, len(whole) // 2), len(whole))]
     for place in places[::step]:
-        twins.forget()
+        layout_cache.forget()
         one_by_one(both, [FilePair(0, PLAIN, PLAIN, 0)])
         changed = bytearray(whole)
         changed[place] ^= 0x15
         (tmp_path / "changed.pt").write_bytes(changed)
-        expected = twins.find(bytes(changed), 1 << 20) is not None
+        expected = layout_cache.find(bytes(changed), 1 << 20) is not None
         alone.clear()
         at_once(both, [FilePair(0, "changed.pt", "changed.pt", 0)])
         assert (alone == []) == expected, place

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dumpscope.errors import TensorError
-from dumpscope.readers import torchfile
+from dumpscope.readers.tensors import torch_file as torchfile
 
 MARK, STOP, TUPLE, REDUCE, PERSISTENT = b"(", b".", b"t", b"R", b"Q"
 EMPTY_TUPLE, EMPTY_DICT, EMPTY_LIST, NONE, FALSE, TRUE = b")", b"}", b"]", b"N", b"\x89", b"\x88"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dumpscope.readers import tensorfile
+from dumpscope.readers.tensors import tensor_file
 
 FRAME = re.compile(r"File (.+?), line (\d+), in (\S+?),? \n ?(.*)", re.DOTALL)
 
@@ -114,7 +114,7 @@ def _values(rule: Form, item: str, value: Any, source: Path, summary: str, tenso
 def _tensor(rule: Form, item: str, value: dict[str, Any], source: Path, summary: str, tensors: Path) -> list[Any]:
     array = None
     if "data_name" in value:
-        array = np.array(tensorfile.load(source / value["data_name"]).array)
+        array = np.array(tensor_file.load(source / value["data_name"]).array)
         if value["dtype"] == "torch.bfloat16":
             array = array.astype(np.float32)
     if summary == "tensor" and array is not None:

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from dumpscope.domain.records import Layout
 from dumpscope.errors import DumpscopeError, LimitError, UnreadableError
-from dumpscope.readers import Limits, archive, open_dump, read_rank
-from dumpscope.readers.entry_names import FOLDED, PLAIN
+from dumpscope.readers import Limits, open_dump, read_rank
+from dumpscope.readers.archives import unpack as archive
+from dumpscope.readers.archives.entry_names import FOLDED, PLAIN
 
 DUMP = b'{"task": "statistics", "data": {"Functional.a.0.forward": {}}}'
 GOOD = "step0/rank0/dump.json"

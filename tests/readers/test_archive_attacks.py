@@ -15,8 +15,9 @@ import pytest
 
 from dumpscope.domain.records import Layout
 from dumpscope.errors import LimitError, UnreadableError
-from dumpscope.readers import Limits, open_dump, tar_archive, unpacking
-from dumpscope.readers.unpacking import PROBLEM_LIMIT
+from dumpscope.readers import Limits, open_dump
+from dumpscope.readers.archives import tar_archive, target_folder
+from dumpscope.readers.archives.target_folder import PROBLEM_LIMIT
 from readers.test_archive import DUMP, GOOD, left, make_tar, make_zip
 
 MEMORY = 60 << 20
@@ -29,13 +30,13 @@ Written = list[int]
 def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     """Bytes that came out of the archive so far, in its one element."""
     total = [0]
-    count = unpacking.Target.count
+    count = target_folder.Target.count
 
-    def counting(target: unpacking.Target, size: int) -> None:
+    def counting(target: target_folder.Target, size: int) -> None:
         total[0] += size
         count(target, size)
 
-    monkeypatch.setattr(unpacking.Target, "count", counting)
+    monkeypatch.setattr(target_folder.Target, "count", counting)
     return total
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumpscope.errors import TensorError
-from dumpscope.readers.arrays import ELEMENT_TYPES, element_type, numpy_dtype, strided, torch_name
+from dumpscope.readers.tensors.arrays import ELEMENT_TYPES, element_type, numpy_dtype, strided, torch_name
 
 
 @pytest.mark.parametrize("name", sorted({kind.name for kind in ELEMENT_TYPES.values()}))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumpscope.readers.entry_names import FOLDED, PLAIN, Folding, probe
+from dumpscope.readers.archives.entry_names import FOLDED, PLAIN, Folding, probe
 
 COMPOSED, APART = "\u00e9", "e\u0301"
 

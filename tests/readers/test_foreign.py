@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from dumpscope.errors import ForeignError, UnreadableError
 from dumpscope.readers import open_dump
 from dumpscope.readers.discover import discover
-from dumpscope.readers.foreign import KINDS, recognise
+from dumpscope.readers.file_type import KINDS, recognise
 
 
 def zipped(*entries: tuple[str, bytes]) -> bytes:

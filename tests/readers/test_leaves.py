@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumpscope.domain.records import Items, Role
-from dumpscope.readers.decoding import MARK
-from dumpscope.readers.leaves import Leaves
+from dumpscope.readers.msprobe.json_decode import MARK
+from dumpscope.readers.records.leaves import Leaves
 from dumpscope_format.schema import TENSOR_KEYS
 
 NUMBERS = st.one_of(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from dumpscope.errors import TensorError
-from dumpscope.readers import mapped_file, npyfile, tensorfile
+from dumpscope.readers.tensors import mapped_file, npy_file, tensor_file
 
 from .pickles import KINDS, failure, good
 
@@ -61,7 +61,7 @@ def test_what_numpy_saved_comes_back(
     monkeypatch.setattr(mapped_file, "MAPPED_FROM", 1 if mapped else 1 << 20)
     path = tmp_path / "a.npy"
     np.save(path, np.array(array, order="F" if fortran else "C"))
-    loaded = npyfile.load(path, root=tmp_path)
+    loaded = npy_file.load(path, root=tmp_path)
     assert loaded.shape == array.shape
     assert loaded.array.dtype == array.dtype.newbyteorder("=")
     assert loaded.array.tobytes() == np.load(path).astype(loaded.array.dtype).tobytes()
@@ -74,13 +74,13 @@ def test_each_version_of_the_format_is_read(tmp_path: Path, version: tuple[int, 
     path = tmp_path / "a.npy"
     with path.open("wb") as file:
         np.lib.format.write_array(file, np.arange(6.0).reshape(2, 3), version=version)
-    assert npyfile.load(path).array.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert npy_file.load(path).array.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_a_large_array_is_mapped_and_not_copied(tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     np.save(path, np.zeros(1 << 18))
-    base: Any = npyfile.load(path).array
+    base: Any = npy_file.load(path).array
     while isinstance(base, np.ndarray):
         base = base.base
     assert isinstance(base, mmap.mmap)
@@ -89,7 +89,7 @@ def test_a_large_array_is_mapped_and_not_copied(tmp_path: Path) -> None:
 def test_an_object_array_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.npy"
     np.save(path, np.array([{}], dtype=object), allow_pickle=True)
-    assert failure(path, npyfile.load).kind == "refused"
+    assert failure(path, npy_file.load).kind == "refused"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_an_object_array_is_refused(tmp_path: Path) -> None:
 def test_a_dtype_that_torch_lacks_is_not_supported(tmp_path: Path, array: np.ndarray[Any, Any]) -> None:
     path = tmp_path / "a.npy"
     np.save(path, array)
-    assert failure(path, npyfile.load).kind == "unsupported"
+    assert failure(path, npy_file.load).kind == "unsupported"
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,11 @@ def test_a_dtype_that_torch_lacks_is_not_supported(tmp_path: Path, array: np.nda
     ],
 )
 def test_a_header_that_is_not_a_plain_one_is_turned_down(tmp_path: Path, header: str, kind: str) -> None:
-    assert failure(header_file(tmp_path / "a.npy", header), npyfile.load).kind == kind
+    assert failure(header_file(tmp_path / "a.npy", header), npy_file.load).kind == kind
 
 
 def test_an_oversized_header_is_refused_unread(tmp_path: Path) -> None:
-    assert failure(header_file(tmp_path / "a.npy", " " * 20_000, version=2), npyfile.load).kind == "refused"
+    assert failure(header_file(tmp_path / "a.npy", " " * 20_000, version=2), npy_file.load).kind == "refused"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_an_oversized_header_is_refused_unread(tmp_path: Path) -> None:
 def test_what_is_no_npy_file_says_so(tmp_path: Path, content: bytes, kind: str) -> None:
     path = tmp_path / "a.npy"
     path.write_bytes(content)
-    assert failure(path, npyfile.load).kind == kind
+    assert failure(path, npy_file.load).kind == kind
 
 
 @given(
@@ -161,7 +161,7 @@ def test_random_damage_ends_in_an_array_or_a_tensor_error(
     path.write_bytes(raw[:cut] if cut % 3 == 0 else raw)
     kind = None
     try:
-        npyfile.load(path, budget=1 << 20)
+        npy_file.load(path, budget=1 << 20)
     except TensorError as error:
         kind = error.kind
     assert kind is None or kind in KINDS
@@ -169,6 +169,6 @@ def test_random_damage_ends_in_an_array_or_a_tensor_error(
 
 def test_the_name_of_a_file_chooses_its_reader(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.arange(4, dtype=np.float32))
-    assert tensorfile.load(tmp_path / "a.npy", root=tmp_path).array.tolist() == [0, 1, 2, 3]
-    assert tensorfile.load(good(tmp_path / "a.pt")).array.tolist() == [[0, 1], [2, 3]]
-    assert failure(tmp_path / "none.npy", tensorfile.load).kind == "missing"
+    assert tensor_file.load(tmp_path / "a.npy", root=tmp_path).array.tolist() == [0, 1, 2, 3]
+    assert tensor_file.load(good(tmp_path / "a.pt")).array.tolist() == [[0, 1], [2, 3]]
+    assert failure(tmp_path / "none.npy", tensor_file.load).kind == "missing"

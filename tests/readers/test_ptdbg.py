@@ -16,7 +16,8 @@ import pytest
 
 from dumpscope.domain.records import Direction, Kind, NodeKind, RankDump, Role, State, item_name
 from dumpscope.errors import UnreadableError
-from dumpscope.readers import discover, open_dump, read_rank, tensorfile
+from dumpscope.readers import discover, open_dump, read_rank
+from dumpscope.readers.tensors import tensor_file
 from dumpscope_format.naming import canonical
 from readers.ptdbg_dumps import FORMS, convert, convert_dump
 
@@ -148,8 +149,8 @@ def test_tensors_are_those_of_the_real_dump(dumps: Path, tmp_path: Path, form: s
         name = f"{node}.{word}.{mine.items.paths[mine.items.path[item]] or 0}"
         if code >= 0 and name in files:
             seen += 1
-            one = tensorfile.load(Path(mine.header.data_dir) / mine.items.data_names[code], root=mine.header.data_dir)
-            other = tensorfile.load(Path(real.header.data_dir) / files[name], root=real.header.data_dir)
+            one = tensor_file.load(Path(mine.header.data_dir) / mine.items.data_names[code], root=mine.header.data_dir)
+            other = tensor_file.load(Path(real.header.data_dir) / files[name], root=real.header.data_dir)
             assert np.array_equal(one.array.astype("float64"), other.array.astype("float64"), equal_nan=True)
     assert seen > 100
 
@@ -305,7 +306,7 @@ def test_overflow_files_of_a_rank_are_one_dump_in_the_order_of_their_numbers(tmp
     assert files[::2] == [f"{stem}/{A[0]}.npy" for stem in stems]
     assert dump.header.data_dir is not None
     for file in files:
-        assert tensorfile.load(Path(dump.header.data_dir) / file, root=dump.header.data_dir).shape == (2,)
+        assert tensor_file.load(Path(dump.header.data_dir) / file, root=dump.header.data_dir).shape == (2,)
     alone = read(tmp_path / "rank0" / f"{stems[1]}.pkl")
     assert alone.nodes.names == ["Functional_relu_0_forward"]
     assert alone.items.data_name.tolist() == [0, 1]

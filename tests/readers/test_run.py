@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dumpscope.domain.run import Run
-from dumpscope.readers.run import NAME_LIMIT, SIZE_LIMIT, TEXT_LIMIT, read_run
+from dumpscope.readers.msprobe.run_file import NAME_LIMIT, SIZE_LIMIT, TEXT_LIMIT, read_run
 
 TOLD: dict[str, Any] = {
     "versions": {"torch": "2.5.1", "cann": "8.0.RC2"},

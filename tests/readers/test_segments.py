@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dumpscope.readers import segments
-from dumpscope.readers.cutting import structure
-from dumpscope.readers.segments import Members
+from dumpscope.readers.msprobe import json_members
+from dumpscope.readers.msprobe.json_members import Members
+from dumpscope.readers.msprobe.json_split import structure
 
 
 def read(data: bytes, *, lines: bool = True, inside: str | None = "data") -> tuple[list[tuple[str, Any]], Members]:
@@ -68,12 +68,12 @@ def test_any_json_is_read_as_the_standard_library_reads_it(
     if tail:
         whole["extra"] = {"a": [1, "}"]}
     text = json.dumps(whole, indent=indent).encode()
-    before = segments.WINDOW
-    segments.WINDOW = window  # type: ignore[misc]
+    before = json_members.WINDOW
+    json_members.WINDOW = window  # type: ignore[misc]
     try:
         found, members = read(text, lines=lines)
     finally:
-        segments.WINDOW = before  # type: ignore[misc]
+        json_members.WINDOW = before  # type: ignore[misc]
     assert plain(dict(found)) == plain(data)
     assert [name for name, _ in found] == list(data)
     assert members.problems == []

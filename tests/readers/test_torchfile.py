@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from dumpscope.errors import TensorError
-from dumpscope.readers import mapped_file, torchfile
-from dumpscope.readers.arrays import ELEMENT_TYPES, LoadedTensor
+from dumpscope.readers.tensors import mapped_file, torch_file
+from dumpscope.readers.tensors.arrays import ELEMENT_TYPES, LoadedTensor
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "tensors.zip"
 with zipfile.ZipFile(ARCHIVE) as _archive:
@@ -45,20 +45,20 @@ def assert_is(loaded: LoadedTensor, about: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", TENSORS)
 def test_a_tensor_has_the_bytes_torch_sees(tensors: Path, name: str) -> None:
-    assert_is(torchfile.load(tensors / name, root=tensors), INDEX[name])
+    assert_is(torch_file.load(tensors / name, root=tensors), INDEX[name])
 
 
 @pytest.mark.parametrize("name", [name for name in TENSORS if "legacy" not in name])
 def test_a_mapped_file_gives_the_same_as_a_read_one(tensors: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapped_file, "MAPPED_FROM", 1)
-    assert_is(torchfile.load(tensors / name), INDEX[name])
+    assert_is(torch_file.load(tensors / name), INDEX[name])
 
 
 @pytest.mark.parametrize("name", [name for name in TENSORS if "legacy" not in name])
 def test_a_recompressed_file_gives_the_same(tensors: Path, tmp_path: Path, name: str) -> None:
     packed = tmp_path / "packed.pt"
     repack(tensors / name, packed, compression=zipfile.ZIP_DEFLATED)
-    assert_is(torchfile.load(packed), INDEX[name])
+    assert_is(torch_file.load(packed), INDEX[name])
 
 
 def repack(source: Path, target: Path, *, compression: int, change: dict[str, bytes] | None = None) -> None:
@@ -79,7 +79,7 @@ def test_a_big_endian_file_gives_the_same(tensors: Path, tmp_path: Path, name: s
         swapped = np.frombuffer(archive.read(member), f"<u{unit}").byteswap().tobytes()
     big = tmp_path / "big.pt"
     repack(tensors / name, big, compression=zipfile.ZIP_STORED, change={"byteorder": b"big", "data/0": swapped})
-    assert_is(torchfile.load(big), INDEX[name])
+    assert_is(torch_file.load(big), INDEX[name])
 
 
 def check_tree(value: Any, about: dict[str, Any]) -> None:
@@ -103,13 +103,13 @@ def check_tree(value: Any, about: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", TREES)
 def test_a_container_comes_back_plain_with_tensors_as_leaves(tensors: Path, name: str) -> None:
-    check_tree(torchfile.load_any(tensors / name), INDEX[name]["tree"])
+    check_tree(torch_file.load_any(tensors / name), INDEX[name]["tree"])
 
 
 @pytest.mark.parametrize("name", TREES)
 def test_a_container_is_not_one_tensor(tensors: Path, name: str) -> None:
     with pytest.raises(TensorError) as caught:
-        torchfile.load(tensors / name)
+        torch_file.load(tensors / name)
     assert caught.value.kind == "not_a_tensor"
     assert caught.value.hint
     assert caught.value.where == str(tensors / name)
@@ -118,30 +118,30 @@ def test_a_container_is_not_one_tensor(tensors: Path, name: str) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_a_plain_tensor_is_turned_down_with_a_remedy(tensors: Path, name: str) -> None:
     with pytest.raises(TensorError) as caught:
-        torchfile.load(tensors / name)
+        torch_file.load(tensors / name)
     assert caught.value.kind == INDEX[name]["refused"]
     assert caught.value.hint
 
 
 def test_the_budget_of_a_container_covers_all_its_tensors(tensors: Path) -> None:
     path = tensors / "list_of_views.pt"
-    assert len(torchfile.load_any(path, budget=64)) == 3  # 24 + 16 + 24 bytes
+    assert len(torch_file.load_any(path, budget=64)) == 3  # 24 + 16 + 24 bytes
     with pytest.raises(TensorError) as caught:
-        torchfile.load_any(path, budget=63)
+        torch_file.load_any(path, budget=63)
     assert caught.value.kind == "over_budget"
 
 
 def test_an_expanded_tensor_stays_as_small_as_its_storage(tensors: Path) -> None:
-    loaded = torchfile.load(tensors / "expanded_float32.pt")
+    loaded = torch_file.load(tensors / "expanded_float32.pt")
     assert loaded.array.strides == (4, 0)
     assert loaded.nbytes == 3 * 1000 * 4
-    conjugated = torchfile.load(tensors / "conj_expanded.pt")
+    conjugated = torch_file.load(tensors / "conj_expanded.pt")
     assert conjugated.array.strides[1] == 0
     assert conjugated.notes == ("conjugate bit applied",)
 
 
 def test_a_large_file_is_mapped_and_not_copied(tensors: Path) -> None:
-    array = torchfile.load(tensors / "megabyte.pt").array
+    array = torch_file.load(tensors / "megabyte.pt").array
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base
@@ -171,7 +171,7 @@ def test_every_tensor_of_the_real_dumps_has_the_statistics_its_record_states(dum
         for path, record in _real_records(dump_json):
             if not path.exists():
                 continue
-            loaded = torchfile.load(path, root=dumps)
+            loaded = torch_file.load(path, root=dumps)
             assert loaded.dtype == record["dtype"], path
             assert list(loaded.shape) == record["shape"], path
             checked += _agrees(loaded.array, record, path)

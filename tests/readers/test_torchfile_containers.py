@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dumpscope.readers import torchfile
+from dumpscope.readers.tensors import torch_file as torchfile
 
 from .pickles import PROTOCOL, STOP, failure, good, tensor, torch_file
 

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dumpscope.errors import TensorError
-from dumpscope.readers import mapped_file, torchfile
+from dumpscope.readers.tensors import mapped_file
+from dumpscope.readers.tensors import torch_file as torchfile
 
 from .pickles import KINDS, tensor, torch_file
 

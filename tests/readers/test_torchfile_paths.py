@@ -6,7 +6,7 @@ import os
 import socket
 from pathlib import Path
 
-from dumpscope.readers import torchfile
+from dumpscope.readers.tensors import torch_file
 
 from .pickles import failure, good
 
@@ -42,9 +42,9 @@ def test_a_symlink_is_followed_only_inside_the_root(tmp_path: Path) -> None:
     (root / "bad.pt").symlink_to(tmp_path / "outside.pt")
     (root / "folder").symlink_to(tmp_path)
     (root / "loop.pt").symlink_to(root / "loop.pt")
-    assert torchfile.load(root / "good.pt", root=root).shape == (2, 2)
-    assert torchfile.load(root / "inner" / "real.pt", root=root).shape == (2, 2)
-    assert torchfile.load(root / "inner" / ".." / "inner" / "real.pt", root=root).shape == (2, 2)
+    assert torch_file.load(root / "good.pt", root=root).shape == (2, 2)
+    assert torch_file.load(root / "inner" / "real.pt", root=root).shape == (2, 2)
+    assert torch_file.load(root / "inner" / ".." / "inner" / "real.pt", root=root).shape == (2, 2)
     for bad in ("bad.pt", "folder/outside.pt", "../outside.pt", "inner/../../outside.pt"):
         assert failure(root / bad, root=root).kind == "refused"
     failure(root / "loop.pt", root=root)
@@ -56,5 +56,5 @@ def test_a_root_that_is_itself_a_symlink_holds_its_files(tmp_path: Path) -> None
     (tmp_path / "real").mkdir()
     good(tmp_path / "real" / "a.pt")
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert torchfile.load(tmp_path / "link" / "a.pt", root=tmp_path / "link").shape == (2, 2)
-    assert torchfile.load(tmp_path / "link" / "a.pt", root=tmp_path / "real").shape == (2, 2)
+    assert torch_file.load(tmp_path / "link" / "a.pt", root=tmp_path / "link").shape == (2, 2)
+    assert torch_file.load(tmp_path / "link" / "a.pt", root=tmp_path / "real").shape == (2, 2)

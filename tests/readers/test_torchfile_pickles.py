@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dumpscope.readers import torchfile
+from dumpscope.readers.tensors import torch_file as torchfile
 
 from .pickles import (
     EMPTY_DICT,

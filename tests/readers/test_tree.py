@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dumpscope.domain.records import Direction, NodeKind, Nodes, Tree
 from dumpscope.readers import discover, read_rank
-from dumpscope.readers.msprobe import DIRECTION_CODES, KIND_CODES
-from dumpscope.readers.tree import Links, build_tree
+from dumpscope.readers.msprobe.rank import DIRECTION_CODES, KIND_CODES
+from dumpscope.readers.records.tree import Links, build_tree
 from dumpscope_format.naming import parse
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dumpscope.errors import TensorError
-from dumpscope.readers import torchfile, twins
+from dumpscope.readers.tensors import layout_cache, torch_file
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "tensors.zip"
 with zipfile.ZipFile(ARCHIVE) as _archive:
@@ -24,9 +24,9 @@ MEMBERS = ("data.pkl", "byteorder", "data/0", "version")
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    twins.forget()
+    layout_cache.forget()
     yield
-    twins.forget()
+    layout_cache.forget()
 
 
 def saved(path: Path, values: np.ndarray[Any, Any], stem: str = STEM) -> Path:
@@ -49,7 +49,7 @@ def saved(path: Path, values: np.ndarray[Any, Any], stem: str = STEM) -> Path:
 
 def outcome(path: Path, budget: int = 1 << 20) -> tuple[Any, ...]:
     try:
-        loaded = torchfile.load(path, budget=budget)
+        loaded = torch_file.load(path, budget=budget)
     except TensorError as error:
         return ("refused", error.kind)
     return (loaded.dtype, loaded.shape, loaded.device, loaded.array.strides, loaded.array.tobytes())
@@ -59,7 +59,7 @@ def outcome(path: Path, budget: int = 1 << 20) -> tuple[Any, ...]:
 def test_every_kind_of_file_reads_the_second_time_as_it_did_the_first(tmp_path: Path, name: str) -> None:
     with zipfile.ZipFile(ARCHIVE) as archive:
         archive.extract(name, tmp_path)
-    first, second = torchfile.load(tmp_path / name), torchfile.load(tmp_path / name)
+    first, second = torch_file.load(tmp_path / name), torch_file.load(tmp_path / name)
     for field in ("dtype", "shape", "device", "requires_grad", "parameter", "notes"):
         assert getattr(first, field) == getattr(second, field)
     assert first.array.strides == second.array.strides
@@ -73,7 +73,7 @@ def test_values_come_from_the_file_at_hand_whatever_the_archive_is_called(tmp_pa
         tmp_path / "2.pt", np.arange(6, dtype=np.float32).reshape(2, 3) * 7, stem=STEM.replace("input.0", "input.1")
     )
     outcome(one)
-    assert twins.find(other.read_bytes(), 1 << 20) is not None
+    assert layout_cache.find(other.read_bytes(), 1 << 20) is not None
     assert outcome(other)[-1] == (np.arange(6, dtype=np.float32) * 7).tobytes()
 
 
@@ -102,9 +102,9 @@ def test_a_changed_byte_means_what_it_means_to_the_long_way(tmp_path: Path) -> N
         changed = bytearray(whole)
         changed[place] ^= 0x15
         path.write_bytes(changed)
-        twins.forget()
+        layout_cache.forget()
         slow = outcome(path)
-        twins.forget()
+        layout_cache.forget()
         outcome(tmp_path / "1.pt")
         quick = outcome(path)
         if place not in named:
@@ -121,7 +121,7 @@ def starts(whole: bytes, word: bytes) -> Iterator[int]:
 
 
 def test_no_more_layouts_are_kept_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(twins, "MAX_KNOWN", 5)
+    monkeypatch.setattr(layout_cache, "MAX_KNOWN", 5)
     for size in range(1, 20):
         outcome(saved(tmp_path / f"{size}.pt", np.ones((1, size), np.float32)))
-        assert 1 <= twins.count() <= 5
+        assert 1 <= layout_cache.count() <= 5

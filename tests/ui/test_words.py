@@ -24,7 +24,7 @@ from dumpscope.plots.histogram import pair_histogram_data, pair_histogram_figure
 from dumpscope.plots.order import error_order_data, error_order_figure
 from dumpscope.plots.places import difference_map_data, difference_map_figure
 from dumpscope.plots.runs import call_over_runs_data, call_over_runs_figure
-from dumpscope.readers.foreign import KINDS
+from dumpscope.readers.file_type import KINDS
 from ui.conftest import Server
 from ui.driving import ask, finished, start
 

@@ -14,7 +14,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from dumpscope.api.checksums import compare_sums, parse_sum
 from dumpscope.errors import LimitError, Problem, UsageError
 from dumpscope.pipeline.upload_names import Names
-from dumpscope.readers.entry_names import probe
+from dumpscope.readers.archives.entry_names import probe
 
 NAME_LIMIT: Final = 64
 """Letters of a form field other than a file that are read (the dump's name, the CRC-32 of the file behind it)."""

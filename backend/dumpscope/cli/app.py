@@ -232,7 +232,7 @@ def parse(
 ) -> int:
     """Statistics and call stack of the nodes whose name begins with NODE_PREFIX; alone, a prompt."""
     if path is None:
-        from dumpscope.cli.prompt import run as prompt  # noqa: PLC0415
+        from dumpscope.ptdbg.prompt import run as prompt  # noqa: PLC0415
 
         return prompt()
     if prefix is None:

@@ -13,8 +13,8 @@ from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
 from dumpscope.export.document import json_text
 from dumpscope.export.junit import junit_text
-from dumpscope.export.ptdbg import ptdbg_csv, ptdbg_xlsx
-from dumpscope.export.ptdbg_advice import advice
+from dumpscope.export.ptdbg.advice import advice
+from dumpscope.export.ptdbg.table import ptdbg_csv, ptdbg_xlsx
 from dumpscope.export.report import Report, report_html
 from dumpscope.export.table import Table
 from dumpscope.export.tables import csv_text

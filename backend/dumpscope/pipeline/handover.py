@@ -16,8 +16,8 @@ from typing import Any, Final
 from dumpscope.domain.records import RankDump
 from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.pipeline.reproduce import FoundCall, copy_tensors, write_script
-from dumpscope.readers.msprobe import dump_root, read_rank
-from dumpscope.readers.run import read_run
+from dumpscope.readers.msprobe.rank import dump_root, read_rank
+from dumpscope.readers.msprobe.run_file import read_run
 from dumpscope.reproduce.script import expression
 from dumpscope_format.layout import safe_join
 from dumpscope_format.replay import CallDocument

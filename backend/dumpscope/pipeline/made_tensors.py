@@ -15,7 +15,7 @@ import numpy as np
 from dumpscope.domain.records import Float64, RankDump, State, UInt8, item_name
 from dumpscope.errors import Problem, TensorError
 from dumpscope.parallel.orders import Order
-from dumpscope.readers import tensorfile
+from dumpscope.readers.tensors import tensor_file
 
 Array = np.ndarray[Any, Any]
 _CLOSE: Final = 1e-2
@@ -72,7 +72,7 @@ def make_tensors(dump: RankDump, orders: Mapping[str, Order], folder: Path, *, k
 def realise(order: Order | str) -> Array:
     """The tensor that an order makes, 16-bit floats as float32. Raises TensorError."""
     if isinstance(order, str):
-        array = tensorfile.load(order).array
+        array = tensor_file.load(order).array
         if array.dtype.kind not in "fcbiu" or (array.dtype.itemsize < 4 and array.dtype.kind == "f"):
             return array.astype(np.float32)
         return array

@@ -18,8 +18,8 @@ from dumpscope.index.database import Database
 from dumpscope.index.item_pairs import ItemPairRow, get_item_pair, items_of_node
 from dumpscope.index.leaves import Leaf
 from dumpscope.index.node_pairs import one_node_pair
-from dumpscope.readers import tensorfile
-from dumpscope.readers.arrays import LoadedTensor
+from dumpscope.readers.tensors import tensor_file
+from dumpscope.readers.tensors.arrays import LoadedTensor
 
 CANDIDATES: Final = 100
 """Item pairs of a node among which the one to show is looked for."""
@@ -77,7 +77,7 @@ def _load(database: Database, rank: int, leaf: Leaf | None) -> LoadedTensor | No
         return None
     if not os.path.isdir(folder):
         raise TensorError("the folder is not on this machine", kind=NOT_HERE, where=folder)
-    return tensorfile.load(os.path.join(folder, leaf.data_name), root=folder, budget=BUDGET)
+    return tensor_file.load(os.path.join(folder, leaf.data_name), root=folder, budget=BUDGET)
 
 
 def _folder(database: Database, rank: int) -> str | None:

@@ -12,7 +12,7 @@ from dumpscope.index.database import Database
 from dumpscope.index.item_pairs import get_item_pair
 from dumpscope.pipeline.pair_tensors import load_sides, why_missing, why_unreadable
 from dumpscope.plots.window import Box, Landmarks, Window, landmarks, starting_point, window, worst_within
-from dumpscope.readers.arrays import LoadedTensor
+from dumpscope.readers.tensors.arrays import LoadedTensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from dumpscope.domain.records import RankRef
 from dumpscope.errors import CancelledError, UnreadableError, UsageError
 from dumpscope.pipeline.precheck_config import require_known
 from dumpscope.pipeline.reproduce import calls_of, tensor_folder
-from dumpscope.readers.bodies import read_bodies
+from dumpscope.readers.msprobe.raw_records import read_bodies
 from dumpscope.reproduce.tables import (
     DETAIL_COLUMNS,
     OUR_DETAIL_COLUMNS,

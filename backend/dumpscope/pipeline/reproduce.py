@@ -13,9 +13,9 @@ from typing import Any, Final
 from dumpscope.domain.records import Layout, RankRef
 from dumpscope.domain.run import Run
 from dumpscope.errors import DumpscopeError, NotFoundError, UnreadableError, UsageError
-from dumpscope.readers.bodies import Body, read_bodies
-from dumpscope.readers.msprobe import dump_root, read_rank
-from dumpscope.readers.run import argument_names, read_run
+from dumpscope.readers.msprobe.rank import dump_root, read_rank
+from dumpscope.readers.msprobe.raw_records import Body, read_bodies
+from dumpscope.readers.msprobe.run_file import argument_names, read_run
 from dumpscope.reproduce import saved
 from dumpscope.reproduce.calls import Records, document, forward_name, label_of, reason, specs
 from dumpscope.reproduce.script import script

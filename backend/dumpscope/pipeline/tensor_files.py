@@ -16,9 +16,9 @@ import numpy as np
 from dumpscope.domain.facts import TensorFacts
 from dumpscope.errors import TensorError
 from dumpscope.metrics import WHOLE, Laid, Sort, compare_many, compare_tensors, prepare, sort_of
-from dumpscope.readers import bulk, tensorfile, twins
-from dumpscope.readers.bulk import Files
-from dumpscope.readers.twins import Layout
+from dumpscope.readers.tensors import bulk, layout_cache, tensor_file
+from dumpscope.readers.tensors.bulk import Files
+from dumpscope.readers.tensors.layout_cache import Layout
 
 LARGE: Final = 16 << 20
 """Elements from which one tensor pair is split over all threads; smaller ones are spread one per thread."""
@@ -95,8 +95,8 @@ def _chunks(pairs: list[FilePair], threads: int) -> Iterator[list[FilePair]]:
 def _compare(roots: tuple[str, str], pair: FilePair, threads: int) -> TensorFacts | str:
     """Facts of two tensor files, or why they could not be read."""
     try:
-        left = tensorfile.load(os.path.join(roots[0], pair.target), root=roots[0])
-        right = tensorfile.load(os.path.join(roots[1], pair.golden), root=roots[1])
+        left = tensor_file.load(os.path.join(roots[0], pair.target), root=roots[0])
+        right = tensor_file.load(os.path.join(roots[1], pair.golden), root=roots[1])
         if pair.reshaped and left.array.size == right.array.size:
             return compare_tensors(left.array, right.array.reshape(left.shape), threads=threads)
         if left.shape != right.shape:
@@ -136,7 +136,7 @@ class _Together:
         sizes = list(zip(*files.sizes.tolist(), strict=True))
         left = list(range(len(pairs)))
         while left:
-            known = twins.learnt()
+            known = layout_cache.learnt()
             sorts = {key: self._likely(*key) for key in {sizes[place] for place in left}}
             places = np.array([place for place in left for _ in sorts[sizes[place]]], np.int64)
             if places.size:
@@ -150,13 +150,13 @@ class _Together:
             for place in left.copy():  # one by one, until a file teaches how those like it are laid out
                 left.remove(place)
                 facts[place] = _compare(self._roots, pairs[place], 1)
-                if twins.learnt() != known:
+                if layout_cache.learnt() != known:
                     break
         return [(pair.row, facts[place]) for place, pair in enumerate(pairs)]
 
     def _likely(self, target: int, golden: int) -> list[Sort]:
         """What pairs of files of these sizes may be."""
-        layouts = itertools.product(twins.of_size(target), twins.of_size(golden))
+        layouts = itertools.product(layout_cache.of_size(target), layout_cache.of_size(golden))
         return [sort for pair in layouts if (sort := self._sort(pair)) is not None]
 
     def _sort(self, layouts: tuple[Layout, Layout]) -> Sort | None:
@@ -173,4 +173,6 @@ class _Together:
 def _laid(layout: Layout) -> Laid:
     ends = layout.size > WHOLE and layout.end_parts is not None
     parts = layout.end_parts if ends and layout.end_parts is not None else layout.parts
-    return Laid(start=layout.start, size=layout.size, ends=twins.END if ends else 0, parts=parts, fixed=layout.fixed)
+    return Laid(
+        start=layout.start, size=layout.size, ends=layout_cache.END if ends else 0, parts=parts, fixed=layout.fixed
+    )

@@ -25,7 +25,7 @@ from typing import BinaryIO, Final
 from dumpscope.errors import ConflictError, LimitError, NotFoundError, Problem, UsageError
 from dumpscope.pipeline.leftovers import held, is_held, remove_folder
 from dumpscope.pipeline.upload_names import Names
-from dumpscope.readers.entry_names import probe
+from dumpscope.readers.archives.entry_names import probe
 
 _BATCH: Final = "batch-"
 """Beginning of the name of a small file that is on its way; nothing goes on from it."""

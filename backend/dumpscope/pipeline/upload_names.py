@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dumpscope.readers.entry_names import Folding
+from dumpscope.readers.archives.entry_names import Folding
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _DEPTH: Final = 16

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dumpscope.readers.archives.target_folder import Limits
 from dumpscope.readers.discover import discover
 from dumpscope.readers.opening import open_dump
 from dumpscope.readers.ranks import read_rank
-from dumpscope.readers.unpacking import Limits
 
 __all__ = ["Limits", "discover", "open_dump", "read_rank"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from dumpscope.errors import UnreadableError
-from dumpscope.readers.case_files import is_cases
+from dumpscope.readers.ptdbg.case_files import is_cases
 from dumpscope_format.journal import JOURNAL
 from dumpscope_format.layout import DEBUG_JSON, DUMP_JSON, inside, is_single, natural_key, rank_number, step_number
 

@@ -11,11 +11,11 @@ from typing import Final
 
 from dumpscope.domain.records import Layout, RankRef
 from dumpscope.errors import ForeignError, Problem, UnreadableError
-from dumpscope.readers.case_files import DATA_FOLDER, find_cases, is_cases, lone_cases
-from dumpscope.readers.foreign import contents, refuse_file
-from dumpscope.readers.ptdbg_files import SUFFIX, Found, find_files, lone_file, rank_ref, without_processes
-from dumpscope.readers.ptdbg_lines import looks_like_lines
-from dumpscope.readers.segments import open_regular
+from dumpscope.readers.file_type import contents, refuse_file
+from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.readers.ptdbg.case_files import DATA_FOLDER, find_cases, is_cases, lone_cases
+from dumpscope.readers.ptdbg.files import SUFFIX, Found, find_files, lone_file, rank_ref, without_processes
+from dumpscope.readers.ptdbg.lines import looks_like_lines
 from dumpscope_format.journal import JOURNAL, is_flushed, read_header
 from dumpscope_format.layout import (
     CONSTRUCT_JSON,

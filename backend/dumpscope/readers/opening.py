@@ -8,10 +8,10 @@ import stat
 
 from dumpscope.domain.records import Layout
 from dumpscope.errors import UnreadableError
-from dumpscope.readers.archive import DEFAULT, kind_of, unpack
+from dumpscope.readers.archives.target_folder import Limits
+from dumpscope.readers.archives.unpack import DEFAULT, kind_of, unpack
 from dumpscope.readers.discover import discover
-from dumpscope.readers.foreign import refuse_archive
-from dumpscope.readers.unpacking import Limits
+from dumpscope.readers.file_type import refuse_archive
 
 
 def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> Layout:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dumpscope.domain.records import RankDump, RankRef
-from dumpscope.readers import msprobe
-from dumpscope.readers.case_files import LAYOUT as CASES
-from dumpscope.readers.cases import read_cases
-from dumpscope.readers.ptdbg import read_ptdbg
+from dumpscope.readers.msprobe import rank as msprobe
+from dumpscope.readers.ptdbg.case_files import LAYOUT as CASES
+from dumpscope.readers.ptdbg.cases import read_cases
+from dumpscope.readers.ptdbg.rank import read_ptdbg
 
 
 def read_rank(ref: RankRef, *, follow_stored_path: bool = True) -> RankDump:

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from dumpscope.ptdbg import Compared, compare
+from dumpscope.ptdbg.calls import Compared, compare
 
 
 def main(arguments: Sequence[str] | None = None) -> Compared:

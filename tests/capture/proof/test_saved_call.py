@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capture.proof.conftest import training
-from dumpscope.readers import torchfile
+from dumpscope.readers.tensors import torch_file
 from dumpscope_capture import ConfigError, intervene, packing
 from dumpscope_capture.packing import Packer
 from dumpscope_capture.saved_call import Opaque, SavedCallError, load
@@ -322,7 +322,7 @@ def test_a_server_without_torch_reads_the_tensors(make: Any, tmp_path: Path) -> 
     document = json.loads((folder / "call.json").read_text(encoding="utf-8"))
     entry = document["tensors"][document["args"][0]["tensor"]]
     storage = document["storages"][entry["storage"]]
-    raw = np.asarray(torchfile.load(folder / storage["file"]).array).view(np.float16)
+    raw = np.asarray(torch_file.load(folder / storage["file"]).array).view(np.float16)
     strides = [step * raw.itemsize for step in entry["stride"]]
     first = entry["offset"] - storage["start"] // raw.itemsize
     found = np.lib.stride_tricks.as_strided(raw[first:], entry["shape"], strides)

@@ -18,7 +18,7 @@ from dumpscope.api.state import Shared, State
 from dumpscope.errors import LimitError, Problem, UsageError
 from dumpscope.index.dumps import change_dump, create_dump, delete_dump
 from dumpscope.pipeline.leftovers import held, remove_folder
-from dumpscope.readers.archive import kind_of
+from dumpscope.readers.archives.unpack import kind_of
 from dumpscope.readers.browsing import ARCHIVES
 
 router = APIRouter(tags=["dumps"])

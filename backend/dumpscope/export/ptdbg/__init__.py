@@ -1,0 +1,1 @@
+"""Result tables in the form of ptdbg_ascend."""

@@ -1,0 +1,1 @@
+"""Unpacks .zip and .tar archives without trusting them."""

@@ -1,0 +1,174 @@
+"""The folder that an archive is unpacked into, with everything that is counted and refused on the way."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import IO, Final
+
+from dumpscope.errors import LimitError, Problem
+from dumpscope.readers.archives.entry_names import Folding
+
+BLOCK: Final = 1 << 20
+PROBLEM_LIMIT: Final = 200
+IDLE_PER_FILE: Final = 4
+_DRIVE: Final = re.compile(r"[A-Za-z]:")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """bytes: unpacked in all; entries: files and folders, those that only stand in a path too; depth: folders above a file
+    ratio: unpacked / packed bytes of the whole archive, judged once `free` bytes are unpacked
+    idle: entries that bring no byte (empty, folders, refused); each file with content allows four more
+    """
+
+    bytes: int = 256 << 30
+    entries: int = 2_000_000
+    depth: int = 16
+    ratio: int = 200
+    free: int = 64 << 20
+    idle: int = 20_000
+
+
+class Target:
+    """The folder being filled, with its counters. Memory grows by some hundred bytes an entry, however long names are.
+
+    names: which of them its file system takes for one
+    """
+
+    def __init__(self, folder: str, name: str, packed: int, limits: Limits, names: Folding) -> None:
+        self.folder = folder
+        self.name = name
+        self.limits = limits
+        self._names = names
+        self.problems: list[Problem] = []
+        self.files = 0
+        self._refused = 0
+        self._entries = 0
+        self._idle = 0
+        self._filled = 0
+        self._bytes = 0
+        self._allowed = min(limits.bytes, max(limits.free, packed * limits.ratio))
+        self._taken: dict[bytes, bool] = {}  # digest of the folded path -> whether it is a folder
+
+    def count_entry(self, *, filled: bool) -> None:
+        """Count an entry before it is unpacked; filled: it brings bytes."""
+        self._count_name()
+        self._filled += filled
+        self._idle += not filled
+        self.check_idle(self._idle, self._filled)
+
+    def check_idle(self, idle: int, filled: int) -> None:
+        """Raises LimitError for entries that cost time and bring nothing."""
+        if idle > self.limits.idle + IDLE_PER_FILE * filled:
+            raise LimitError(
+                f"holds more than {idle - 1} entries without content",
+                where=self.name,
+                hint="pack the dump without them",
+            )
+
+    def check_entries(self, entries: int) -> None:
+        if entries > self.limits.entries:
+            raise LimitError(f"holds more than {self.limits.entries} entries", where=self.name)
+
+    def count(self, size: int) -> None:
+        """Count unpacked bytes, written or not."""
+        self.foresee(size)
+        self._bytes += size
+
+    def foresee(self, size: int) -> None:
+        """Raises LimitError where so many bytes more would be too many."""
+        if self._bytes + size > self._allowed:
+            if self._allowed < self.limits.bytes:
+                detail = f"unpacks to more than {self.limits.ratio} times its size"
+            else:
+                detail = f"unpacks to more than {self.limits.bytes} bytes"
+            raise LimitError(detail, where=self.name, hint="unpack it yourself and name the folder")
+
+    def refuse(self, entry: str, kind: str, message: str) -> None:
+        self._refused += 1
+        if self._refused <= PROBLEM_LIMIT:
+            shown = entry if len(entry) <= 200 else f"{entry[:197]}..."
+            loc = f"{self.name}:{shown}" if entry else self.name
+            self.problems.append(Problem(loc=loc.encode(errors="replace").decode(), kind=kind, message=message))
+
+    def finish(self) -> list[Problem]:
+        """What was refused, and how much more than is listed."""
+        more = self._refused - PROBLEM_LIMIT
+        if more > 0:
+            message = f"{more} more entries were refused than are listed."
+            return [*self.problems, Problem(loc=self.name, kind="more", message=message)]
+        return self.problems
+
+    def take(self, name: str, stream: IO[bytes], changed: float | None) -> None:
+        """Write one file, or refuse it. Its bytes are counted where the stream is read."""
+        parts = self._parts(name)
+        if parts is None:
+            return
+        path = os.path.join(self.folder, *parts)
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self.refuse(name, "refused", f"The entry cannot be written ({error.strerror}).")
+            return
+        with os.fdopen(handle, "wb") as out:
+            while block := stream.read(BLOCK):
+                out.write(block)
+        if changed is not None and 0 <= changed < 2**33:
+            os.utime(path, (changed, changed))
+        self.files += 1
+
+    def _count_name(self) -> None:
+        self._entries += 1
+        self.check_entries(self._entries)
+
+    def _parts(self, name: str) -> tuple[str, ...] | None:
+        plain = name.replace("\\", "/")
+        reason = None
+        if plain.startswith("/") or _DRIVE.match(plain):
+            reason = "has an absolute path"
+        elif ".." in plain.split("/"):
+            reason = "climbs out of the archive"
+        elif _CONTROL.search(plain):
+            reason = "has control characters in its name"
+        parts = tuple(part for part in plain.split("/") if part not in ("", "."))
+        if reason is None:
+            if not parts:
+                reason = "has no name"
+            elif len(parts) > self.limits.depth + 1:
+                reason = f"lies deeper than {self.limits.depth} folders"
+            elif any(len(part.encode(errors="surrogateescape")) > 255 for part in parts):
+                reason = "has a name of more than 255 bytes"
+            elif not self._claim(parts):
+                reason = f"clashes with an entry before it{self._names.words}"
+        if reason is not None:
+            self.refuse(name, "refused", f"The entry {reason}; it was not unpacked.")
+            return None
+        return parts
+
+    def _claim(self, parts: tuple[str, ...]) -> bool:
+        """Take the name of a file and of the folders above it, unless one of them is a file, or it is anything, already."""
+        *above, own = self._digests(parts)
+        if own in self._taken or any(self._taken.get(folder) is False for folder in above):
+            return False
+        self._taken[own] = False
+        for folder in above:
+            if folder not in self._taken:
+                self._count_name()
+                self._taken[folder] = True
+        return True
+
+    def _digests(self, parts: tuple[str, ...]) -> Iterator[bytes]:
+        """One for the path of each folder, from the top, and one for the file."""
+        whole = blake2b(digest_size=16)
+        for part in parts:
+            whole.update(self._names.key(part).encode(errors="surrogatepass") + b"/")
+            yield whole.digest()

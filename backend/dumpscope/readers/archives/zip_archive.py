@@ -1,0 +1,159 @@
+"""Unpack a .zip. Its directory is counted before it is loaded, so what it promises is judged before anything is written."""
+
+from __future__ import annotations
+
+import calendar
+import lzma
+import os
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import IO, BinaryIO, Final
+
+from dumpscope.errors import LimitError
+from dumpscope.readers.archives.target_folder import Target
+from dumpscope.readers.msprobe.json_members import open_regular
+
+DIRECTORY_BYTES: Final = 1 << 28
+_WINDOW: Final = 1 << 20
+_ENTRY: Final = struct.Struct("<4s6xH8xLLHHH12x")  # signature, method, packed, size, lengths of name, extra, comment
+_END_BYTES: Final = 22
+_LOCATOR_BYTES: Final = 20
+_END64_BYTES: Final = 56
+_WIDE: Final = 0xFFFFFFFF
+_DEFLATE_RATIO: Final = 1032
+"""More than this, deflate cannot shrink."""
+
+
+def unpack_zip(path: str, target: Target) -> None:
+    with open_regular(path) as raw:
+        start, size = _directory(raw, target)
+        _judge(_promised(raw, start, size), target, os.fstat(raw.fileno()).st_size)
+        raw.seek(0)
+        with zipfile.ZipFile(raw) as archive:
+            for info in archive.infolist():
+                reason = _refusal(info)
+                target.count_entry(filled=reason is None and info.file_size > 0)
+                if reason:
+                    target.refuse(info.filename, "refused", f"The entry {reason}; it was not unpacked.")
+                elif not info.is_dir():
+                    _unpack_entry(archive, info, target)
+
+
+class _Counted:
+    """The bytes of an entry, counted as they come out."""
+
+    def __init__(self, stream: IO[bytes], target: Target) -> None:
+        self._stream = stream
+        self._target = target
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self._target.count(len(data))
+        return data
+
+
+def _unpack_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Target) -> None:
+    try:
+        with archive.open(info) as stream:
+            target.take(info.orig_filename, _Counted(stream, target), _time(info))  # type: ignore[arg-type]
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError) as error:
+        target.refuse(info.filename, "unreadable", f"The entry is damaged ({error}); what could be read was kept.")
+
+
+def _directory(raw: BinaryIO, target: Target) -> tuple[int, int]:
+    """Where the directory begins, and its bytes; LimitError for one that would fill memory."""
+    whole = raw.seek(0, os.SEEK_END)
+    raw.seek(max(0, whole - (1 << 16) - _END_BYTES - _LOCATOR_BYTES - _END64_BYTES))
+    first = raw.tell()
+    tail = raw.read()
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or len(tail) < at + _END_BYTES:
+        raise zipfile.BadZipFile("it has no directory")
+    size = int.from_bytes(tail[at + 12 : at + 16], "little")
+    end = first + at
+    wide = at - _LOCATOR_BYTES - _END64_BYTES
+    if wide >= 0 and tail.startswith(b"PK\x06\x07", at - _LOCATOR_BYTES) and tail.startswith(b"PK\x06\x06", wide):
+        size = int.from_bytes(tail[wide + 40 : wide + 48], "little")
+        end = first + wide
+    if size > DIRECTORY_BYTES:
+        raise LimitError(f"has a directory of more than {DIRECTORY_BYTES >> 20} MB", where=target.name)
+    if size > end:
+        raise zipfile.BadZipFile("its directory does not fit in it")
+    return end - size, size
+
+
+def _promised(raw: BinaryIO, start: int, size: int) -> Iterator[tuple[int, int, int]]:
+    """(method, packed, size) of every entry, read in windows; ends where the directory is damaged."""
+    raw.seek(start)
+    buffer, at, left = b"", 0, size
+    while True:
+        if len(buffer) - at < _ENTRY.size + 3 * 0xFFFF and left:
+            piece = raw.read(min(_WINDOW, left))
+            left = left - len(piece) if piece else 0
+            buffer, at = buffer[at:] + piece, 0
+        if len(buffer) - at < _ENTRY.size:
+            return
+        mark, method, packed, unpacked, name, extra, comment = _ENTRY.unpack_from(buffer, at)
+        if mark != b"PK\x01\x02":
+            return
+        behind = at + _ENTRY.size + name
+        if _WIDE in (packed, unpacked):
+            packed, unpacked = _wide(buffer[behind : behind + extra], packed, unpacked)
+        yield method, packed, unpacked
+        at = behind + extra + comment
+
+
+def _wide(extra: bytes, packed: int, size: int) -> tuple[int, int]:
+    """Sizes of an entry past 4 GiB, which stand in its extra field."""
+    at = 0
+    while at + 4 <= len(extra):
+        kind, length = struct.unpack_from("<2H", extra, at)
+        if kind == 1:
+            field = extra[at + 4 : at + 4 + length]
+            values = iter(struct.unpack(f"<{len(field) // 8}Q", field[: len(field) // 8 * 8]))
+            size = next(values, size) if size == _WIDE else size
+            packed = next(values, packed) if packed == _WIDE else packed
+            break
+        at += 4 + length
+    return packed, size
+
+
+def _judge(promised: Iterator[tuple[int, int, int]], target: Target, whole: int) -> None:
+    """LimitError for what would be too much. A size that its packed bytes cannot give is a lie, and not believed."""
+    entries = idle = total = 0
+    for method, packed, size in promised:
+        entries += 1
+        idle += size == 0
+        if method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            total += min(size, min(packed, whole) * (_DEFLATE_RATIO if method else 1))
+        if not entries & 0xFFF:
+            _check(entries, idle, total, target)
+    _check(entries, idle, total, target)
+
+
+def _check(entries: int, idle: int, total: int, target: Target) -> None:
+    target.check_entries(entries)
+    target.check_idle(idle, entries - idle)
+    target.foresee(total)
+
+
+def _refusal(info: zipfile.ZipInfo) -> str | None:
+    mode = info.external_attr >> 16
+    form = stat.S_IFMT(mode) if info.create_system == 3 else 0
+    if form == stat.S_IFLNK:
+        return "is a link"
+    if form not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return "is a device or pipe"
+    if info.flag_bits & 1:
+        return "is encrypted"
+    return None
+
+
+def _time(info: zipfile.ZipInfo) -> float | None:
+    try:
+        return float(calendar.timegm((*info.date_time, 0, 0, 0)))
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,127 @@
+"""run.json of a rank folder, or the config.json that a user left beside a dump of msprobe."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+import orjson
+
+from dumpscope.domain.run import Run
+from dumpscope.errors import Problem, UnreadableError
+from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope_format.layout import RUN_JSON, inside
+from dumpscope_format.run import DEVICES, GROUPS, SETTINGS
+
+CONFIG_JSON: Final = "config.json"
+SIZE_LIMIT: Final = 4 << 20
+"""Bytes of a file; one of our own has some ten thousand."""
+NAME_LIMIT: Final = 40
+"""Names kept of one group."""
+LABEL_LIMIT: Final = 64
+"""Letters kept of one name."""
+TEXT_LIMIT: Final = 200
+"""Letters kept of one value."""
+_LOSSES: Final = ("lost_records", "failed_", "hook_error")
+_UNKNOWN: Final = "How the run was made is not known; nothing else is lost."
+
+
+def read_run(folder: str, root: str, loc: str) -> tuple[Run | None, list[Problem]]:
+    """How the rank in `folder` was run, None where nothing tells; root: folder that no link may leave; loc: of the rank."""
+    problems: list[Problem] = []
+    told = _object(os.path.join(folder, RUN_JSON), root, loc, problems)
+    if told is not None:
+        problems += _losses(told, loc)
+        return _run(told), problems
+    for place in dict.fromkeys((folder, root)):
+        config = _object(os.path.join(place, CONFIG_JSON), root, loc, problems)
+        if config is not None and isinstance(config.get("task"), str):
+            section = config.get(config["task"])
+            return _run({"settings": {**config, **(section if isinstance(section, dict) else {})}}), problems
+    return None, problems
+
+
+def argument_names(folder: str, root: str) -> dict[str, list[str]]:
+    """Names of the arguments of functions and module classes, as our own run.json tells them; empty without one."""
+    told = _object(os.path.join(folder, RUN_JSON), root, "", []) or {}
+    named = told.get("arguments")
+    return {
+        label: [str(name) for name in names]
+        for label, names in (named.items() if isinstance(named, dict) else ())
+        if isinstance(names, list)
+    }
+
+
+def _object(path: str, root: str, loc: str, problems: list[Problem]) -> dict[str, Any] | None:
+    """The JSON object in a file, None where there is none; what is wrong with it is noted."""
+    if not os.path.lexists(path):
+        return None
+    name = os.path.basename(path)
+    try:
+        if os.path.islink(path) and not inside(root, path):
+            raise UnreadableError("is a link out of the dump")
+        with open_regular(path) as stream:
+            text = stream.read(SIZE_LIMIT + 1)
+        if len(text) > SIZE_LIMIT:
+            raise UnreadableError(f"is larger than {SIZE_LIMIT >> 20} MiB")
+        data = orjson.loads(text)
+        if not isinstance(data, dict):
+            raise UnreadableError(f"holds a {type(data).__name__}, not an object")
+    except UnreadableError as error:
+        why = error.detail
+    except OSError as error:
+        why = f"cannot be read: {error.strerror}"
+    except ValueError as error:
+        why = f"is no JSON ({error})"
+    else:
+        return data
+    problems.append(Problem(loc=f"{loc}/{name}".lstrip("/"), kind="settings", message=f"{name} {why}. {_UNKNOWN}"))
+    return None
+
+
+def _run(told: dict[str, Any]) -> Run:
+    groups = {name: _texts(told.get(name)) for name in GROUPS}
+    given = told.get("settings")
+    settings = {**SETTINGS, **(given if isinstance(given, dict) else {})}
+    groups["settings"] = {name: text for name in SETTINGS if (text := _text(settings[name])) is not None}
+    devices = told.get(DEVICES)
+    listed = devices[:NAME_LIMIT] if isinstance(devices, list) else []
+    return Run(**groups, devices=[one[:TEXT_LIMIT] for one in listed if isinstance(one, str)])
+
+
+def _texts(group: Any) -> dict[str, str]:
+    if not isinstance(group, dict):
+        return {}
+    found: dict[str, str] = {}
+    for name, value in group.items():
+        text = _text(value)
+        if text is not None and len(found) < NAME_LIMIT:
+            found[name[:LABEL_LIMIT]] = text
+    return found
+
+
+def _text(value: Any) -> str | None:
+    """A plain value, or a list of them, as text; None for anything else."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)[:TEXT_LIMIT]
+    if isinstance(value, list):
+        parts = [text for one in value[:NAME_LIMIT] if not isinstance(one, list) and (text := _text(one)) is not None]
+        return ", ".join(parts)[:TEXT_LIMIT]
+    return None
+
+
+def _losses(told: dict[str, Any], loc: str) -> list[Problem]:
+    """What the capture itself says went wrong."""
+    counts = told.get("counts")
+    found = [
+        f"{name[:LABEL_LIMIT]} {number}"
+        for name, number in (counts.items() if isinstance(counts, dict) else ())
+        if isinstance(number, int) and number > 0 and name.startswith(_LOSSES)
+    ]
+    if not found:
+        return []
+    listed = ", ".join(sorted(found)[:NAME_LIMIT])
+    message = f"The capture counted what it could not keep: {listed}. Records or files are missing here."
+    return [Problem(loc=f"{loc}/{RUN_JSON}".lstrip("/"), kind="capture_losses", message=message)]

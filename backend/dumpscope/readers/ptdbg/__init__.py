@@ -1,0 +1,1 @@
+"""Reads dumps of ptdbg_ascend: `.pkl` files of lines, folders of `.npy` files, and what `need_replicate` leaves."""

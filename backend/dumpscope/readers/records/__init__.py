@@ -1,0 +1,1 @@
+"""Columns of records and module trees, built in the same way for every dump format."""
