@@ -22,7 +22,7 @@ from compare_statistics import make_pair
 from dumpscope.domain.options import Options
 from dumpscope.export.files import FORMATS, write_files
 from dumpscope.export.table import Table
-from dumpscope.index.database import Database, sqlite_url
+from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline.exports import csv_text, export_units, json_document
 from dumpscope.pipeline.keep import keep, keep_copy
 from dumpscope.pipeline.local import Outcome, compare_layouts

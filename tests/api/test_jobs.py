@@ -21,7 +21,7 @@ from dumpscope.api import schemas
 from dumpscope.api.app import create_app
 from dumpscope.domain.job import Job
 from dumpscope.errors import CancelledError
-from dumpscope.index.dumps import create_dump
+from dumpscope.index.dumps.catalogue import create_dump
 from dumpscope.jobs.runner import Cancelled, Progress, Runner
 from dumpscope.pipeline import work
 

@@ -13,9 +13,9 @@ from api.conftest import Client, compare, register
 from dumpscope.api import wire
 from dumpscope.api.replies import decode_cursor, levels_reply, page_reply
 from dumpscope.domain.phrases import english
-from dumpscope.index.page import Page, Seek
-from dumpscope.index.tree_levels import Level, Levels
-from dumpscope.index.trees import TreeRow
+from dumpscope.index.store.page import Page, Seek
+from dumpscope.index.trees.tree_levels import Level, Levels
+from dumpscope.index.trees.trees import TreeRow
 
 NAMES = ("stat_golden", "golden", "conv_L0", "weird_L0")
 

@@ -16,8 +16,8 @@ from fastapi.testclient import TestClient
 from api.conftest import BASE, Client, compare, settled
 from dumpscope.api.app import create_app
 from dumpscope.api.routes.exports import Sent
-from dumpscope.index import tables
-from dumpscope.index.database import Database, sqlite_url
+from dumpscope.index.store import tables
+from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline.result_files import open_copies
 from dumpscope.settings import Settings
 

@@ -16,8 +16,8 @@ from api.conftest import BASE, Client, Make, register, settled
 from dumpscope.api import receiving
 from dumpscope.api.app import create_app
 from dumpscope.domain.options import Options
-from dumpscope.index.comparisons import create_comparison
-from dumpscope.index.dumps import create_dump
+from dumpscope.index.comparisons.catalogue import create_comparison
+from dumpscope.index.dumps.catalogue import create_dump
 from dumpscope.pipeline.leftovers import held
 from dumpscope.readers.archives.entry_names import FOLDED, PLAIN, Folding
 

@@ -234,8 +234,8 @@ def test_every_format_is_written_beside_the_database(dumps: Path, tmp_path: Path
 
 
 def test_the_result_database_is_a_servers_own(dumps: Path, tmp_path: Path) -> None:
-    from dumpscope.index.comparisons import list_comparisons, stored_units  # noqa: PLC0415
-    from dumpscope.index.database import Database, sqlite_url  # noqa: PLC0415
+    from dumpscope.index.comparisons.catalogue import list_comparisons, stored_units  # noqa: PLC0415
+    from dumpscope.index.store.database import Database, sqlite_url  # noqa: PLC0415
 
     dumpscope("compare", dumps / "stat_fault", dumps / "stat_golden", "-o", tmp_path)
     database = Database.open(sqlite_url(tmp_path / "result.db"))

@@ -17,8 +17,8 @@ from alembic import command
 
 from cli.test_serving import get, running
 from dumpscope.cli.app import status
-from dumpscope.index.database import Database, sqlite_url
-from dumpscope.index.upgrade import configuration, newest, version
+from dumpscope.index.store.database import Database, sqlite_url
+from dumpscope.index.store.upgrade import configuration, newest, version
 
 CAUSE = "Functional.softmax.1.forward"
 

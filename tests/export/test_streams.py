@@ -15,9 +15,9 @@ from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
 from dumpscope.export.table import Table
 from dumpscope.export.tables import csv_text as table_text
-from dumpscope.index.comparisons import StoredUnit, list_comparisons
-from dumpscope.index.database import Database, sqlite_url
-from dumpscope.index.node_pairs import NodeFilter
+from dumpscope.index.comparisons.catalogue import StoredUnit, list_comparisons
+from dumpscope.index.pair_queries.node_pairs import NodeFilter
+from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline import exports
 from dumpscope.pipeline.keep import keep
 from dumpscope.pipeline.local import Outcome, compare_layouts

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dumpscope.index.database import Database
+from dumpscope.index.store.database import Database
 from index.databases import KINDS, open_empty
 
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from dumpscope.index.database import Database, sqlite_url
+from dumpscope.index.store.database import Database, sqlite_url
 
 POSTGRES = os.environ.get("DUMPSCOPE_TEST_POSTGRES_URL", "")
 

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from dumpscope.index import owners, tables
-from dumpscope.index.comparisons import clear_comparison, delete_comparison, stored_units
-from dumpscope.index.database import Database, sqlite_url
-from dumpscope.index.dumps import create_dump, delete_dump, stored_ranks
-from dumpscope.index.ingest import store_dump_rank
-from dumpscope.index.owners import sweep
-from dumpscope.index.results import UnitSides, store_unit
-from dumpscope.index.units import load_unit
+from dumpscope.index.comparisons.catalogue import clear_comparison, delete_comparison, stored_units
+from dumpscope.index.comparisons.load_unit import load_unit
+from dumpscope.index.comparisons.store_results import UnitSides, store_unit
+from dumpscope.index.dumps.catalogue import create_dump, delete_dump, stored_ranks
+from dumpscope.index.dumps.store_rank import store_dump_rank
+from dumpscope.index.store import owners, tables
+from dumpscope.index.store.database import Database, sqlite_url
+from dumpscope.index.store.owners import sweep
 from index.test_storage import store_pair
 from index.units import make_rank
 

@@ -10,17 +10,17 @@ import pytest
 
 from dumpscope.domain.result import Unit
 from dumpscope.errors import NotFoundError
-from dumpscope.index import numbering, tree_levels
-from dumpscope.index.comparisons import StoredUnit, find_unit
-from dumpscope.index.database import Database
-from dumpscope.index.dumps import StoredRank, find_rank, list_dumps
-from dumpscope.index.node_pairs import NodeFilter, Sort, list_node_pairs
-from dumpscope.index.nodes import get_node, list_nodes
-from dumpscope.index.notes import put_note
-from dumpscope.index.page import END, Page, Seek
-from dumpscope.index.places import node_pairs_around, node_pairs_at
-from dumpscope.index.tree_levels import Levels, ancestor_names, comparison_levels, dump_levels
-from dumpscope.index.trees import TreeRow, comparison_reveal, comparison_tree, dump_reveal, dump_tree
+from dumpscope.index.comparisons.catalogue import StoredUnit, find_unit
+from dumpscope.index.dump_queries.nodes import get_node, list_nodes
+from dumpscope.index.dumps.catalogue import StoredRank, find_rank, list_dumps
+from dumpscope.index.pair_queries.list_positions import node_pairs_around, node_pairs_at
+from dumpscope.index.pair_queries.node_pairs import NodeFilter, Sort, list_node_pairs
+from dumpscope.index.pair_queries.notes import put_note
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.page import END, Page, Seek
+from dumpscope.index.trees import row_numbers, tree_levels
+from dumpscope.index.trees.tree_levels import Levels, ancestor_names, comparison_levels, dump_levels
+from dumpscope.index.trees.trees import TreeRow, comparison_reveal, comparison_tree, dump_reveal, dump_tree
 from index.databases import KINDS, open_empty
 from index.test_queries import FILTERS
 from index.test_storage import store_pair
@@ -75,7 +75,8 @@ def test_a_list_is_numbered_once_and_again_after_another_judgement(
     database, unit, _, _ = stored
     read: list[Any] = []
     monkeypatch.setattr(
-        "dumpscope.index.places.numbers_of", lambda *given: read.append(given) or numbering.numbers_of(*given)
+        "dumpscope.index.pair_queries.list_positions.numbers_of",
+        lambda *given: read.append(given) or row_numbers.numbers_of(*given),
     )
     filters = NodeFilter(q="gelu")
 

@@ -13,20 +13,20 @@ import pytest
 from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS, Class, Verdict
 from dumpscope.domain.result import Unit
 from dumpscope.errors import NotFoundError, UsageError
-from dumpscope.index import tables
-from dumpscope.index.columns import node_columns
-from dumpscope.index.comparisons import StoredUnit, find_unit
-from dumpscope.index.database import Database
-from dumpscope.index.dumps import StoredRank, find_rank, list_dumps
-from dumpscope.index.flow import node_flow
-from dumpscope.index.item_pairs import get_item_pair, items_of_node, list_item_pairs
-from dumpscope.index.node_details import node_context
-from dumpscope.index.node_pairs import NodeFilter, Sort, list_node_pairs, one_node_pair
-from dumpscope.index.nodes import get_node, list_nodes
-from dumpscope.index.page import END, Page, Seek
-from dumpscope.index.places import node_pairs_around
-from dumpscope.index.strip import strip
-from dumpscope.index.trees import comparison_reveal, comparison_tree, dump_reveal, dump_tree, label
+from dumpscope.index.comparisons.catalogue import StoredUnit, find_unit
+from dumpscope.index.dump_queries.nodes import get_node, list_nodes
+from dumpscope.index.dumps.catalogue import StoredRank, find_rank, list_dumps
+from dumpscope.index.pair_queries.dataflow import node_flow
+from dumpscope.index.pair_queries.item_pairs import get_item_pair, items_of_node, list_item_pairs
+from dumpscope.index.pair_queries.list_positions import node_pairs_around
+from dumpscope.index.pair_queries.node_details import node_context
+from dumpscope.index.pair_queries.node_pairs import NodeFilter, Sort, list_node_pairs, one_node_pair
+from dumpscope.index.pair_queries.pair_columns import node_columns
+from dumpscope.index.pair_queries.strip import strip
+from dumpscope.index.store import tables
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.page import END, Page, Seek
+from dumpscope.index.trees.trees import comparison_reveal, comparison_tree, dump_reveal, dump_tree, label
 from index.databases import KINDS, open_empty
 from index.test_storage import store_pair
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
 from dumpscope.domain.query import LONGEST, Bounds, Words, parse
 from dumpscope.errors import UsageError
-from dumpscope.index.comparisons import StoredUnit, find_unit
-from dumpscope.index.database import Database
-from dumpscope.index.node_pairs import NodeFilter, NodePairRow, list_node_pairs
+from dumpscope.index.comparisons.catalogue import StoredUnit, find_unit
+from dumpscope.index.pair_queries.node_pairs import NodeFilter, NodePairRow, list_node_pairs
+from dumpscope.index.store.database import Database
 from index.databases import KINDS, open_empty
 from index.test_storage import store_pair
 

@@ -18,8 +18,15 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, State, item_name
 from dumpscope.domain.result import Answer, Counts, Side, Unit
 from dumpscope.errors import UsageError
-from dumpscope.index import tables
-from dumpscope.index.codec import (
+from dumpscope.index.comparisons.catalogue import clear_comparison, create_comparison, store_answer, stored_units
+from dumpscope.index.comparisons.load_unit import load_unit
+from dumpscope.index.comparisons.store_results import UnitSides, store_unit, update_opinions
+from dumpscope.index.dump_queries.nodes import get_node
+from dumpscope.index.dumps.catalogue import create_dump, stored_ranks
+from dumpscope.index.dumps.load_rank import load_rank
+from dumpscope.index.dumps.store_rank import store_dump_rank
+from dumpscope.index.store import tables
+from dumpscope.index.store.codec import (
     number_columns,
     numbers,
     pack_histograms,
@@ -32,15 +39,8 @@ from dumpscope.index.codec import (
     unpack_producers,
     unpack_states,
 )
-from dumpscope.index.comparisons import clear_comparison, create_comparison, store_answer, stored_units
-from dumpscope.index.database import Database, sqlite_url
-from dumpscope.index.dumps import create_dump, stored_ranks
-from dumpscope.index.ingest import store_dump_rank
-from dumpscope.index.nodes import get_node
-from dumpscope.index.ranks import load_rank
-from dumpscope.index.results import UnitSides, store_unit, update_opinions
-from dumpscope.index.rollup import sound_parents, subtree_sums
-from dumpscope.index.units import load_unit
+from dumpscope.index.store.database import Database, sqlite_url
+from dumpscope.index.store.rollup import sound_parents, subtree_sums
 from index.units import make_rank, make_unit
 
 NOWHERE = Side(path="", framework="", task="", level="", steps=[], ranks=[])

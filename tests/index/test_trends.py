@@ -12,11 +12,11 @@ import pytest
 
 from dumpscope.domain.records import STATISTICS, Kind, RankDump, Role, State
 from dumpscope.errors import NotFoundError
-from dumpscope.index.database import Database
-from dumpscope.index.dump_trends import ValueTrend, dump_trends
-from dumpscope.index.dumps import create_dump
-from dumpscope.index.ingest import store_dump_rank
-from dumpscope.index.node_values import Part, Statistic
+from dumpscope.index.dump_queries.node_values import Part, Statistic
+from dumpscope.index.dump_queries.trends import ValueTrend, dump_trends
+from dumpscope.index.dumps.catalogue import create_dump
+from dumpscope.index.dumps.store_rank import store_dump_rank
+from dumpscope.index.store.database import Database
 from index.databases import KINDS, open_empty
 from index.units import make_rank
 

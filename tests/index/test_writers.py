@@ -7,9 +7,9 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from dumpscope.index.database import Database
-from dumpscope.index.dumps import change_dump, count_dumps, create_dump, get_dump
-from dumpscope.index.jobs import JobTable
+from dumpscope.index.dumps.catalogue import change_dump, count_dumps, create_dump, get_dump
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.jobs import JobTable
 
 
 def register_many(url: str, label: str, count: int) -> None:

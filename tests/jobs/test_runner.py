@@ -13,8 +13,8 @@ from index.databases import KINDS, open_empty
 
 from dumpscope.domain.job import Job
 from dumpscope.errors import CancelledError, UnreadableError
-from dumpscope.index.database import Database
-from dumpscope.index.jobs import JobTable
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress, Runner
 from dumpscope.pipeline.spread import ABORT, Work, spread
 

@@ -14,10 +14,10 @@ from dumpscope.domain.job import Job
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Unit
 from dumpscope.errors import UsageError
-from dumpscope.index.comparisons import ComparisonRow, create_comparison, get_comparison, stored_units
-from dumpscope.index.database import Database, sqlite_url
-from dumpscope.index.dumps import create_dump
-from dumpscope.index.units import load_unit
+from dumpscope.index.comparisons.catalogue import ComparisonRow, create_comparison, get_comparison, stored_units
+from dumpscope.index.comparisons.load_unit import load_unit
+from dumpscope.index.dumps.catalogue import create_dump
+from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline import stored
 from dumpscope.pipeline.ingest import ingest_dump
 from dumpscope.pipeline.spread import Work

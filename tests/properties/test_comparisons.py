@@ -18,10 +18,10 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Unit
 from dumpscope.export.document import json_text
-from dumpscope.index.comparisons import create_comparison, get_comparison, stored_units
-from dumpscope.index.database import Database, sqlite_url
-from dumpscope.index.dumps import create_dump
-from dumpscope.index.units import load_unit
+from dumpscope.index.comparisons.catalogue import create_comparison, get_comparison, stored_units
+from dumpscope.index.comparisons.load_unit import load_unit
+from dumpscope.index.dumps.catalogue import create_dump
+from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline import local
 from dumpscope.pipeline.compare import compare_rank
 from dumpscope.pipeline.ingest import ingest_dump

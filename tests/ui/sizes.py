@@ -19,11 +19,11 @@ from typing import Any, Final
 from sqlalchemy import select
 
 from dumpscope.domain.options import Options
-from dumpscope.index import tables
-from dumpscope.index.comparisons import create_comparison, find_unit, get_comparison, store_answer
-from dumpscope.index.database import Database, sqlite_url
-from dumpscope.index.owners import UNITS, draft
-from dumpscope.index.results import comparison_serial
+from dumpscope.index.comparisons.catalogue import create_comparison, find_unit, get_comparison, store_answer
+from dumpscope.index.comparisons.store_results import comparison_serial
+from dumpscope.index.store import tables
+from dumpscope.index.store.database import Database, sqlite_url
+from dumpscope.index.store.owners import UNITS, draft
 
 ROUND: Final = 10**6
 """Calls are numbered on by this from one repetition to the next."""

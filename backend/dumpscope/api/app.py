@@ -41,8 +41,8 @@ from dumpscope.api.routes import (
     uploads,
 )
 from dumpscope.api.state import State
-from dumpscope.index.database import Database
-from dumpscope.index.jobs import JobTable
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.executors import make_executor
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.leftovers import remove_leftovers

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dumpscope.api.replies import real
 from dumpscope.api.schemas import NodeRow, Page, Pair, Phrase, Real, TreeRow, VerdictWord, Wire
-from dumpscope.index.collectives import CollectiveRow, HalfRow, PartRow
-from dumpscope.index.strip import Bucket
+from dumpscope.index.pair_queries.collectives import CollectiveRow, HalfRow, PartRow
+from dumpscope.index.pair_queries.strip import Bucket
 
 
 class Half(Wire):

@@ -7,7 +7,7 @@ from typing import Literal
 
 from dumpscope.api.replies import REPLY_BYTES
 from dumpscope.api.schemas import Wire
-from dumpscope.index.hand_matches import EditState
+from dumpscope.index.comparisons.hand_matches import EditState
 from dumpscope.match.by_hand import Edit
 from dumpscope.match.preview import Preview
 from dumpscope.match.proposals import Proposals

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import Depends, Path, Query
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from dumpscope.index.node_pairs import NodeFilter
-from dumpscope.index.tables import NUMBER_MASK
+from dumpscope.index.pair_queries.node_pairs import NodeFilter
+from dumpscope.index.store.tables import NUMBER_MASK
 
 
 class _Anything(StringConvertor):

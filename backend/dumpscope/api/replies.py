@@ -15,10 +15,10 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from dumpscope.errors import UsageError
-from dumpscope.index.codec import storable
-from dumpscope.index.page import Page, Seek
-from dumpscope.index.tree_levels import Level, Levels
-from dumpscope.index.trees import TreeRow
+from dumpscope.index.store.codec import storable
+from dumpscope.index.store.page import Page, Seek
+from dumpscope.index.trees.tree_levels import Level, Levels
+from dumpscope.index.trees.trees import TreeRow
 
 REPLY_BYTES: Final = 190_000
 """A page ends before its JSON would pass this; the promise is 200 kB."""

@@ -9,8 +9,8 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
-from dumpscope.index.database import Database
-from dumpscope.index.jobs import JobTable
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.unfinished import UnfinishedUploads
 from dumpscope.settings import Settings

@@ -15,15 +15,15 @@ from dumpscope.domain.leftovers import said
 from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.result import Answer, Reference
 from dumpscope.errors import Problem
-from dumpscope.index.comparisons import ComparisonRow, StoredUnit
-from dumpscope.index.distances import Standing
-from dumpscope.index.dumps import DumpRow
-from dumpscope.index.flow import NodeFlow, Passed, Received
-from dumpscope.index.item_pairs import ItemPairRow
-from dumpscope.index.leaves import Leaf
-from dumpscope.index.node_pairs import NodePairRow
-from dumpscope.index.nodes import Producer
-from dumpscope.index.trees import TreeRow
+from dumpscope.index.comparisons.catalogue import ComparisonRow, StoredUnit
+from dumpscope.index.comparisons.distances import Standing
+from dumpscope.index.dump_queries.nodes import Producer
+from dumpscope.index.dumps.catalogue import DumpRow
+from dumpscope.index.dumps.leaves import Leaf
+from dumpscope.index.pair_queries.dataflow import NodeFlow, Passed, Received
+from dumpscope.index.pair_queries.item_pairs import ItemPairRow
+from dumpscope.index.pair_queries.node_pairs import NodePairRow
+from dumpscope.index.trees.trees import TreeRow
 
 PROBLEMS: Final = 200
 """Problems sent at once."""

@@ -27,8 +27,8 @@ def run(*, host: str | None, port: int | None, data_dir: Path | None, serve: boo
     line()
     sys.stdout.flush()
     if serve:
-        from dumpscope.index.comparisons import list_comparisons  # noqa: PLC0415
-        from dumpscope.index.database import Database  # noqa: PLC0415
+        from dumpscope.index.comparisons.catalogue import list_comparisons  # noqa: PLC0415
+        from dumpscope.index.store.database import Database  # noqa: PLC0415
         from dumpscope.pipeline.keep import keep  # noqa: PLC0415
 
         database = Database.open(chosen.database)

@@ -121,7 +121,7 @@ def serve(chosen: Settings, page: str = "/", results: Sequence[str] = ()) -> Non
     import uvicorn  # noqa: PLC0415
 
     from dumpscope.api.app import create_app  # noqa: PLC0415
-    from dumpscope.index.database import Database  # noqa: PLC0415
+    from dumpscope.index.store.database import Database  # noqa: PLC0415
 
     Database.open(chosen.database).close()  # what is wrong with it is told in one line here, in a log later
     with closing(_listen(chosen.host, chosen.port)) as listener:

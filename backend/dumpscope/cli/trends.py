@@ -18,13 +18,13 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import Layout
 from dumpscope.errors import Problem, UsageError
 from dumpscope.export.document import problem_document, wire
-from dumpscope.index.database import Database, sqlite_url
-from dumpscope.index.dump_trends import ValueTrend, ValueTrends, dump_trends
-from dumpscope.index.dumps import create_dump
-from dumpscope.index.ingest import store_dump_rank
-from dumpscope.index.node_values import Statistic
-from dumpscope.index.trend_rows import Kind
-from dumpscope.index.trends import Cell, Trend, Trends, comparison_trends
+from dumpscope.index.dump_queries.node_values import Statistic
+from dumpscope.index.dump_queries.trends import ValueTrend, ValueTrends, dump_trends
+from dumpscope.index.dumps.catalogue import create_dump
+from dumpscope.index.dumps.store_rank import store_dump_rank
+from dumpscope.index.pair_queries.trends import Cell, Trend, Trends, comparison_trends
+from dumpscope.index.store.database import Database, sqlite_url
+from dumpscope.index.trees.trend_rows import Kind
 from dumpscope.pipeline.keep import keep
 from dumpscope.pipeline.local import compare_layouts
 from dumpscope.pipeline.rooms import Room

@@ -20,13 +20,13 @@ from dumpscope.export.report import report_html
 from dumpscope.export.table import Table
 from dumpscope.export.tables import csv_heading, csv_rows
 from dumpscope.export.xlsx import write_xlsx
-from dumpscope.index import tables
-from dumpscope.index.comparisons import StoredUnit, get_comparison, stored_units
-from dumpscope.index.database import Database
-from dumpscope.index.distances import has_distances
-from dumpscope.index.dumps import unit_word
-from dumpscope.index.node_pairs import NodeFilter, conditions, node_pair_numbers
-from dumpscope.index.units import load_unit
+from dumpscope.index.comparisons.catalogue import StoredUnit, get_comparison, stored_units
+from dumpscope.index.comparisons.distances import has_distances
+from dumpscope.index.comparisons.load_unit import load_unit
+from dumpscope.index.dumps.catalogue import unit_word
+from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions, node_pair_numbers
+from dumpscope.index.store import tables
+from dumpscope.index.store.database import Database
 from dumpscope.pipeline.report import report
 
 EXPORTS: Final = {

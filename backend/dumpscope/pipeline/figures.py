@@ -7,8 +7,8 @@ from typing import Final
 
 from dumpscope.domain.result import Answer
 from dumpscope.errors import NotFoundError
-from dumpscope.index.comparisons import StoredUnit, get_comparison
-from dumpscope.index.database import Database
+from dumpscope.index.comparisons.catalogue import StoredUnit, get_comparison
+from dumpscope.index.store.database import Database
 from dumpscope.pipeline import pair_figures, run_figures
 from dumpscope.pipeline.drawn import Drawn, Wanted
 

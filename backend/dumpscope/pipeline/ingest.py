@@ -9,9 +9,9 @@ from pathlib import Path
 
 from dumpscope.domain.records import Header, Layout, RankRef
 from dumpscope.errors import CancelledError, Problem, UnreadableError
-from dumpscope.index.database import Database
-from dumpscope.index.dumps import PROBLEM_LIMIT, change_dump
-from dumpscope.index.ingest import store_dump_rank
+from dumpscope.index.dumps.catalogue import PROBLEM_LIMIT, change_dump
+from dumpscope.index.dumps.store_rank import store_dump_rank
+from dumpscope.index.store.database import Database
 from dumpscope.pipeline.precheck_import import import_beside
 from dumpscope.pipeline.spread import Cancelled, Progress, Work, spread
 from dumpscope.readers import Limits, open_dump, read_rank

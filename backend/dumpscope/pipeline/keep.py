@@ -11,13 +11,13 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import Header, RankDump
 from dumpscope.domain.result import Answer
 from dumpscope.errors import Problem
-from dumpscope.index.collectives import store_collectives
-from dumpscope.index.comparisons import create_comparison, store_answer
-from dumpscope.index.database import Database, sqlite_url
-from dumpscope.index.dumps import change_dump, create_dump
-from dumpscope.index.ingest import store_dump_rank
-from dumpscope.index.results import UnitSides, store_unit
-from dumpscope.index.transfer import copy_comparison
+from dumpscope.index.comparisons.catalogue import create_comparison, store_answer
+from dumpscope.index.comparisons.store_results import UnitSides, store_unit
+from dumpscope.index.comparisons.transfer import copy_comparison
+from dumpscope.index.dumps.catalogue import change_dump, create_dump
+from dumpscope.index.dumps.store_rank import store_dump_rank
+from dumpscope.index.pair_queries.collectives import store_collectives
+from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline.local import Outcome
 
 

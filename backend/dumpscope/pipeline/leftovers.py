@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from dumpscope.errors import ConflictError
-from dumpscope.index.comparisons import change_comparison, stranded_comparisons
-from dumpscope.index.database import Database
-from dumpscope.index.dumps import change_dump, delete_dump, stranded_dumps
-from dumpscope.index.owners import sweep
+from dumpscope.index.comparisons.catalogue import change_comparison, stranded_comparisons
+from dumpscope.index.dumps.catalogue import change_dump, delete_dump, stranded_dumps
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.owners import sweep
 
 if os.name == "posix":
     import fcntl

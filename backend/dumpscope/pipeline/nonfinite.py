@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from dumpscope.analysis.overflow import Overflow, overflow
 from dumpscope.analysis.overflow_tree import Below, roll_up
-from dumpscope.index.database import Database
-from dumpscope.index.ranks import load_rank
+from dumpscope.index.dumps.load_rank import load_rank
+from dumpscope.index.store.database import Database
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

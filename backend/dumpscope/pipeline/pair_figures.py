@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from dumpscope.domain.phrases import phrase
 from dumpscope.domain.result import Answer
 from dumpscope.errors import TensorError
-from dumpscope.index.comparisons import StoredUnit
-from dumpscope.index.database import Database
+from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.store.database import Database
 from dumpscope.pipeline.drawn import Drawn, Wanted, nothing
 from dumpscope.pipeline.pair_tensors import has_file, item_of, load_sides, why_missing, why_unreadable
 from dumpscope.plots.density import pair_density_data, pair_density_figure, pair_density_said, pair_density_table

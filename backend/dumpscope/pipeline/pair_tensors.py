@@ -12,12 +12,12 @@ from sqlalchemy import select
 
 from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.errors import NotFoundError, TensorError, UsageError
-from dumpscope.index import tables
-from dumpscope.index.comparisons import StoredUnit
-from dumpscope.index.database import Database
-from dumpscope.index.item_pairs import ItemPairRow, get_item_pair, items_of_node
-from dumpscope.index.leaves import Leaf
-from dumpscope.index.node_pairs import one_node_pair
+from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.dumps.leaves import Leaf
+from dumpscope.index.pair_queries.item_pairs import ItemPairRow, get_item_pair, items_of_node
+from dumpscope.index.pair_queries.node_pairs import one_node_pair
+from dumpscope.index.store import tables
+from dumpscope.index.store.database import Database
 from dumpscope.readers.tensors import tensor_file
 from dumpscope.readers.tensors.arrays import LoadedTensor
 

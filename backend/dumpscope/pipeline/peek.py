@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.errors import TensorError
-from dumpscope.index.comparisons import StoredUnit
-from dumpscope.index.database import Database
-from dumpscope.index.item_pairs import get_item_pair
+from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.pair_queries.item_pairs import get_item_pair
+from dumpscope.index.store.database import Database
 from dumpscope.pipeline.pair_tensors import load_sides, why_missing, why_unreadable
 from dumpscope.plots.window import Box, Landmarks, Window, landmarks, starting_point, window, worst_within
 from dumpscope.readers.tensors.arrays import LoadedTensor

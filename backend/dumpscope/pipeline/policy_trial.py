@@ -9,9 +9,9 @@ import numpy as np
 
 from dumpscope.domain.facts import VERDICT_WORDS, Verdict
 from dumpscope.domain.result import Unit
-from dumpscope.index.comparisons import StoredUnit
-from dumpscope.index.database import Database
-from dumpscope.index.units import load_unit
+from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.comparisons.load_unit import load_unit
+from dumpscope.index.store.database import Database
 from dumpscope.pipeline.stored import judged
 
 SHOWN: Final = 50

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from dumpscope.errors import NotFoundError, Problem, UnreadableError
-from dumpscope.index.database import Database
-from dumpscope.index.prechecks import Stored, Told, put_prechecks
+from dumpscope.index.dump_queries.prechecks import Stored, Told, put_prechecks
+from dumpscope.index.store.database import Database
 from dumpscope.pipeline.precheck import FOLDER, STATE
 from dumpscope.reproduce.alone import alone
 

@@ -10,8 +10,8 @@ from typing import Any
 from dumpscope.domain.job import Job
 from dumpscope.domain.records import RankRef
 from dumpscope.errors import UsageError
-from dumpscope.index.database import Database
-from dumpscope.index.ranks import rank_places
+from dumpscope.index.dumps.load_rank import rank_places
+from dumpscope.index.store.database import Database
 from dumpscope.pipeline.leftovers import remove_folder
 from dumpscope.pipeline.precheck import Workers, nothing_to_run, precheck
 from dumpscope.pipeline.precheck_import import import_precheck

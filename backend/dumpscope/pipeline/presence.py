@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable
 
 from dumpscope.errors import ConflictError
-from dumpscope.index.database import Database
-from dumpscope.index.dumps import get_dump
-from dumpscope.index.ranks import rank_headers, rank_places
+from dumpscope.index.dumps.catalogue import get_dump
+from dumpscope.index.dumps.load_rank import rank_headers, rank_places
+from dumpscope.index.store.database import Database
 
 _HINT = "give the dumps themselves: register or upload them, then compare"
 

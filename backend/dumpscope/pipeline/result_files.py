@@ -13,10 +13,10 @@ from typing import Final
 from sqlalchemy.exc import DBAPIError
 
 from dumpscope.errors import DumpscopeError, UsageError
-from dumpscope.index.comparisons import list_comparisons
-from dumpscope.index.database import Database, sqlite_url
-from dumpscope.index.transfer import copy_comparison, tidy
-from dumpscope.index.upgrade import newest, version
+from dumpscope.index.comparisons.catalogue import list_comparisons
+from dumpscope.index.comparisons.transfer import copy_comparison, tidy
+from dumpscope.index.store.database import Database, sqlite_url
+from dumpscope.index.store.upgrade import newest, version
 
 NAME: Final = "result.db"
 """Of the file that `dumpscope compare -o DIR` writes."""

@@ -10,14 +10,14 @@ from dumpscope.domain.phrases import phrase
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
-from dumpscope.index import tables
-from dumpscope.index.codec import scores
-from dumpscope.index.columns import NodeColumns, node_columns
-from dumpscope.index.comparisons import StoredUnit, stored_units
-from dumpscope.index.database import Database, fetch_columns
-from dumpscope.index.node_pairs import one_node_pair
-from dumpscope.index.texts import texts_by_id
-from dumpscope.index.trees import direction_word, find_pair
+from dumpscope.index.comparisons.catalogue import StoredUnit, stored_units
+from dumpscope.index.pair_queries.node_pairs import one_node_pair
+from dumpscope.index.pair_queries.pair_columns import NodeColumns, node_columns
+from dumpscope.index.store import tables
+from dumpscope.index.store.codec import scores
+from dumpscope.index.store.database import Database, fetch_columns
+from dumpscope.index.store.texts import texts_by_id
+from dumpscope.index.trees.trees import direction_word, find_pair
 from dumpscope.pipeline.drawn import Drawn, Wanted, nothing
 from dumpscope.plots.apis import all_apis_data, all_apis_figure, all_apis_said, all_apis_table
 from dumpscope.plots.distribution import (

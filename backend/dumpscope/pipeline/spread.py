@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from dumpscope.errors import CancelledError, DumpscopeError
-from dumpscope.index.database import Database
-from dumpscope.index.jobs import JobTable
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.jobs import JobTable
 
 Progress = Callable[[float, str], None]
 Cancelled = Callable[[], bool]

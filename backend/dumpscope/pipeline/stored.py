@@ -16,9 +16,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import Header, Layout, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import CancelledError, ConflictError, Problem, UnreadableError
-from dumpscope.index import tables
-from dumpscope.index.collectives import store_collectives
-from dumpscope.index.comparisons import (
+from dumpscope.index.comparisons.catalogue import (
     ComparisonRow,
     change_comparison,
     clear_comparison,
@@ -26,12 +24,14 @@ from dumpscope.index.comparisons import (
     store_answer,
     stored_units,
 )
-from dumpscope.index.database import Database
-from dumpscope.index.dumps import DumpRow, get_dump
-from dumpscope.index.joined import create_joined
-from dumpscope.index.ranks import load_rank, rank_places
-from dumpscope.index.results import UnitSides, store_unit, update_opinions
-from dumpscope.index.units import load_unit
+from dumpscope.index.comparisons.joined_dumps import create_joined
+from dumpscope.index.comparisons.load_unit import load_unit
+from dumpscope.index.comparisons.store_results import UnitSides, store_unit, update_opinions
+from dumpscope.index.dumps.catalogue import DumpRow, get_dump
+from dumpscope.index.dumps.load_rank import load_rank, rank_places
+from dumpscope.index.pair_queries.collectives import store_collectives
+from dumpscope.index.store import tables
+from dumpscope.index.store.database import Database
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.compare import Columns, compare_rank, judge_unit
 from dumpscope.pipeline.conclusion import Conclusion, conclude

@@ -10,11 +10,11 @@ from dumpscope.domain.joined import JoinedUnit
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, RankRef
 from dumpscope.errors import CancelledError, Problem, UnreadableError
-from dumpscope.index.database import Database
-from dumpscope.index.ingest import store_dump_rank
-from dumpscope.index.joined import SIDES, joined_id
-from dumpscope.index.ranks import load_rank, rank_places
-from dumpscope.index.results import UnitSides, store_unit
+from dumpscope.index.comparisons.joined_dumps import SIDES, joined_id
+from dumpscope.index.comparisons.store_results import UnitSides, store_unit
+from dumpscope.index.dumps.load_rank import load_rank, rank_places
+from dumpscope.index.dumps.store_rank import store_dump_rank
+from dumpscope.index.store.database import Database
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.compare import compare_rank
 from dumpscope.pipeline.joining import (

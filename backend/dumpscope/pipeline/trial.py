@@ -15,9 +15,9 @@ from dumpscope.domain.joined import JoinedUnit
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import Kind, RankDump, item_name
 from dumpscope.errors import LimitError, NotFoundError, Problem
-from dumpscope.index.database import Database
-from dumpscope.index.dumps import stored_ranks
-from dumpscope.index.ranks import load_rank, rank_places
+from dumpscope.index.dumps.catalogue import stored_ranks
+from dumpscope.index.dumps.load_rank import load_rank, rank_places
+from dumpscope.index.store.database import Database
 from dumpscope.pipeline.joining import UnitPair, dimension_problems, find_plan, join_pair, unit_pairs
 
 MOST: Final = 1_000_000

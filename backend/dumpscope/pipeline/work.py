@@ -10,10 +10,10 @@ from typing import Final
 
 from dumpscope.domain.job import Job
 from dumpscope.errors import CancelledError, ConflictError, LimitError, NotFoundError, Problem
-from dumpscope.index.comparisons import change_comparison, clear_comparison, get_comparison
-from dumpscope.index.database import Database
-from dumpscope.index.dumps import DumpRow, change_dump, get_dump
-from dumpscope.index.jobs import JobTable
+from dumpscope.index.comparisons.catalogue import change_comparison, clear_comparison, get_comparison
+from dumpscope.index.dumps.catalogue import DumpRow, change_dump, get_dump
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress
 from dumpscope.pipeline.ingest import Source, ingest_dump
 from dumpscope.pipeline.leftovers import remove_folder

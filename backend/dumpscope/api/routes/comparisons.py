@@ -14,7 +14,7 @@ from dumpscope.api.state import Shared, State
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer
 from dumpscope.errors import ConflictError
-from dumpscope.index.comparisons import (
+from dumpscope.index.comparisons.catalogue import (
     ComparisonRow,
     change_comparison,
     count_comparisons,
@@ -24,8 +24,8 @@ from dumpscope.index.comparisons import (
     list_comparisons,
     stored_units,
 )
-from dumpscope.index.dumps import get_dump
-from dumpscope.index.listing import Order
+from dumpscope.index.dumps.catalogue import get_dump
+from dumpscope.index.store.list_order import Order
 from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
 from dumpscope.pipeline.pairing import require_chosen

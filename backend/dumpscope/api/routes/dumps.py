@@ -31,7 +31,8 @@ from dumpscope.api.replies import after, decode_cursor, levels_reply, list_reply
 from dumpscope.api.state import Shared, State
 from dumpscope.domain.job import Job
 from dumpscope.errors import ConflictError, ForbiddenError, NotFoundError, UsageError
-from dumpscope.index.dumps import (
+from dumpscope.index.dump_queries.nodes import get_node, list_nodes
+from dumpscope.index.dumps.catalogue import (
     change_dump,
     count_dumps,
     create_dump,
@@ -40,11 +41,10 @@ from dumpscope.index.dumps import (
     get_dump,
     list_dumps,
 )
-from dumpscope.index.listing import Order
-from dumpscope.index.nodes import get_node, list_nodes
-from dumpscope.index.page import END
-from dumpscope.index.tree_levels import dump_levels
-from dumpscope.index.trees import dump_reveal, dump_tree
+from dumpscope.index.store.list_order import Order
+from dumpscope.index.store.page import END
+from dumpscope.index.trees.tree_levels import dump_levels
+from dumpscope.index.trees.trees import dump_reveal, dump_tree
 from dumpscope.pipeline.leftovers import is_held, remove_folder
 
 router = APIRouter(tags=["dumps"])

@@ -17,8 +17,8 @@ from dumpscope.api.attended import attended
 from dumpscope.api.parameters import Filters, Id, Rank, Step
 from dumpscope.api.state import Shared, State
 from dumpscope.errors import UsageError
-from dumpscope.index.comparisons import get_comparison
-from dumpscope.index.node_pairs import NodeFilter
+from dumpscope.index.comparisons.catalogue import get_comparison
+from dumpscope.index.pair_queries.node_pairs import NodeFilter
 from dumpscope.pipeline.exports import (
     EXPORTS,
     csv_text,

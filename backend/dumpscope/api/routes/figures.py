@@ -16,8 +16,8 @@ from dumpscope.domain.phrases import english
 from dumpscope.errors import NotFoundError
 from dumpscope.export.document import wire
 from dumpscope.export.plain import plain_csv
-from dumpscope.index import tables
-from dumpscope.index.comparisons import find_unit, stored_units
+from dumpscope.index.comparisons.catalogue import find_unit, stored_units
+from dumpscope.index.store import tables
 from dumpscope.pipeline.drawn import Wanted
 from dumpscope.pipeline.figures import draw
 from dumpscope.pipeline.peek import peek

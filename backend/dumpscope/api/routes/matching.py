@@ -21,11 +21,17 @@ from dumpscope.api.replies import reply
 from dumpscope.api.state import Shared
 from dumpscope.domain.options import Options
 from dumpscope.errors import ConflictError, NotFoundError
-from dumpscope.index.comparisons import change_comparison, edit_options, find_unit, get_comparison, stored_units
-from dumpscope.index.dumps import StoredRank, get_dump, stored_ranks
-from dumpscope.index.hand_matches import EditState, edit_states
-from dumpscope.index.node_pairs import holds_node
-from dumpscope.index.ranks import load_rank
+from dumpscope.index.comparisons.catalogue import (
+    change_comparison,
+    edit_options,
+    find_unit,
+    get_comparison,
+    stored_units,
+)
+from dumpscope.index.comparisons.hand_matches import EditState, edit_states
+from dumpscope.index.dumps.catalogue import StoredRank, get_dump, stored_ranks
+from dumpscope.index.dumps.load_rank import load_rank
+from dumpscope.index.pair_queries.node_pairs import holds_node
 from dumpscope.match import check_options
 from dumpscope.match.by_hand import Edit, parse_edits, write_edits
 from dumpscope.match.preview import preview

@@ -11,7 +11,7 @@ from dumpscope.api import schemas
 from dumpscope.api.parameters import Cursor, Id, Limit, Name
 from dumpscope.api.replies import decode_cursor, moment, page_reply, reply
 from dumpscope.api.state import Shared
-from dumpscope.index.notes import Note, Standing, delete_note, list_notes, put_note
+from dumpscope.index.pair_queries.notes import Note, Standing, delete_note, list_notes, put_note
 
 router = APIRouter(prefix="/comparisons/{comparison_id}/notes", tags=["notes"])
 

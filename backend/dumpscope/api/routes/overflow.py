@@ -13,8 +13,8 @@ from dumpscope.api.schemas import Page, Phrase, Wire
 from dumpscope.api.state import Shared, State
 from dumpscope.api.wire import phrases
 from dumpscope.errors import UsageError
-from dumpscope.index.dumps import find_rank, get_dump
-from dumpscope.index.page import Page as Rows
+from dumpscope.index.dumps.catalogue import find_rank, get_dump
+from dumpscope.index.store.page import Page as Rows
 from dumpscope.pipeline.nonfinite import StoredOverflow, stored_overflow
 
 router = APIRouter(tags=["dumps"])

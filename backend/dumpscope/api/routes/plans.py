@@ -22,8 +22,8 @@ from dumpscope.api.routes.comparisons import answered
 from dumpscope.api.state import Shared
 from dumpscope.domain.options import Options
 from dumpscope.errors import ConflictError, LimitError, NotFoundError
-from dumpscope.index.comparisons import get_comparison
-from dumpscope.index.dumps import DumpRow, get_dump, stored_ranks
+from dumpscope.index.comparisons.catalogue import get_comparison
+from dumpscope.index.dumps.catalogue import DumpRow, get_dump, stored_ranks
 from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
 from dumpscope.pipeline.stored_joined import stored_plan

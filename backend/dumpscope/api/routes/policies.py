@@ -12,7 +12,7 @@ from dumpscope.api import schemas
 from dumpscope.api.parameters import Id, Rank, Step
 from dumpscope.api.replies import real, reply
 from dumpscope.api.state import Shared
-from dumpscope.index.comparisons import find_unit
+from dumpscope.index.comparisons.catalogue import find_unit
 from dumpscope.pipeline.policy_trial import try_policy
 from dumpscope.verdict.policy import load_policy
 

@@ -16,10 +16,8 @@ from dumpscope.api.routes.dumps import allowed
 from dumpscope.api.schemas import Real, Wire
 from dumpscope.api.state import Shared
 from dumpscope.errors import ConflictError, UsageError
-from dumpscope.index.comparisons import find_unit
-from dumpscope.index.dumps import get_dump, stored_ranks
-from dumpscope.index.node_pairs import one_node_pair
-from dumpscope.index.prechecks import (
+from dumpscope.index.comparisons.catalogue import find_unit
+from dumpscope.index.dump_queries.prechecks import (
     Standing,
     delete_prechecks,
     dump_standing,
@@ -27,6 +25,8 @@ from dumpscope.index.prechecks import (
     told_of_pair,
     unit_standing,
 )
+from dumpscope.index.dumps.catalogue import get_dump, stored_ranks
+from dumpscope.index.pair_queries.node_pairs import one_node_pair
 from dumpscope.pipeline.precheck_import import import_lines, import_precheck
 
 router = APIRouter(tags=["prechecks"])

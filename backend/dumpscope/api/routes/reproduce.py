@@ -14,9 +14,9 @@ from dumpscope.api.schemas import Wire
 from dumpscope.api.state import Shared, State
 from dumpscope.domain.records import Layout
 from dumpscope.errors import NotFoundError, UsageError
-from dumpscope.index.comparisons import get_comparison, stored_units
-from dumpscope.index.dumps import find_rank, get_dump
-from dumpscope.index.ranks import rank_places
+from dumpscope.index.comparisons.catalogue import get_comparison, stored_units
+from dumpscope.index.dumps.catalogue import find_rank, get_dump
+from dumpscope.index.dumps.load_rank import rank_places
 from dumpscope.pipeline.drawn import Wanted
 from dumpscope.pipeline.figures import draw
 from dumpscope.pipeline.handover import Evidence, hand_over, plan

@@ -34,19 +34,19 @@ from dumpscope.api.state import Shared
 from dumpscope.domain.facts import VERDICT_WORDS
 from dumpscope.domain.phrases import english
 from dumpscope.errors import NotFoundError
-from dumpscope.index import tables
-from dumpscope.index.collectives import collectives_of, list_collectives, list_parts
-from dumpscope.index.columns import node_columns
-from dumpscope.index.comparisons import find_unit, stored_units
-from dumpscope.index.flow import node_flow
-from dumpscope.index.item_pairs import get_item_pair, items_of_node, list_item_pairs
-from dumpscope.index.node_details import node_context
-from dumpscope.index.node_pairs import NodeFilter, list_node_pairs, one_node_pair
-from dumpscope.index.page import END
-from dumpscope.index.places import node_pairs_around, node_pairs_at
-from dumpscope.index.strip import strip
-from dumpscope.index.tree_levels import comparison_levels
-from dumpscope.index.trees import comparison_reveal, comparison_tree
+from dumpscope.index.comparisons.catalogue import find_unit, stored_units
+from dumpscope.index.pair_queries.collectives import collectives_of, list_collectives, list_parts
+from dumpscope.index.pair_queries.dataflow import node_flow
+from dumpscope.index.pair_queries.item_pairs import get_item_pair, items_of_node, list_item_pairs
+from dumpscope.index.pair_queries.list_positions import node_pairs_around, node_pairs_at
+from dumpscope.index.pair_queries.node_details import node_context
+from dumpscope.index.pair_queries.node_pairs import NodeFilter, list_node_pairs, one_node_pair
+from dumpscope.index.pair_queries.pair_columns import node_columns
+from dumpscope.index.pair_queries.strip import strip
+from dumpscope.index.store import tables
+from dumpscope.index.store.page import END
+from dumpscope.index.trees.tree_levels import comparison_levels
+from dumpscope.index.trees.trees import comparison_reveal, comparison_tree
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["results"])
 

@@ -10,8 +10,8 @@ from dumpscope.api.parameters import Id, Rank, Step
 from dumpscope.api.replies import reply
 from dumpscope.api.schemas import Wire
 from dumpscope.api.state import Shared
-from dumpscope.index.dumps import find_rank
-from dumpscope.index.ranks import stored_run
+from dumpscope.index.dumps.catalogue import find_rank
+from dumpscope.index.dumps.load_rank import stored_run
 
 router = APIRouter(tags=["dumps"])
 

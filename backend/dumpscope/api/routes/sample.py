@@ -11,8 +11,8 @@ from dumpscope.api import bodies, schemas, wire
 from dumpscope.api.replies import reply
 from dumpscope.api.routes import comparisons, dumps
 from dumpscope.api.state import Shared, State
-from dumpscope.index.comparisons import list_comparisons
-from dumpscope.index.dumps import create_dump, list_dumps
+from dumpscope.index.comparisons.catalogue import list_comparisons
+from dumpscope.index.dumps.catalogue import create_dump, list_dumps
 
 router = APIRouter(tags=["comparisons"])
 

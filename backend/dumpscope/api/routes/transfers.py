@@ -15,8 +15,8 @@ from dumpscope.api.replies import decode_cursor, page_reply, reply
 from dumpscope.api.routes.uploads import BODY, become, check_space, discard, pour, room
 from dumpscope.api.state import Shared, State
 from dumpscope.errors import LimitError
-from dumpscope.index.dumps import create_dump, get_dump
-from dumpscope.index.page import Page
+from dumpscope.index.dumps.catalogue import create_dump, get_dump
+from dumpscope.index.store.page import Page
 from dumpscope.pipeline.leftovers import held
 from dumpscope.pipeline.sent_piece import SentPiece
 from dumpscope.pipeline.unfinished import Unfinished, room_on_disk

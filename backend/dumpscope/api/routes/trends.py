@@ -10,10 +10,10 @@ from dumpscope.api.parameters import INT32, Cursor, Id, Search
 from dumpscope.api.replies import after, encode_cursor, real, reply
 from dumpscope.api.schemas import Real, VerdictWord, Wire
 from dumpscope.api.state import Shared
-from dumpscope.index.dump_trends import dump_trends
-from dumpscope.index.node_values import Part, Statistic
-from dumpscope.index.trend_rows import Kind
-from dumpscope.index.trends import comparison_trends
+from dumpscope.index.dump_queries.node_values import Part, Statistic
+from dumpscope.index.dump_queries.trends import dump_trends
+from dumpscope.index.pair_queries.trends import comparison_trends
+from dumpscope.index.trees.trend_rows import Kind
 
 router = APIRouter(tags=["results"])
 

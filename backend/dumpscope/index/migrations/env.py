@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from dumpscope.index.tables import metadata
+from dumpscope.index.store.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -1,0 +1,360 @@
+"""The catalogue of comparisons: one row each, their units and their answer."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sqlalchemy import Select, delete, func, select, update
+from sqlalchemy import insert as insert_row
+
+from dumpscope.domain.facts import VERDICT_WORDS, Origin, Reached
+from dumpscope.domain.joined import joined_from
+from dumpscope.domain.options import Options
+from dumpscope.domain.result import Answer, Counts, FirstNo, GoldenOff, Reference, Side
+from dumpscope.errors import NotFoundError, Problem, UsageError
+from dumpscope.index.comparisons.joined_dumps import hide_joined
+from dumpscope.index.dumps.catalogue import capped, like, plain, unit_word
+from dumpscope.index.store import tables
+from dumpscope.index.store.codec import storable, to_json
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.list_order import Order, list_key, ordered
+from dumpscope.index.store.owners import RANKS, UNITS, hide, remove, show
+from dumpscope.index.store.page import Seek
+
+NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonRow:
+    """status: pending, running, done, failed or cancelled; target, golden, reference: dump ids
+    verdict: worst item verdict's word"""
+
+    id: str
+    name: str
+    status: str
+    job: str | None
+    error: dict[str, Any] | None
+    target: str
+    golden: str
+    target_name: str
+    golden_name: str
+    options: Options
+    mode: str | None
+    verdict: str | None
+    answer: Answer | None
+    created: float
+    reference: str | None = None
+    reference_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredUnit:
+    """A unit as stored: `id` names its rows; target and golden are rank_dump ids; counts as in `results.unit_counts`
+    stamp: changes with every judgement, None while one is at work"""
+
+    id: int
+    step: int
+    rank: int
+    target: int
+    golden: int
+    mode: str
+    inferred: bool
+    pairs: int
+    items: int
+    backward: int | None
+    verdict: str
+    counts: dict[str, Any]
+    stamp: str | None
+
+
+def create_comparison(
+    database: Database, *, name: str, target: str, golden: str, options: Options, reference: str | None = None
+) -> str:
+    """Store a new comparison as pending; returns its id. Raises NotFoundError for an unknown dump."""
+    comparison_id = secrets.token_hex(5)
+    with database.write() as connection:
+        serials: dict[str | None, int | None] = {None: None}
+        for dump_id in (target, golden, reference):
+            if dump_id is None:
+                continue
+            serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar()
+            if serial is None:
+                raise NotFoundError(f"no dump {dump_id!r}", hint="GET /api/dumps lists them")
+            serials[dump_id] = serial
+        connection.execute(
+            insert_row(tables.comparison).values(
+                id=comparison_id,
+                name=storable([name])[0],
+                status="pending",
+                target=serials[target],
+                golden=serials[golden],
+                reference=serials[reference],
+                options=to_json(options.to_json()),
+                created=time.time(),
+            )
+        )
+    return comparison_id
+
+
+def change_comparison(database: Database, comparison_id: str, **values: Any) -> None:
+    """Set columns; lists and dicts become JSON text."""
+    with database.write() as connection:
+        table = tables.comparison
+        connection.execute(update(table).where(table.c.id == comparison_id).values(**plain(values)))
+
+
+def edit_options(database: Database, comparison_id: str, change: Callable[[Options], Options]) -> Options:
+    """Replace a comparison's options by what `change` makes of them, with nothing in between. Raises NotFoundError."""
+    table = tables.comparison
+    with database.write() as connection:
+        found = select(table.c.options).where(table.c.id == comparison_id).with_for_update()
+        stored = connection.execute(found).scalar()
+        if stored is None:
+            raise NotFoundError(f"no comparison {comparison_id!r}", hint="GET /api/comparisons lists them")
+        options = change(Options.from_json(json.loads(stored)))
+        connection.execute(update(table).where(table.c.id == comparison_id).values(options=to_json(options.to_json())))
+    return options
+
+
+def get_comparison(database: Database, comparison_id: str) -> ComparisonRow:
+    """Raises NotFoundError."""
+    with database.read() as connection:
+        row = connection.execute(_select().where(tables.comparison.c.id == comparison_id)).one_or_none()
+    if row is None:
+        raise NotFoundError(f"no comparison {comparison_id!r}", hint="GET /api/comparisons lists them")
+    return _row(row)
+
+
+def list_comparisons(
+    database: Database, *, q: str = "", order: Order = "-created", after: Seek | None = None, limit: int = 100
+) -> list[tuple[tuple[Any, ...], ComparisonRow]]:
+    """Rows with their list keys, newest first; see `dumps.list_dumps`."""
+    statement = ordered(_select(), tables.comparison, order, after, limit)
+    if q:
+        statement = statement.where(tables.comparison.c.name.ilike(like(q), escape="\\"))
+    with database.read() as connection:
+        return [(list_key(row, order), _row(row)) for row in connection.execute(statement)]
+
+
+def count_comparisons(database: Database, *, q: str = "") -> int:
+    statement = select(func.count()).select_from(tables.comparison)
+    if q:
+        statement = statement.where(tables.comparison.c.name.ilike(like(q), escape="\\"))
+    with database.read() as connection:
+        return int(connection.execute(statement).scalar_one())
+
+
+def delete_comparison(database: Database, comparison_id: str) -> None:
+    """Remove a comparison and its rows."""
+    with database.write() as connection:
+        found = select(tables.comparison.c.serial).where(tables.comparison.c.id == comparison_id)
+        serial = connection.execute(found).scalar()
+        if serial is None:
+            return
+        left = hide(connection, UNITS, serial)
+        ranks = hide_joined(connection, comparison_id)
+        connection.execute(delete(tables.comparison).where(tables.comparison.c.serial == serial))
+    remove(database, UNITS, left)
+    remove(database, RANKS, ranks)
+
+
+def clear_comparison(database: Database, comparison_id: str) -> None:
+    """Remove the units and the answer, so that comparing can start over."""
+    with database.write() as connection:
+        found = select(tables.comparison.c.serial).where(tables.comparison.c.id == comparison_id)
+        serial = connection.execute(found).scalar()
+        if serial is None:
+            return
+        left = hide(connection, UNITS, serial)
+        ranks = hide_joined(connection, comparison_id)
+        connection.execute(
+            update(tables.comparison)
+            .where(tables.comparison.c.serial == serial)
+            .values(answer=None, verdict=None, mode=None)
+        )
+    remove(database, UNITS, left)
+    remove(database, RANKS, ranks)
+
+
+def stranded_comparisons(database: Database) -> list[str]:
+    """Ids of pending comparisons that no job is about."""
+    table = tables.comparison.c
+    about = select(tables.job.c.serial).where(tables.job.c.subject == table.id).exists()
+    with database.read() as connection:
+        found = connection.execute(select(table.id).where(table.status == "pending", table.job.is_(None), ~about))
+        return list(found.scalars())
+
+
+def stored_units(database: Database, comparison_id: str) -> list[StoredUnit]:
+    """Units of a comparison by step and rank."""
+    statement = (
+        select(tables.unit, tables.comparison.c.job, tables.comparison.c.status)
+        .join(tables.comparison, tables.comparison.c.serial == tables.unit.c.comparison)
+        .where(tables.comparison.c.id == comparison_id)
+        .order_by(tables.unit.c.step, tables.unit.c.rank)
+    )
+    with database.read() as connection:
+        return [
+            StoredUnit(
+                id=row.id,
+                step=row.step,
+                rank=row.rank,
+                target=row.target,
+                golden=row.golden,
+                mode=row.mode,
+                inferred=bool(row.inferred),
+                pairs=row.pairs,
+                items=row.items,
+                backward=row.backward,
+                verdict=VERDICT_WORDS[row.verdict],
+                counts=json.loads(row.counts),
+                stamp=f"{comparison_id}:{row.job}" if row.status == "done" else None,
+            )
+            for row in connection.execute(statement)
+        ]
+
+
+def find_unit(database: Database, comparison_id: str, step: int | None, rank: int | None) -> StoredUnit:
+    """The unit asked for, the first one where a number is left out; raises NotFoundError that lists what there is."""
+    units = stored_units(database, comparison_id)
+    for unit in units:
+        if step in (None, unit.step) and rank in (None, unit.rank):
+            return unit
+    if not units:
+        get_comparison(database, comparison_id)
+        raise NotFoundError("the comparison has no result yet", hint="wait for its job")
+    known = ", ".join(f"step {unit.step} rank {unit.rank}" for unit in units[:20])
+    raise NotFoundError(f"the comparison has no {unit_word(step, rank)}", hint=f"it has {known}")
+
+
+def store_answer(
+    database: Database,
+    comparison_id: str,
+    answer: Answer,
+    *,
+    units: Sequence[int] = (),
+    options: Options | None = None,
+) -> None:
+    """Keep the answer (and the options) with the comparison, show these units with it and mark it done, all at once."""
+    counts = answer.counts
+    if counts.no:
+        verdict = "no"
+    elif counts.warning:
+        verdict = "warning"
+    else:
+        verdict = "yes" if counts.yes else "n/a"
+    data = asdict(answer)
+    data["problems"] = capped(data["problems"])
+    text = to_json(encode(data))
+    changed = {} if options is None else {"options": to_json(options.to_json())}
+    table = tables.comparison
+    with database.write() as connection:
+        serial = connection.execute(select(table.c.serial).where(table.c.id == comparison_id)).scalar()
+        if serial is None:
+            raise NotFoundError("the comparison was removed meanwhile", hint="compare again")
+        show(connection, UNITS, units, serial)
+        connection.execute(
+            update(table)
+            .where(table.c.serial == serial)
+            .values(answer=text, mode=answer.mode, verdict=verdict, status="done", error=None, **changed)
+        )
+
+
+def encode(data: Any) -> Any:
+    """Plain data with not finite floats as the words that travel ("nan", "inf", "-inf") and storable text."""
+    if isinstance(data, float) and not math.isfinite(data):
+        return "nan" if math.isnan(data) else ("inf" if data > 0 else "-inf")
+    if isinstance(data, str):
+        return storable([data])[0]
+    if isinstance(data, dict):
+        return {key: encode(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [encode(value) for value in data]
+    return data
+
+
+def _answer(text: str | None) -> Answer | None:
+    if not text:
+        return None
+    data = json.loads(text)
+    first = data["first_no"]
+    if first is not None:
+        first["metrics"] = {name: NOT_FINITE.get(value, value) for name, value in first["metrics"].items()}
+    return Answer(
+        mode=data["mode"],
+        policy=data["policy"],
+        target=Side(**data["target"]),
+        golden=Side(**data["golden"]),
+        counts=Counts(**data["counts"]),
+        first_no=FirstNo(**first) if first else None,
+        origins=[
+            Origin(**{**origin, "spread": [Reached(**one) for one in origin.get("spread", ())]})
+            for origin in data["origins"]
+        ],
+        settings=data["settings"],
+        settings_said=data.get("settings_said", []),
+        problems=[Problem(**problem) for problem in data["problems"]],
+        reference=_reference(data.get("reference")),
+        joined=joined_from(data.get("joined")),
+    )
+
+
+def _reference(data: Any) -> Reference | None:
+    if data is None:
+        return None
+    off = [GoldenOff(**{name: _number(value) for name, value in one.items()}) for one in data["golden_off"]]
+    return Reference(**{**data, "side": Side(**data["side"]), "golden_off": off})
+
+
+def _number(value: Any) -> Any:
+    return NOT_FINITE.get(value, value) if isinstance(value, str) else value
+
+
+def _select() -> Select[Any]:
+    target, golden = tables.dump.alias("target_dump"), tables.dump.alias("golden_dump")
+    reference = tables.dump.alias("reference_dump")
+    return (
+        select(
+            tables.comparison,
+            target.c.id.label("target_id"),
+            golden.c.id.label("golden_id"),
+            target.c.name.label("target_name"),
+            golden.c.name.label("golden_name"),
+            reference.c.id.label("reference_id"),
+            reference.c.name.label("reference_name"),
+        )
+        .join(target, target.c.serial == tables.comparison.c.target)
+        .join(golden, golden.c.serial == tables.comparison.c.golden)
+        .outerjoin(reference, reference.c.serial == tables.comparison.c.reference)
+    )
+
+
+def _row(row: Any) -> ComparisonRow:
+    try:
+        options = Options.from_json(json.loads(row.options))
+    except UsageError:  # an option of another version
+        options = Options()
+    return ComparisonRow(
+        id=row.id,
+        name=row.name,
+        status=row.status,
+        job=row.job,
+        error=json.loads(row.error) if row.error else None,
+        target=row.target_id,
+        golden=row.golden_id,
+        target_name=row.target_name,
+        golden_name=row.golden_name,
+        options=options,
+        mode=row.mode,
+        verdict=row.verdict,
+        answer=_answer(row.answer),
+        created=row.created,
+        reference=row.reference_id,
+        reference_name=row.reference_name,
+    )

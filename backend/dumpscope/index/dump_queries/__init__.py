@@ -1,0 +1,1 @@
+"""What the pages of one dump ask: nodes, values over steps, pre-checks."""

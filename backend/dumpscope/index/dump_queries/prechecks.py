@@ -1,0 +1,181 @@
+"""What a pre-check said of calls: kept with the ranks of a dump, looked up by the node pairs of a comparison."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, Literal
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, not_, or_, select
+
+from dumpscope.errors import NotFoundError, UsageError
+from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.dumps.catalogue import stored_ranks
+from dumpscope.index.store import tables
+from dumpscope.index.store.codec import storable, to_json
+from dumpscope.index.store.database import Database, insert
+from dumpscope.index.store.precheck_table import precheck
+from dumpscope.index.trees.trees import address, shared_names
+from dumpscope.reproduce.alone import WORDS, Alone
+
+BATCH: Final = 1000
+"""Rows of one transaction."""
+NONE: Final = "none"
+MARKED: Final = 500
+"""Calls that fail alone which are listed of one step and rank."""
+
+_ROW: Final = precheck.c
+_PAIR: Final = tables.node_pair.c
+
+Side = Literal["target", "golden"]
+SIDES: Final[tuple[Side, ...]] = ("target", "golden")
+Told = tuple[int, int, str, Alone]
+"""Step, rank and name of a node, and what is said of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """rows: kept; unknown: of nodes that the dump has not"""
+
+    rows: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Of a dump or one of its ranks: nodes by word, and devices they were run on; nothing where no pre-check is there."""
+
+    counts: Mapping[str, int]
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """A call of a unit that fails alone. node: its address"""
+
+    node: str
+    side: Side
+
+
+def put_prechecks(database: Database, dump_id: str, told: Iterable[Told]) -> Stored:
+    """Keep what is told of nodes, instead of what was told of them before. Raises NotFoundError for a dump that there is not."""
+    ranks = {(one.step, one.rank): one.id for one in stored_ranks(database, dump_id)}
+    if not ranks:
+        raise NotFoundError("the dump has no ranks (yet)", hint="wait for its ingest job")
+    rows = unknown = 0
+    rest = iter(told)
+    while batch := list(islice(rest, BATCH)):
+        with database.write() as connection:
+            kept = _keyed(connection, ranks, batch)
+            connection.execute(delete(precheck).where(_ROW.id.in_(kept)))
+            said = [(key, WORDS.index(one.word), to_json(one.document())) for key, one in kept.items()]
+            if said:
+                insert(connection, precheck, list(zip(*said, strict=True)))
+        rows += len(kept)
+        unknown += len(batch) - len(kept)
+    return Stored(rows=rows, unknown=unknown)
+
+
+def _keyed(connection: Connection, ranks: Mapping[tuple[int, int], int], batch: list[Told]) -> dict[int, Alone]:
+    """By key of the entry; of two entries of one name the first, as in a dump."""
+    found: dict[int, Alone] = {}
+    for place, owner in ranks.items():
+        wanted = {storable([name])[0]: one for step, rank, name, one in batch if (step, rank) == place}
+        if not wanted:
+            continue
+        entry = tables.entry.c
+        named = select(func.min(entry.id), entry.name).where(
+            entry.id.between(*tables.key_range(owner)), entry.name.in_(wanted), entry.kind.is_not(None)
+        )
+        for key, name in connection.execute(named.group_by(entry.name)):
+            found[key] = wanted[name]
+    return found
+
+
+def delete_prechecks(database: Database, dump_id: str) -> None:
+    """Forget what was told of a dump's nodes."""
+    for rank in stored_ranks(database, dump_id):
+        with database.write() as connection:
+            connection.execute(delete(precheck).where(_ROW.id.between(*tables.key_range(rank.id))))
+
+
+def dump_standing(database: Database, dump_id: str) -> Standing:
+    owners = [rank.id for rank in stored_ranks(database, dump_id)]
+    with database.read() as connection:
+        return _standing(connection, owners)
+
+
+def unit_standing(connection: Connection, unit: StoredUnit) -> tuple[Standing, Standing]:
+    """Of the target's and of the golden's rank."""
+    return _standing(connection, [unit.target]), _standing(connection, [unit.golden])
+
+
+def _standing(connection: Connection, owners: Iterable[int]) -> Standing:
+    counts: dict[str, int] = {}
+    devices: set[str] = set()
+    for owner in owners:
+        mine = _ROW.id.between(*tables.key_range(owner))
+        for word, count in connection.execute(select(_ROW.word, func.count()).where(mine).group_by(_ROW.word)):
+            counts[WORDS[word]] = counts.get(WORDS[word], 0) + count
+        first = connection.execute(select(_ROW.facts).where(mine).order_by(_ROW.id).limit(1)).scalar()
+        devices |= {json.loads(first)["device"]} if first else set()
+    return Standing(counts=counts, devices=tuple(sorted(devices)))
+
+
+def told_of_pair(
+    connection: Connection, unit: StoredUnit, pair: int
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """What is told of the target's and the golden's node of a node pair: documents of `Alone`, or None."""
+    wanted = select(_PAIR.target, _PAIR.golden).where(_PAIR.id == tables.key(unit.id, pair))
+    row = connection.execute(wanted).one()
+    return _told(connection, unit.target, row.target), _told(connection, unit.golden, row.golden)
+
+
+def _told(connection: Connection, owner: int, number: int | None) -> dict[str, Any] | None:
+    if number is None:
+        return None
+    key = tables.key(owner, number)
+    facts = connection.execute(select(_ROW.facts).where(_ROW.id == key)).scalar()
+    return None if facts is None else dict(json.loads(facts))
+
+
+def failing(connection: Connection, unit: StoredUnit) -> list[Failing]:
+    """Calls that fail alone, in order, at most MARKED of a side."""
+    found = []
+    for side, owner in zip(SIDES, (unit.target, unit.golden), strict=True):
+        rows = list(
+            connection.execute(
+                select(tables.node_pair)
+                .where(_PAIR.id.between(*tables.key_range(unit.id)), _said(owner, side, ("fail",)))
+                .order_by(_PAIR.id)
+                .limit(MARKED)
+            )
+        )
+        shared = shared_names(connection, unit.id, {row.name for row in rows if row.target is None})
+        found += [
+            Failing(node=row.name if row.target is not None else address(row.name, shared), side=side) for row in rows
+        ]
+    return found
+
+
+def alone_clause(unit: StoredUnit, words: tuple[str, ...]) -> ColumnElement[bool]:
+    """Clause over node_pair: of either side one of these is said ("none": of neither anything).
+
+    Raises UsageError for another word."""
+    for word in words:
+        if word not in (*WORDS, NONE):
+            raise UsageError(f"unknown alone {word!r} in the search", hint=f"known: {', '.join((*WORDS, NONE))}")
+    sides = tuple(zip(SIDES, (unit.target, unit.golden), strict=True))
+    told = or_(*(_said(owner, side, tuple(word for word in words if word != NONE)) for side, owner in sides))
+    silent = not_(or_(*(func.coalesce(_said(owner, side, WORDS), False) for side, owner in sides)))
+    return or_(told, silent) if NONE in words else told
+
+
+def _said(owner: int, side: Side, words: tuple[str, ...]) -> ColumnElement[bool]:
+    column = _PAIR[side]
+    first, last = tables.key_range(owner)
+    codes = [WORDS.index(word) for word in words]
+    of_rank = select(_ROW.id - first).where(_ROW.word.in_(codes), _ROW.id.between(first, last))
+    return and_(column.is_not(None), column.in_(of_rank))

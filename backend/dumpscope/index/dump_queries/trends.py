@@ -1,0 +1,123 @@
+"""One statistic of every call of a dump over its steps, a row per rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, select
+
+from dumpscope.analysis.trends import Bucket, buckets_of, growth_of
+from dumpscope.errors import NotFoundError
+from dumpscope.index.dump_queries.node_values import RANKS, NodeValue, Part, Statistic, node_values
+from dumpscope.index.dumps.catalogue import get_dump
+from dumpscope.index.store import tables
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.page import Page
+from dumpscope.index.trees.trees import kind_word
+from dumpscope.index.trees.trend_rows import Call, Calls, Kind, cut
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueCell:
+    """A bucket of steps. step: the first that is not finite, else the first that has the call; bad: one is not finite"""
+
+    bucket: int
+    value: float | None
+    bad: bool
+    step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueTrend:
+    """growth: factor of the value's size per step; first_bad: (step, rank) of the first number that is not finite"""
+
+    name: str
+    kind: str
+    rank: int
+    growth: float | None
+    first_bad: tuple[int, int] | None
+    cells: list[ValueCell]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueTrends:
+    steps: list[Bucket]
+    ranks: list[int]
+    page: Page[ValueTrend]
+
+
+def dump_trends(
+    database: Database,
+    dump_id: str,
+    *,
+    statistic: Statistic = "norm",
+    part: Part = "output",
+    kind: Kind = "module",
+    q: str = "",
+    name: str | None = None,
+    rank: int | None = None,
+    buckets: int = 60,
+    after: int | None = None,
+    limit: int = 25,
+) -> ValueTrends:
+    """A page of calls in the order they ran, each with a row per rank. name: only this call; rank: only this rank
+
+    Raises NotFoundError for a dump without ranks.
+    """
+    get_dump(database, dump_id)
+    owner = tables.rank_dump.c
+    with database.read() as connection:
+        serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar_one()
+        mine = owner.dump == serial
+        steps = list(connection.execute(select(owner.step).where(mine).distinct().order_by(owner.step)).scalars())
+        ranks = list(connection.execute(select(owner.rank).where(mine).distinct().order_by(owner.rank)).scalars())
+        if not steps:
+            raise NotFoundError("the dump has no ranks (yet)", hint="wait for its ingest job")
+        edges = buckets_of(steps, buckets)
+        calls = _calls(connection, serial, rank)
+        listed = calls.listed(kind, q, name)
+        shown, more = cut(listed, after, limit, len(edges))
+        places = select(owner.id.label("owner"), owner.step, owner.rank).where(mine)
+        if rank is not None:
+            places = places.where(owner.rank == rank)
+        names = list(dict.fromkeys(one.name for _, one in shown))
+        values = node_values(connection, places, names, edges, statistic, part)
+    rows = [_trend(one, values.get((one.name, one.rank), {}), edges) for _, one in shown]
+    page = Page(rows=rows, keys=[(number,) for number, _ in shown], more=more, total=len(listed))
+    return ValueTrends(steps=edges, ranks=ranks, page=page)
+
+
+def _calls(connection: Connection, serial: int, rank: int | None) -> Calls:
+    """Calls of one rank_dump of every rank and number of nodes: other steps make the same ones."""
+    owner, entry = tables.rank_dump.c, tables.entry.c
+    chosen = select(func.min(owner.id), owner.rank).where(owner.dump == serial).group_by(owner.rank, owner.nodes)
+    if rank is not None:
+        chosen = chosen.where(owner.rank == rank)
+    calls = Calls()
+    for number, its_rank in sorted(tuple(row) for row in connection.execute(chosen)):
+        there = (entry.id.between(*tables.key_range(number)), entry.kind.is_not(None))
+        rows = connection.execute(select(entry.name, entry.kind).where(*there).order_by(entry.seq))
+        calls.add(its_rank, ((row.name, row.kind) for row in rows))
+    return calls
+
+
+def _trend(call: Call, values: dict[int, NodeValue], edges: Sequence[Bucket]) -> ValueTrend:
+    cells = [
+        ValueCell(
+            bucket=bucket,
+            value=found.value,
+            bad=found.first_bad is not None,
+            step=found.step if found.first_bad is None else found.first_bad // RANKS,
+        )
+        for bucket, found in sorted(values.items())
+    ]
+    bad = min((found.first_bad for found in values.values() if found.first_bad is not None), default=None)
+    return ValueTrend(
+        name=call.name,
+        kind=kind_word(call.kind),
+        rank=call.rank or 0,
+        growth=growth_of(edges, {cell.bucket: cell.value for cell in cells}),
+        first_bad=None if bad is None else divmod(bad, RANKS),
+        cells=cells,
+    )

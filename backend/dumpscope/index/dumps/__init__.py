@@ -1,0 +1,1 @@
+"""Dumps in the database: the catalogue, their ranks, nodes and records."""

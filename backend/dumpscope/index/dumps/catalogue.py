@@ -1,0 +1,269 @@
+"""The catalogue of dumps: one row each, from registration to removal."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, func, or_, select, update
+from sqlalchemy import insert as insert_row
+
+from dumpscope.errors import ConflictError, NotFoundError, Problem
+from dumpscope.index.store import tables
+from dumpscope.index.store.codec import storable, to_json
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.list_order import Order, list_key, ordered
+from dumpscope.index.store.owners import RANKS, hide, remove
+from dumpscope.index.store.page import Seek
+
+PROBLEM_LIMIT = 1000
+"""Problems kept per dump and per comparison; beyond that only their number is."""
+
+
+JOINED = "joined"
+"""Status of a dump that a comparison made for itself (see `index.joined`): no list names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpRow:
+    """status: pending, ready or failed; error: wire form of what made it fail; owned: its files lie in the data folder
+    bytes: size of the JSON files; created: seconds since the epoch"""
+
+    id: str
+    name: str
+    path: str
+    owned: bool
+    status: str
+    job: str | None
+    error: dict[str, Any] | None
+    framework: str | None
+    task: str | None
+    level: str | None
+    summary: str | None
+    steps: list[int]
+    ranks: list[int]
+    nodes: int
+    items: int
+    bytes: int
+    created: float
+    problems: list[Problem]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRank:
+    """A rank of a dump as stored: `id` names its rows, `dump` its dump."""
+
+    id: int
+    dump: str
+    step: int
+    rank: int
+    nodes: int
+    items: int
+    inferred: bool
+    folder: str
+
+
+def create_dump(database: Database, *, name: str, path: str, owned: bool = False) -> str:
+    """Register a dump as pending; returns its id."""
+    dump_id = secrets.token_hex(5)
+    with database.write() as connection:
+        connection.execute(
+            insert_row(tables.dump).values(
+                id=dump_id,
+                name=storable([name])[0],
+                path=storable([path])[0],
+                owned=int(owned),
+                status="pending",
+                steps="[]",
+                ranks="[]",
+                nodes=0,
+                items=0,
+                bytes=0,
+                created=time.time(),
+                problems="[]",
+            )
+        )
+    return dump_id
+
+
+def change_dump(database: Database, dump_id: str, **values: Any) -> None:
+    """Set columns; lists, dicts and Problems become JSON text."""
+    with database.write() as connection:
+        connection.execute(update(tables.dump).where(tables.dump.c.id == dump_id).values(**plain(values)))
+
+
+def get_dump(database: Database, dump_id: str) -> DumpRow:
+    """Raises NotFoundError."""
+    with database.read() as connection:
+        row = connection.execute(select(tables.dump).where(tables.dump.c.id == dump_id)).one_or_none()
+    if row is None:
+        raise NotFoundError(f"no dump {dump_id!r}", hint="GET /api/dumps lists them")
+    return _row(row)
+
+
+def list_dumps(
+    database: Database, *, q: str = "", order: Order = "-created", after: Seek | None = None, limit: int = 100
+) -> list[tuple[tuple[Any, ...], DumpRow]]:
+    """Rows with their list keys, newest first; `after` is the key of the last one seen, `q` a part of the name or path."""
+    listed = select(tables.dump).where(tables.dump.c.status != JOINED)
+    statement = ordered(listed, tables.dump, order, after, limit)
+    if q:
+        statement = statement.where(_matches(q))
+    with database.read() as connection:
+        return [(list_key(row, order), _row(row)) for row in connection.execute(statement)]
+
+
+def count_dumps(database: Database, *, q: str = "") -> int:
+    statement = select(func.count()).select_from(tables.dump).where(tables.dump.c.status != JOINED)
+    if q:
+        statement = statement.where(_matches(q))
+    with database.read() as connection:
+        return int(connection.execute(statement).scalar_one())
+
+
+def _matches(q: str) -> ColumnElement[bool]:
+    pattern = like(q)
+    return or_(tables.dump.c.name.ilike(pattern, escape="\\"), tables.dump.c.path.ilike(pattern, escape="\\"))
+
+
+def delete_dump(database: Database, dump_id: str) -> DumpRow:
+    """Remove a dump and its rows; returns what it was. Raises ConflictError while a comparison uses it."""
+    found = get_dump(database, dump_id)
+    with database.write() as connection:
+        serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar_one()
+        comparison = tables.comparison.c
+        sides = comparison.target, comparison.golden, comparison.reference
+        users = select(comparison.name).where(or_(*(side == serial for side in sides))).limit(3)
+        names = list(connection.execute(users).scalars())
+        if names:
+            raise ConflictError(f"the dump is used by {', '.join(names)}", hint="delete these comparisons first")
+        left = hide(connection, RANKS, serial)
+        connection.execute(delete(tables.dump).where(tables.dump.c.serial == serial))
+    remove(database, RANKS, left)
+    return found
+
+
+def stranded_dumps(database: Database) -> list[DumpRow]:
+    """Pending dumps that no job is about: an upload under way, or one that a crash cut off."""
+    about = select(tables.job.c.serial).where(tables.job.c.subject == tables.dump.c.id).exists()
+    statement = select(tables.dump).where(tables.dump.c.status == "pending", tables.dump.c.job.is_(None), ~about)
+    with database.read() as connection:
+        return [_row(row) for row in connection.execute(statement)]
+
+
+def stored_ranks(database: Database, dump_id: str) -> list[StoredRank]:
+    """Ranks of a dump by step and rank."""
+    rank = tables.rank_dump.c
+    statement = (
+        select(tables.rank_dump)
+        .join(tables.dump, tables.dump.c.serial == rank.dump)
+        .where(tables.dump.c.id == dump_id)
+        .order_by(rank.step, rank.rank)
+    )
+    with database.read() as connection:
+        return [
+            StoredRank(
+                id=row.id,
+                dump=dump_id,
+                step=row.step,
+                rank=row.rank,
+                nodes=row.nodes,
+                items=row.items,
+                inferred=bool(row.inferred),
+                folder=json.loads(row.place)["folder"],
+            )
+            for row in connection.execute(statement)
+        ]
+
+
+def find_rank(database: Database, dump_id: str, step: int | None, rank: int | None) -> StoredRank:
+    """The rank asked for, the first one where a number is left out; raises NotFoundError that lists what there is."""
+    there = stored_ranks(database, dump_id)
+    for stored in there:
+        if step in (None, stored.step) and rank in (None, stored.rank):
+            return stored
+    raise NotFoundError(
+        f"the dump has no {unit_word(step, rank)}" if there else "the dump has no ranks (yet)",
+        hint=_known(there) if there else "wait for its ingest job",
+    )
+
+
+def unit_word(step: int | None, rank: int | None) -> str:
+    """A step and rank as they were asked for."""
+    words = [f"{word} {number}" for word, number in (("step", step), ("rank", rank)) if number is not None]
+    return " ".join(words) or "rank"
+
+
+def _known(there: Sequence[StoredRank]) -> str:
+    return "it has " + ", ".join(f"step {stored.step} rank {stored.rank}" for stored in there[:20])
+
+
+def like(part: str) -> str:
+    """LIKE pattern for "contains this", wildcards in it taken literally (escape character: backslash)."""
+    clean = storable([part])[0].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{clean}%"
+
+
+def contains(connection: Connection, column: ColumnElement[str], part: str) -> ColumnElement[bool]:
+    """The column contains `part`, ASCII letters in either case. SQLite's LIKE is so by itself; lower() would double its cost."""
+    if connection.dialect.name == "sqlite":
+        return column.like(like(part), escape="\\")
+    return column.ilike(like(part), escape="\\")
+
+
+def plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Column values with lists and dicts as JSON text, problems capped."""
+    out: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "problems":
+            out[name] = to_json(capped([_clean(problem) for problem in value]))
+        elif isinstance(value, list | dict):
+            out[name] = to_json(value)
+        elif isinstance(value, str):
+            out[name] = storable([value])[0]
+        else:
+            out[name] = value
+    return out
+
+
+def capped(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """At most PROBLEM_LIMIT problems, the last one then says how many were left out."""
+    if len(problems) <= PROBLEM_LIMIT:
+        return problems
+    left = len(problems) - PROBLEM_LIMIT + 1
+    return [
+        *problems[: PROBLEM_LIMIT - 1],
+        {"loc": "", "kind": "more", "message": f"{left} more problems of this input."},
+    ]
+
+
+def _clean(problem: Problem) -> dict[str, str]:
+    loc, kind, message = storable([problem.loc, problem.kind, problem.message])
+    return {"loc": loc, "kind": kind, "message": message}
+
+
+def _row(row: Any) -> DumpRow:
+    return DumpRow(
+        id=row.id,
+        name=row.name,
+        path=row.path,
+        owned=bool(row.owned),
+        status=row.status,
+        job=row.job,
+        error=json.loads(row.error) if row.error else None,
+        framework=row.framework,
+        task=row.task,
+        level=row.level,
+        summary=row.summary,
+        steps=json.loads(row.steps),
+        ranks=json.loads(row.ranks),
+        nodes=row.nodes,
+        items=row.items,
+        bytes=row.bytes,
+        created=row.created,
+        problems=[Problem(**problem) for problem in json.loads(row.problems)],
+    )

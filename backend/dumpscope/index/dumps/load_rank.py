@@ -1,0 +1,203 @@
+"""Load a stored rank back as the columns that a reader would return."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, select
+
+from dumpscope.domain.records import (
+    Header,
+    Int32,
+    Items,
+    Nodes,
+    RankDump,
+    RankRef,
+    Tree,
+    derived_name,
+)
+from dumpscope.domain.run import Run
+from dumpscope.errors import NotFoundError, Problem
+from dumpscope.index.store import tables
+from dumpscope.index.store.codec import DERIVED_SUFFIXES, codes, numbers, unpack_producers, unpack_states
+from dumpscope.index.store.database import Database, fetch_columns
+from dumpscope.index.store.texts import stacks_by_id, texts_by_id
+
+
+def load_rank(database: Database, rank_id: int) -> RankDump:
+    """The rank_dump `rank_id` as columns; codes may differ from the reader's, what they mean does not."""
+    with database.read() as connection:
+        row = connection.execute(select(tables.rank_dump).where(tables.rank_dump.c.id == rank_id)).one_or_none()
+        if row is None:
+            raise NotFoundError("this rank of the dump is gone", hint="register the dump again")
+        nodes, tree = _load_entries(connection, row)
+        items = _load_items(connection, row, nodes.names)
+    return RankDump(
+        ref=RankRef.from_json(json.loads(row.place)),
+        header=Header.from_json(json.loads(row.header)),
+        nodes=nodes,
+        items=items,
+        tree=tree,
+        problems=[Problem(**problem) for problem in json.loads(row.problems)],
+    )
+
+
+def rank_places(database: Database, dump_id: str) -> dict[int, RankRef]:
+    """rank_dump id -> where that rank lies, for all ranks of a dump by step and rank."""
+    rank = tables.rank_dump.c
+    statement = (
+        select(rank.id, rank.place)
+        .join(tables.dump, tables.dump.c.serial == rank.dump)
+        .where(tables.dump.c.id == dump_id)
+        .order_by(rank.step, rank.rank)
+    )
+    with database.read() as connection:
+        return {row.id: RankRef.from_json(json.loads(row.place)) for row in connection.execute(statement)}
+
+
+def rank_headers(database: Database, dump_id: str) -> list[Header]:
+    """Headers of all ranks of a dump by step and rank."""
+    rank = tables.rank_dump.c
+    statement = (
+        select(rank.header)
+        .join(tables.dump, tables.dump.c.serial == rank.dump)
+        .where(tables.dump.c.id == dump_id)
+        .order_by(rank.step, rank.rank)
+    )
+    with database.read() as connection:
+        return [Header.from_json(json.loads(header)) for header in connection.execute(statement).scalars()]
+
+
+def stored_run(database: Database, rank_id: int) -> Run | None:
+    """How the rank_dump `rank_id` was run, None where it does not tell."""
+    with database.read() as connection:
+        header = connection.execute(select(tables.rank_dump.c.header).where(tables.rank_dump.c.id == rank_id)).scalar()
+    return None if header is None else Header.from_json(json.loads(header)).run
+
+
+def _load_entries(connection: Connection, row: Any) -> tuple[Nodes, Tree]:
+    columns = _rows(
+        connection, "entry", "parent, seq, name, kind, direction, label, call, stack, micro", row.id, width=9
+    )
+    parent, seq, names, kind, direction, label, call, stack, micro = columns
+    parents = np.array(parent, dtype=np.int64)
+    dumped = row.nodes
+    label_codes, labels = _texts(connection, label[:dumped])
+    stack_codes, stack_ids = _pool(stack[:dumped])
+    stacks = stacks_by_id(connection, stack_ids)
+    nodes = Nodes(
+        names=list(names[:dumped]),
+        kind=codes(kind[:dumped], np.int8),
+        direction=codes(direction[:dumped], np.int8),
+        label=label_codes,
+        labels=labels,
+        index=codes(call[:dumped]),
+        stack=stack_codes,
+        stacks=[stacks[number] for number in stack_ids],
+        micro=codes(micro[:dumped]),
+    )
+    tree = Tree(
+        names=list(names),
+        parent=np.where(parents < 0, -1, parents & tables.NUMBER_MASK).astype(np.int32),
+        order=np.array(seq, dtype=np.int32),
+        inferred=bool(row.inferred),
+    )
+    return nodes, tree
+
+
+def _load_items(connection: Connection, row: Any, names: list[str]) -> Items:
+    columns = _rows(
+        connection,
+        "item",
+        "node, role, kind, path, type, dtype, shape, max, min, mean, norm, states, requires_grad, hash, value, data_name",
+        row.id,
+        width=16,
+    )
+    node, role, kind, path, kinds, dtype, shape, high, low, mean, norm, packed, grad, hashed, value, data = columns
+    path_codes, paths = _texts(connection, path)
+    type_codes, types = _texts(connection, kinds)
+    dtype_codes, dtypes = _texts(connection, dtype)
+    shape_codes, shapes = _texts(connection, shape)
+    value_codes, values = _texts(connection, value)
+    hash_codes, hashes = _pool(hashed)
+    data_codes, data_names = _data_names(connection, data, names, node, role, path_codes, paths)
+    made = stored_producers(connection, row.id)
+    states = unpack_states(np.array(packed, dtype=np.int64), 4)
+    return Items(
+        node=np.array(node, dtype=np.int32),
+        role=np.array(role, dtype=np.int8),
+        path=path_codes,
+        paths=paths,
+        kind=np.array(kind, dtype=np.int8),
+        type=type_codes,
+        types=types,
+        dtype=dtype_codes,
+        dtypes=dtypes,
+        shape=shape_codes,
+        shapes=[tuple(json.loads(text)) for text in shapes],
+        stats=numbers([high, low, mean, norm], states),
+        stat_state=states,
+        wide={(item, statistic): int(text, 16) for item, statistic, text in json.loads(row.wide)},
+        requires_grad=codes(grad, np.int8),
+        hash=hash_codes,
+        hashes=hashes,
+        value=value_codes,
+        values=values,
+        data_name=data_codes,
+        data_names=data_names,
+        producer=np.full(len(node), -1, np.int32) if made is None else made[0],
+    )
+
+
+def stored_producers(connection: Connection, rank: int) -> tuple[Int32, Int32] | None:
+    """Per item of rank_dump `rank` the record that the dump names as its producer, and that or the one told by values; None
+    where the rank was stored by a version that kept none."""
+    made = connection.execute(select(tables.producers.c.made).where(tables.producers.c.id == tables.key(rank))).scalar()
+    return None if made is None else unpack_producers(bytes(made))
+
+
+def _data_names(
+    connection: Connection,
+    stored: Sequence[int | None],
+    names: list[str],
+    node: Sequence[int],
+    role: Sequence[int],
+    path_codes: Int32,
+    paths: list[str],
+) -> tuple[Int32, list[str]]:
+    odd = texts_by_id(connection, stored)
+    table: dict[str, int] = {}
+    found = np.full(len(stored), -1, dtype=np.int32)
+    for item, number in enumerate(stored):
+        if number is None:
+            continue
+        if number < 0:
+            path = path_codes[item]
+            own = derived_name(names[node[item]], role[item], paths[path] if path >= 0 else "")
+            name = own + DERIVED_SUFFIXES[-1 - number]
+        else:
+            name = odd[number]
+        found[item] = table.setdefault(name, len(table))
+    return found, list(table)
+
+
+def _rows(connection: Connection, table: str, columns: str, owner: int, *, width: int) -> list[Sequence[Any]]:
+    first, last = tables.key_range(owner)
+    found = fetch_columns(connection, f"SELECT {columns} FROM {table} WHERE id BETWEEN {first} AND {last} ORDER BY id")
+    return list(found) if found else [() for _ in range(width)]
+
+
+def _pool(values: Sequence[Any]) -> tuple[Int32, list[Any]]:
+    """Codes into the list of distinct values, -1 for None; order of first appearance."""
+    table: dict[Any, int] = {}
+    found = [-1 if value is None else table.setdefault(value, len(table)) for value in values]
+    return np.array(found, dtype=np.int32), list(table)
+
+
+def _texts(connection: Connection, ids: Sequence[int | None]) -> tuple[Int32, list[str]]:
+    found, distinct = _pool(ids)
+    texts = texts_by_id(connection, distinct)
+    return found, [texts[number] for number in distinct]

@@ -1,0 +1,1 @@
+"""What the pages of a comparison ask: lists, search, strips, trends, data flow."""

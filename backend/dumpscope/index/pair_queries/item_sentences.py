@@ -1,0 +1,121 @@
+"""Sentences for single item pairs of a page: the same words as a comparison in memory has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions, TensorFacts
+from dumpscope.domain.phrases import Phrase
+from dumpscope.domain.records import STATISTICS
+from dumpscope.index.comparisons.distances import some_distances
+from dumpscope.index.dumps.leaves import Leaf
+from dumpscope.index.store.codec import numbers, scores, states_of, unpack_states
+from dumpscope.verdict.sentences import said
+
+WIDTH = len(STATISTICS)
+
+
+def reasons(
+    rows: Sequence[Any],
+    facts: Sequence[TensorFacts | None],
+    targets: Sequence[Leaf | None],
+    goldens: Sequence[Leaf | None],
+    far: Sequence[Any],
+) -> list[list[Phrase]]:
+    """What is to say per row of item_pair (joined with its failure), given what belongs to it. far: its row
+    of `distance` or None"""
+    size = len(rows)
+    states = unpack_states(np.array([row.states for row in rows], dtype=np.int64), 2 * WIDTH)
+    names = [f"{kind}_{name.lower()}" for kind in ("diff", "rel") for name in STATISTICS]
+    values = numbers([[getattr(row, name) for row in rows] for name in names], states)
+    tensor = np.array(
+        [[_or_nan(getattr(fact, name) if fact else None) for name in TENSOR_METRICS] for fact in facts]
+    ).reshape(size, len(TENSOR_METRICS))
+    absent = np.array(
+        [[fact is None or getattr(fact, name) is None for name in TENSOR_METRICS] for fact in facts]
+    ).reshape(tensor.shape)
+
+    def counts(name: str) -> Any:
+        return np.array([getattr(fact, name) if fact else -1 for fact in facts], dtype=np.int64)
+
+    distances, standing = some_distances(far)
+    measured = Facts(
+        outcome=np.array([row.outcome for row in rows], dtype=np.int8),
+        equal=np.zeros(size, np.int8),
+        dtype_differs=np.zeros(size, np.int8),
+        diff=values[:, :WIDTH],
+        diff_state=states[:, :WIDTH],
+        rel=values[:, WIDTH:],
+        rel_state=states[:, WIDTH:],
+        tensor=tensor,
+        tensor_state=states_of(tensor, absent),
+        elements=np.array([-1 if row.elements is None else row.elements for row in rows], dtype=np.int64),
+        unequal=counts("unequal"),
+        nonfinite_target=counts("nonfinite_target"),
+        nonfinite_golden=counts("nonfinite_golden"),
+        nonfinite_disagree=counts("nonfinite_disagree"),
+        errors={number: row.failure for number, row in enumerate(rows) if row.failure},
+        distances=distances,
+    )
+    opinions = ItemOpinions(
+        verdict=np.array([row.verdict for row in rows], dtype=np.int8),
+        rule=np.array([row.rule for row in rows], dtype=np.int8),
+        score=scores(np.array([row.severity for row in rows], dtype=np.float64)),
+        standing=standing,
+    )
+    context = _context(rows, targets, goldens)
+    return [said(context, measured, opinions, number) for number in range(size)]
+
+
+def _context(rows: Sequence[Any], targets: Sequence[Leaf | None], goldens: Sequence[Leaf | None]) -> Context:
+    """What sentences look at: the statistics of both sides; the rest is left blank."""
+    size = len(rows)
+    t_stats, t_absent = _stats(targets)
+    g_stats, g_absent = _stats(goldens)
+    none, no = np.zeros(size, np.int64), np.zeros(size, bool)
+    return Context(
+        pair=none.astype(np.int32),
+        target=none.astype(np.int32),
+        golden=none.astype(np.int32),
+        both=no,
+        role=none.astype(np.int8),
+        kind=none.astype(np.int8),
+        kind_differs=no,
+        dtypes=[],
+        t_dtype=none,
+        g_dtype=none,
+        shape_differs=no,
+        reshaped=no,
+        requires_grad_differs=no,
+        elements=none,
+        t_stats=t_stats,
+        t_state=states_of(t_stats, t_absent),
+        g_stats=g_stats,
+        g_state=states_of(g_stats, g_absent),
+        apis=[],
+        api=none,
+        nodes=0,
+        end=0,
+        unread=no,
+        unrecorded=no,
+    )
+
+
+def _stats(sides: Sequence[Leaf | None]) -> tuple[Any, Any]:
+    numbers_of = [leaf.stats if leaf else (None,) * WIDTH for leaf in sides]
+    values = np.array([[_or_nan(value) for value in stats] for stats in numbers_of]).reshape(len(sides), WIDTH)
+    absent = np.array([[value is None for value in stats] for stats in numbers_of]).reshape(values.shape)
+    return values, absent
+
+
+def _or_nan(value: Any) -> float:
+    if value is None or isinstance(value, str):
+        return float("nan")
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")

@@ -1,0 +1,50 @@
+"""What surrounds one node pair: call stacks of both sides, ancestors, relatives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from dumpscope.errors import NotFoundError
+from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.dump_queries.nodes import node_stack, siblings
+from dumpscope.index.store import tables
+from dumpscope.index.trees.tree_levels import ancestor_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeContext:
+    """Stacks innermost first; path: names of the nearest ancestors, the outermost first; siblings: same call's other direction,
+    gradients"""
+
+    target_stack: list[str]
+    golden_stack: list[str]
+    path: list[str]
+    siblings: list[str]
+
+
+def node_context(connection: Connection, unit: StoredUnit, pair: int) -> NodeContext:
+    """Raises NotFoundError."""
+    node = tables.node_pair.c
+    row = connection.execute(
+        select(node.target, node.golden, node.entry).where(node.id == tables.key(unit.id, pair))
+    ).one_or_none()
+    if row is None:
+        raise NotFoundError(f"no node pair {pair} in this step and rank")
+    stacks: list[list[str]] = []
+    relatives: list[str] = []
+    for rank, number in ((unit.target, row.target), (unit.golden, row.golden)):
+        found = None
+        if number is not None:
+            wanted = select(tables.entry).where(tables.entry.c.id == tables.key(rank, number))
+            found = connection.execute(wanted).one_or_none()
+        stacks.append([] if found is None else node_stack(connection, rank, found))
+        if found is not None and not relatives:
+            relatives = siblings(connection, rank, found)
+    return NodeContext(
+        target_stack=stacks[0],
+        golden_stack=stacks[1],
+        path=ancestor_names(connection, unit, row.entry),
+        siblings=relatives,
+    )

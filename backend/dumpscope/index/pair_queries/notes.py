@@ -1,0 +1,161 @@
+"""What people say of calls: accepted, known, a ticket, with words. Kept for a pair of dumps, not for one comparison of them: the
+next comparison of the same two folders shows them again.
+
+The table stands here, beside its few statements: it has nothing to do with the rows that make up a result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Double,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    delete,
+    func,
+    insert,
+    select,
+)
+
+from dumpscope.errors import LimitError, NotFoundError, UsageError
+from dumpscope.index.comparisons.catalogue import StoredUnit, stored_units
+from dumpscope.index.store import tables
+from dumpscope.index.store.codec import storable
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.page import Page, Seek
+from dumpscope.index.trees.trees import find_pair
+
+Standing = Literal["accepted", "known", "ticket", "note"]
+STANDINGS: Final[tuple[Standing, ...]] = ("accepted", "known", "ticket", "note")
+"""accepted: the difference may be there; known: its cause is; ticket: somebody is at work on it; note: words only."""
+
+ANY: Final = "any"
+
+MOST: Final = 2000
+"""Notes of a pair of dumps."""
+
+note = Table(
+    "note",
+    tables.metadata,
+    Column("id", tables.Key, primary_key=True, autoincrement=True),
+    Column("pair", LargeBinary, nullable=False),  # digest of what both dumps are, see pair_key
+    Column("node", Text, nullable=False),  # as `node_pair.name`
+    Column("standing", String(16), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("changed", Double, nullable=False),
+    UniqueConstraint("pair", "node"),
+)
+
+_NOTE: Final = note.c
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """node: name of the node pair, whatever step and rank; changed: seconds since the epoch"""
+
+    node: str
+    standing: Standing
+    text: str
+    changed: float
+
+
+def pair_key(connection: Connection, comparison: ColumnElement[bool]) -> bytes:
+    """What the dumps of a comparison (the one a clause names) are, as a digest: folders they were read from, names of uploads.
+
+    Raises NotFoundError for a comparison that there is not.
+    """
+    sides = [tables.dump.alias(), tables.dump.alias()]
+    columns = [column for side in sides for column in (side.c.owned, side.c.name, side.c.path)]
+    found = (
+        select(*columns)
+        .select_from(tables.comparison)
+        .join(sides[0], sides[0].c.serial == tables.comparison.c.target)
+        .join(sides[1], sides[1].c.serial == tables.comparison.c.golden)
+        .where(comparison)
+    )
+    row = connection.execute(found).one_or_none()
+    if row is None:
+        raise NotFoundError("no such comparison", hint="GET /api/comparisons lists them")
+    named = [f"upload {name}" if owned else f"folder {path}" for owned, name, path in (row[:3], row[3:])]
+    return hashlib.sha256("\0".join(named).encode("utf-8", "surrogatepass")).digest()
+
+
+def list_notes(database: Database, comparison_id: str, *, seek: Seek | None = None, limit: int = 100) -> Page[Note]:
+    """Notes of the comparison's pair of dumps by name; raises NotFoundError."""
+    with database.read() as connection:
+        pair = pair_key(connection, tables.comparison.c.id == comparison_id)
+        statement = select(note).where(_NOTE.pair == pair).order_by(_NOTE.id)
+        if seek is not None:
+            seek.check(int)
+            statement = statement.where(_NOTE.id > seek.key[0])
+        rows = list(connection.execute(statement.limit(limit + 1)))
+        total = connection.execute(select(func.count()).where(_NOTE.pair == pair)).scalar_one()
+    return Page(
+        rows=[Note(node=row.node, standing=row.standing, text=row.text, changed=row.changed) for row in rows[:limit]],
+        keys=[(row.id,) for row in rows[:limit]],
+        more=len(rows) > limit,
+        total=total,
+    )
+
+
+def put_note(database: Database, comparison_id: str, name: str, standing: Standing, text: str) -> Note:
+    """Say this of the call `name` (of either side, in any step and rank) instead of what was said before.
+
+    Raises NotFoundError for a comparison or node that there is not, LimitError past MOST notes.
+    """
+    units = stored_units(database, comparison_id)
+    with database.write() as connection:
+        pair = pair_key(connection, tables.comparison.c.id == comparison_id)
+        node = _known(connection, units, name)
+        connection.execute(delete(note).where(_NOTE.pair == pair, _NOTE.node == node))
+        held = connection.execute(select(func.count()).where(_NOTE.pair == pair)).scalar_one()
+        if held >= MOST:
+            raise LimitError(
+                f"these two dumps have {held} notes", hint="delete some; a filter says more than a note each"
+            )
+        said = Note(node=node, standing=standing, text=storable([text])[0], changed=time.time())
+        connection.execute(
+            insert(note).values(pair=pair, node=node, standing=standing, text=said.text, changed=said.changed)
+        )
+    return said
+
+
+def noted(connection: Connection, unit: StoredUnit, standings: tuple[str, ...]) -> ColumnElement[bool]:
+    """Clause over node_pair: one of these was said of the call ("any": whatever it was); raises UsageError for another word."""
+    for word in standings:
+        if word not in (*STANDINGS, ANY):
+            raise UsageError(f"unknown note {word!r} in the search", hint=f"known: {', '.join((*STANDINGS, ANY))}")
+    of_unit = select(tables.unit.c.comparison).where(tables.unit.c.id == unit.id).scalar_subquery()
+    pair = pair_key(connection, tables.comparison.c.serial == of_unit)
+    found = select(_NOTE.node).where(_NOTE.pair == pair)
+    return tables.node_pair.c.name.in_(found if ANY in standings else found.where(_NOTE.standing.in_(standings)))
+
+
+def delete_note(database: Database, comparison_id: str, name: str) -> None:
+    """Take back what was said of a call; raises NotFoundError where nothing was."""
+    with database.write() as connection:
+        pair = pair_key(connection, tables.comparison.c.id == comparison_id)
+        wanted = storable([name])[0]
+        if not connection.execute(delete(note).where(_NOTE.pair == pair, _NOTE.node == wanted)).rowcount:
+            raise NotFoundError(f"no note on {name!r}", hint="GET .../notes lists them by the target's names")
+
+
+def _known(connection: Connection, units: list[StoredUnit], name: str) -> str:
+    """The name that the node's pairs are stored under."""
+    for unit in units:
+        try:
+            found: str = find_pair(connection, unit, name).name
+        except NotFoundError:
+            continue
+        return found
+    raise NotFoundError(f"no node {name!r} in any step and rank", hint="GET .../nodes?q= searches")

@@ -1,0 +1,113 @@
+"""What a search (`domain.query`) asks of node pairs, as WHERE clauses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, not_, or_, select, true
+
+from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
+from dumpscope.domain.query import Bounds, Term, Words, parse
+from dumpscope.domain.records import State
+from dumpscope.errors import UsageError
+from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.dump_queries.prechecks import alone_clause
+from dumpscope.index.dumps.catalogue import contains
+from dumpscope.index.pair_queries.notes import noted
+from dumpscope.index.store import tables
+from dumpscope.index.store.codec import STATE_BITS, storable
+from dumpscope.index.trees.trees import DIRECTION_WORDS, KIND_WORDS
+
+_PAIR: Final = tables.node_pair.c
+_CODES: Final[dict[str, tuple[ColumnElement[int], dict[str, int]]]] = {
+    "class": (_PAIR.cls, {word: code for code, word in enumerate(CLASS_WORDS)}),
+    "verdict": (_PAIR.verdict, {word: code for code, word in enumerate(VERDICT_WORDS)}),
+    "match": (_PAIR.method, {word: code for code, word in enumerate(METHOD_WORDS)}),
+    "left": (_PAIR.leftover, {word: code for code, word in enumerate(LEFTOVER_WORDS) if word is not None}),
+    "kind": (_PAIR.kind, {word: int(code) for code, word in KIND_WORDS.items()}),
+    "direction": (_PAIR.direction, {word: int(code) for code, word in DIRECTION_WORDS.items()}),
+}
+_ERRORS: Final[dict[str, tuple[ColumnElement[float], int]]] = {"in": (_PAIR.in_error, 0), "err": (_PAIR.out_error, 1)}
+"""Column of a relative error and its place among the states: one that is not finite is stored as null."""
+_COLUMNS: Final[dict[str, ColumnElement[float]]] = {
+    "score": _PAIR.severity, "inscore": _PAIR.in_score, "ratio": _PAIR.ratio, "confidence": _PAIR.confidence,
+}  # fmt: skip
+_NOT_NEGATIVE: Final = frozenset({"score", "inscore", "ratio"})
+"""Numbers stored as -1 where there is none: no bound holds for them there."""
+
+
+def searched(connection: Connection, unit: StoredUnit, text: str) -> list[ColumnElement[bool]]:
+    """Clauses over node_pair that have to hold together; raises UsageError for what is no search."""
+    return [_clause(connection, unit, term) for term in parse(text)]
+
+
+def _clause(connection: Connection, unit: StoredUnit, term: Term) -> ColumnElement[bool]:
+    clause = _numbers(term) if isinstance(term, Bounds) else _words(connection, unit, term)
+    return not_(func.coalesce(clause, false())) if term.negated else clause
+
+
+def _words(connection: Connection, unit: StoredUnit, term: Words) -> ColumnElement[bool]:
+    if term.key in ("", "name"):
+        return or_(*(_named(connection, value) for value in term.values))
+    if term.key == "api":
+        return _PAIR.label.in_(labels(term.values))
+    if term.key == "note":
+        return noted(connection, unit, term.values)
+    if term.key == "alone":
+        return alone_clause(unit, tuple(value.lower() for value in term.values))
+    column, codes = _CODES[term.key]
+    return column.in_([_code(term.key, value, codes) for value in term.values])
+
+
+def _code(key: str, value: str, codes: dict[str, int]) -> int:
+    try:
+        return codes[value.lower()]
+    except KeyError:
+        raise UsageError(f"unknown {key} {value!r} in the search", hint=f"known: {', '.join(codes)}") from None
+
+
+def _named(connection: Connection, part: str) -> ColumnElement[bool]:
+    return or_(contains(connection, _PAIR.name, part), contains(connection, _PAIR.golden_name, part))
+
+
+def labels(apis: tuple[str, ...]) -> Select[Any]:
+    """Text ids of what is one of `apis`, ends with one, or is like one with a `*`: a large model has one label per module,
+    too many to list in a statement."""
+    text = func.lower(tables.text.c.text)
+    wanted = [storable([api.lower()])[0] for api in apis]
+    return select(tables.text.c.id).where(or_(*(_is_api(text, one) for one in wanted)))
+
+
+def _is_api(text: Any, wanted: str) -> ColumnElement[bool]:
+    if "*" not in wanted:
+        return or_(text == wanted, text.endswith(f".{wanted}", autoescape=True))
+    escaped = wanted.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace("*", "%")
+    return or_(text.like(escaped, escape="\\"), text.like(f"%.{escaped}", escape="\\"))
+
+
+def _numbers(term: Bounds) -> ColumnElement[bool]:
+    if term.key == "order":
+        return and_(true(), *_within(_PAIR.id.op("&")(tables.NUMBER_MASK), term))
+    if term.key in _ERRORS:
+        column, place = _ERRORS[term.key]
+        clauses = _within(column, term)
+        finite = and_(column.is_not(None), *clauses)
+        if term.high < math.inf or term.high_open or (term.low == math.inf and term.low_open):
+            return finite
+        endless = [int(state) << place * STATE_BITS for state in (State.POS_INF, State.NAN)]
+        return or_(finite, _PAIR.error_states.op("&")(7 << place * STATE_BITS).in_(endless))
+    column = _COLUMNS[term.key]
+    known = [column >= 0] if term.key in _NOT_NEGATIVE else []
+    return and_(true(), *known, *_within(column, term))
+
+
+def _within(column: ColumnElement[Any], term: Bounds) -> list[ColumnElement[bool]]:
+    comparisons: list[tuple[float, Callable[[], ColumnElement[bool]]]] = [
+        (term.low, lambda: column > term.low if term.low_open else column >= term.low),
+        (term.high, lambda: column < term.high if term.high_open else column <= term.high),
+    ]
+    if term.low == math.inf or term.high == -math.inf:  # no finite number is there
+        return [false()]
+    return [make() for bound, make in comparisons if math.isfinite(bound)]

@@ -1,0 +1,1 @@
+"""Tables, the database with its one writer, and how rows are encoded."""

@@ -1,0 +1,273 @@
+"""One database: readers beside one writer, on SQLite or PostgreSQL.
+
+SQLite runs in WAL mode, so readers never wait. Every write transaction begins with BEGIN IMMEDIATE (a transaction that reads
+first and writes later fails at once, whatever the busy timeout) and waits its turn at two locks: one among the threads of this
+process, one file lock among processes. PostgreSQL takes an advisory lock for the same promise: one writer at a time, nobody is
+ever told "database is locked".
+
+Turns are fair: who waits stands in a queue lock, so a job that writes batch after batch cannot take the turn again before those
+who came in between.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from dumpscope.errors import DumpscopeError, UsageError
+
+if os.name == "posix":
+    import fcntl
+
+BUSY_SECONDS: Final = 120.0
+"""How long SQLite itself waits for a writer that does not share the lock file (a backup tool, an older process)."""
+
+ADVISORY_LOCK: Final = 0x64756D70  # any fixed number: the writer's turn on PostgreSQL
+
+FETCH_ROWS: Final = 1000
+"""Rows taken from the driver at a time: few enough to stay in the cache."""
+
+Kind = Literal["sqlite", "postgresql"]
+
+
+def sqlite_url(file: Path) -> str:
+    return f"sqlite:///{file}"
+
+
+class Database:
+    """Handle on one database; safe to share between threads, cheap to make again in another process from its `url`."""
+
+    def __init__(self, url: str) -> None:
+        """Connects lazily and changes nothing; use `Database.open` for one whose tables are there."""
+        parsed = make_url(_with_driver(url))
+        name = parsed.get_backend_name()
+        if name not in ("sqlite", "postgresql"):
+            raise UsageError(
+                f"database {name!r} is not supported", hint="use sqlite:///FILE or postgresql://USER@HOST/NAME"
+            )
+        self.url = url
+        self.kind: Kind = "sqlite" if name == "sqlite" else "postgresql"
+        self._queue, self._turn = threading.Lock(), threading.Lock()
+        self._lead: int | Connection | None = None
+        if self.kind == "sqlite":
+            if not parsed.database or parsed.database == ":memory:":
+                raise UsageError("an in-memory database cannot be shared", hint="name a file: sqlite:///FILE")
+            self.file: Path | None = Path(parsed.database)
+            self._readers = create_engine(parsed, pool_size=8, max_overflow=64, connect_args={"timeout": BUSY_SECONDS})
+            self._writer = create_engine(parsed, pool_size=1, max_overflow=0, connect_args={"timeout": BUSY_SECONDS})
+            _prepare_sqlite(self._readers, writes=False)
+            _prepare_sqlite(self._writer, writes=True)
+        else:
+            self.file = None
+            self._readers = create_engine(parsed, pool_size=8, max_overflow=24, pool_pre_ping=True)
+            self._writer = self._readers
+
+    @classmethod
+    def open(cls, url: str) -> Database:
+        """Open, making the file and bringing its tables up to date; raises UsageError where that cannot be done."""
+        from dumpscope.index.store.upgrade import upgrade  # noqa: PLC0415  (alembic is needed here only)
+
+        database = cls(url)
+        try:
+            if database.file is not None:
+                database.file.parent.mkdir(parents=True, exist_ok=True)
+            upgrade(database)
+        except (DBAPIError, OSError) as error:
+            database.close()
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            raise UsageError(
+                f"the database cannot be opened: {str(cause).strip()}",
+                where=str(database.file) if database.file else make_url(url).render_as_string(hide_password=True),
+                hint="check the path, its permissions and free space, or DUMPSCOPE_DATABASE_URL",
+            ) from error
+        return database
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection that sees one consistent snapshot; nothing can be written through it on SQLite."""
+        with self._readers.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """The writer's transaction: committed at the end, rolled back on an exception. Do not nest."""
+        with self._thread_turn(), self._process_turn():
+            try:
+                with self._writer.begin() as connection:
+                    if self.kind == "postgresql":
+                        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
+                    yield connection
+            except OperationalError as error:
+                if "full" in str(error.orig) or "disk" in str(error.orig):
+                    raise DumpscopeError(
+                        f"the database cannot be written: {error.orig}", hint="free some space and try again"
+                    ) from error
+                raise
+
+    @contextmanager
+    def _thread_turn(self) -> Iterator[None]:
+        with self._queue:
+            self._turn.acquire()
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    @contextmanager
+    def _process_turn(self) -> Iterator[None]:
+        if self.file is None or os.name != "posix":
+            yield
+            return
+        with ExitStack() as turn:
+            with _locked(f"{self.file}.queue"):
+                turn.enter_context(_locked(f"{self.file}.lock"))
+            yield
+
+    def lead(self) -> bool:
+        """Become the one process that tidies up after crashed ones, until `close`; False where another one is it."""
+        with self._turn:
+            if self._lead is not None or (self.file is not None and os.name != "posix"):
+                return True
+            if self.file is None:
+                connection = self._readers.connect()
+                if connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({ADVISORY_LOCK + 1})").scalar():
+                    connection.commit()
+                    self._lead = connection
+                    return True
+                connection.close()
+                return False
+            descriptor = os.open(f"{self.file}.server", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(descriptor)
+                return False
+            self._lead = descriptor
+            return True
+
+    def close(self) -> None:
+        """Give back every connection; SQLite then folds its log into the file."""
+        if isinstance(self._lead, int):
+            os.close(self._lead)
+        elif self._lead is not None:
+            self._lead.invalidate()  # ends the session, and with it the lock
+            self._lead.close()
+        self._lead = None
+        self._readers.dispose()
+        self._writer.dispose()
+
+
+@contextmanager
+def _locked(file: str) -> Iterator[None]:
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def insert(connection: Connection, table: Table, columns: Sequence[Sequence[Any]], *, names: Sequence[str] = ()) -> int:
+    """Insert rows given as columns (in the table's order, or for `names`) the fastest way the driver has; returns how many."""
+    names = names or [column.name for column in table.columns]
+    if len(names) != len(columns):
+        raise ValueError(f"{table.name}: {len(columns)} columns for {len(names)} names")
+    if not columns or not len(columns[0]):
+        return 0
+    rows: Iterable[tuple[Any, ...]] = zip(*columns, strict=True)
+    quoted = ", ".join(f'"{name}"' for name in names)
+    driver: Any = connection.connection.driver_connection
+    if isinstance(driver, sqlite3.Connection):
+        marks = ", ".join("?" * len(names))
+        driver.executemany(f'INSERT INTO "{table.name}" ({quoted}) VALUES ({marks})', rows)
+    else:
+        with driver.cursor() as cursor, cursor.copy(f'COPY "{table.name}" ({quoted}) FROM STDIN') as copy:
+            for row in rows:
+                copy.write_row(row)
+    return len(columns[0])
+
+
+def update(
+    connection: Connection, table: Table, names: Sequence[str], columns: Sequence[Sequence[Any]], keys: Sequence[int]
+) -> None:
+    """Set the named columns of the rows with these primary keys (`id`)."""
+    if not keys:
+        return
+    sqlite = connection.dialect.name == "sqlite"
+    mark = "?" if sqlite else "%s"
+    settings = ", ".join(f'"{name}" = {mark}' for name in names)
+    statement = f'UPDATE "{table.name}" SET {settings} WHERE id = {mark}'
+    driver: Any = connection.connection.driver_connection
+    rows = zip(*columns, keys, strict=True)
+    if sqlite:
+        driver.executemany(statement, rows)
+    else:
+        with driver.cursor() as cursor:
+            cursor.executemany(statement, rows)
+
+
+def fetch_columns(connection: Connection, statement: str) -> list[list[Any]]:
+    """Run a SELECT without parameters and return its columns (empty list where it has no rows).
+
+    The garbage collector rests meanwhile: it would walk half a million young tuples again and again.
+    """
+    driver: Any = connection.connection.driver_connection
+    cursor = driver.cursor()
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        cursor.execute(statement)
+        columns: list[list[Any]] = []
+        while rows := cursor.fetchmany(FETCH_ROWS):
+            parts = zip(*rows, strict=True)
+            if columns:
+                for column, part in zip(columns, parts, strict=True):
+                    column.extend(part)
+            else:
+                columns = [list(part) for part in parts]
+        return columns
+    finally:
+        cursor.close()
+        if collecting:
+            gc.enable()
+
+
+def _with_driver(url: str) -> str:
+    """psycopg 3 serves both common spellings of a PostgreSQL address."""
+    for prefix in ("postgresql://", "postgres://"):
+        if url.startswith(prefix):
+            return "postgresql+psycopg://" + url[len(prefix) :]
+    return url
+
+
+def _prepare_sqlite(engine: Engine, *, writes: bool) -> None:
+    @event.listens_for(engine, "connect")
+    def connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA temp_store = MEMORY")
+        cursor.execute("PRAGMA mmap_size = 1073741824")
+        if writes:
+            cursor.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            cursor.execute("PRAGMA journal_mode = WAL")
+            cursor.execute("PRAGMA synchronous = NORMAL")
+            cursor.execute("PRAGMA journal_size_limit = 67108864")
+            cursor.execute("PRAGMA cache_size = -65536")
+        else:
+            cursor.execute("PRAGMA query_only = ON")
+            cursor.execute("PRAGMA cache_size = -8192")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

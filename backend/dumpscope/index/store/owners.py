@@ -1,0 +1,122 @@
+"""Owners of many rows (ranks of dumps, units of comparisons): written and removed batch by batch, unseen meanwhile.
+
+One transaction over a whole rank would keep every other writer waiting for seconds. So an owner begins unseen, its rows follow in
+batches, each a transaction of its own, and one short transaction shows it; removing goes the other way. Unseen means that its
+parent column holds `-(id << 32 | parent)`, which no query asks for: no reader can forget a filter, and no two collide. A process
+that dies leaves unseen owners at most; `sweep` removes them at the next start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Column, ColumnElement, Connection, Table, and_, delete, func, or_, select, update
+from sqlalchemy import insert as insert_row
+
+from dumpscope.errors import NotFoundError
+from dumpscope.index.store import tables
+from dumpscope.index.store.database import Database, insert
+from dumpscope.index.store.precheck_table import precheck
+
+BATCH: Final = 4096
+"""Rows of one transaction: some tens of milliseconds."""
+
+_SHIFT: Final = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerKind:
+    """table: one row per owner; parent: its column that names what it belongs to; rows: tables keyed by owner"""
+
+    table: Table
+    parent: Column[Any]
+    rows: tuple[Table, ...]
+
+
+RANKS: Final = OwnerKind(tables.rank_dump, tables.rank_dump.c.dump, (*tables.RANK_ROWS, precheck))
+UNITS: Final = OwnerKind(tables.unit, tables.unit.c.comparison, tables.UNIT_ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An unseen owner that takes rows."""
+
+    database: Database
+    kind: OwnerKind
+    id: int
+
+    def append(self, table: Table, columns: Sequence[Sequence[Any]]) -> None:
+        """Add rows given as columns. Raises NotFoundError where somebody has removed the owner meanwhile."""
+        for start in range(0, len(columns[0]), BATCH):
+            with self.database.write() as connection:
+                there = select(self.kind.table.c.id).where(self.kind.table.c.id == self.id)
+                if connection.execute(there).scalar() is None:
+                    raise NotFoundError("it was removed while it was being written", hint="start it again")
+                insert(connection, table, [column[start : start + BATCH] for column in columns])
+
+
+@contextmanager
+def draft(database: Database, kind: OwnerKind, parent: int, values: dict[str, Any]) -> Iterator[Draft]:
+    """A new unseen owner below `parent`; it is removed again where the block is left by an exception."""
+    with database.write() as connection:
+        result = connection.execute(insert_row(kind.table).values({kind.parent.name: 0, **values}))
+        owner = int(result.inserted_primary_key[0])  # type: ignore[index]
+        connection.execute(
+            update(kind.table).where(kind.table.c.id == owner).values({kind.parent.name: -(owner * _SHIFT + parent)})
+        )
+    try:
+        yield Draft(database, kind, owner)
+    except BaseException:
+        with suppress(Exception):  # the first error is the one to tell; what stays is swept
+            remove(database, kind, [owner])
+        raise
+
+
+def show(connection: Connection, kind: OwnerKind, owners: Sequence[int], parent: int) -> None:
+    """Let readers see these owners."""
+    connection.execute(update(kind.table).where(kind.table.c.id.in_(owners)).values({kind.parent.name: parent}))
+
+
+def hide(connection: Connection, kind: OwnerKind, parent: int, *conditions: ColumnElement[bool]) -> list[int]:
+    """Take the owners below `parent` from readers, all or those that meet the conditions; returns also those unseen before."""
+    below = or_(kind.parent == parent, and_(kind.parent < 0, (-kind.parent) % _SHIFT == parent))
+    found = list(connection.execute(select(kind.table.c.id).where(below, *conditions)).scalars())
+    connection.execute(
+        update(kind.table)
+        .where(kind.parent == parent, *conditions)
+        .values({kind.parent.name: -(kind.table.c.id * _SHIFT + kind.parent)})
+    )
+    return found
+
+
+def remove(database: Database, kind: OwnerKind, owners: Sequence[int]) -> None:
+    """Delete unseen owners and all their rows."""
+    for owner in owners:
+        first, last = tables.key_range(owner)
+        with database.read() as connection:
+            ends = [
+                connection.execute(select(func.max(table.c.id)).where(table.c.id.between(first, last))).scalar()
+                for table in kind.rows
+            ]
+        end = max((number for number in ends if number is not None), default=first)
+        for start in range(first, end + 1, BATCH):
+            stop = start + BATCH - 1
+            with database.write() as connection:
+                for table in kind.rows:
+                    connection.execute(delete(table).where(table.c.id.between(start, stop)))
+                if stop >= end:
+                    connection.execute(delete(kind.table).where(kind.table.c.id == owner, kind.parent < 0))
+
+
+def sweep(database: Database) -> int:
+    """Remove what a process that died has left unseen; returns how many. Only while nobody writes."""
+    count = 0
+    for kind in (RANKS, UNITS):
+        with database.read() as connection:
+            left = list(connection.execute(select(kind.table.c.id).where(kind.parent < 0)).scalars())
+        remove(database, kind, left)
+        count += len(left)
+    return count

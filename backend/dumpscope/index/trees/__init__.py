@@ -1,0 +1,1 @@
+"""Module trees of dumps and comparisons, and which rows their lists show."""

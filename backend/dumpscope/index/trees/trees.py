@@ -1,0 +1,361 @@
+"""Children of a module tree's row, of a dump and of a comparison, and the way to a node."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection, Integer, Select, Table, and_, func, literal, or_, select
+
+from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS
+from dumpscope.domain.records import Direction, NodeKind
+from dumpscope.errors import NotFoundError
+from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.dumps.catalogue import StoredRank
+from dumpscope.index.store import tables
+from dumpscope.index.store.codec import storable
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.keys import key_at
+from dumpscope.index.store.page import END, Page, Seek
+from dumpscope.index.store.texts import CHUNK
+from dumpscope_format import naming
+
+KIND_WORDS = {NodeKind.API: "api", NodeKind.MODULE: "module", NodeKind.GRADIENT: "gradient", NodeKind.DEBUG: "debug"}
+GOLDEN: Final = "golden:"
+"""Before a name: the golden's node is meant, where the target has one of the same name that is not its partner."""
+DIRECTION_WORDS = {Direction.FORWARD: "forward", Direction.BACKWARD: "backward", Direction.NONE: "none"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeRow:
+    """One row of a module tree. Counts are node pairs of the whole subtree; a dump's tree counts its nodes in `nodes`.
+
+    address: what names the row alone, see `address`
+    match, confidence, leftover: see `NodePairRow`, None where the row is no node pair
+    """
+
+    entry: int
+    name: str
+    address: str
+    label: str
+    parent: int | None
+    order: int
+    kind: str
+    direction: str
+    children: int
+    nodes: int
+    verdict: str | None
+    cls: str | None
+    no: int = 0
+    warning: int = 0
+    yes: int = 0
+    na: int = 0
+    origin: int = 0
+    match: str | None = None
+    confidence: float | None = None
+    leftover: str | None = None
+
+
+def dump_tree(
+    database: Database,
+    rank: StoredRank,
+    *,
+    parent: int | None = None,
+    seek: Seek | None = None,
+    around: int | None = None,
+    limit: int = 100,
+) -> Page[TreeRow]:
+    """Children of entry `parent` (None: the top) in time order, from `seek` on or around the child `around`."""
+    entry = tables.entry.c
+    above = -rank.id if parent is None else tables.key(rank.id, parent)
+    with database.read() as connection:
+        path = module_path(connection, rank.id, parent)
+        part = children(
+            connection, tables.entry, select(tables.entry), above, rank.id, seek=seek, around=around, limit=limit
+        )
+        total = connection.execute(select(func.count()).where(entry.parent == above)).scalar_one()
+    return part.page([entry_row(row, parent, path) for row in part.rows], total)
+
+
+def entry_row(row: Any, parent: int | None, path: str) -> TreeRow:
+    """A dump's tree row of a database row. path: of the module that it stands below"""
+    return TreeRow(
+        entry=row.id & tables.NUMBER_MASK,
+        name=row.name,
+        address=row.name,
+        label=label(row.name, path),
+        parent=parent,
+        order=row.seq,
+        kind=kind_word(row.kind),
+        direction=direction_word(row.direction),
+        children=row.children,
+        nodes=row.size,
+        verdict=None,
+        cls=None,
+    )
+
+
+def comparison_tree(
+    database: Database,
+    unit: StoredUnit,
+    *,
+    parent: int | None = None,
+    seek: Seek | None = None,
+    around: int | None = None,
+    limit: int = 100,
+) -> Page[TreeRow]:
+    """Children of place `parent` (None: the top) in time order, from `seek` on or around the child `around`."""
+    place = tables.place.c
+    above = -unit.id if parent is None else tables.key(unit.id, parent)
+    with database.read() as connection:
+        path = naming_path(place_name(connection, unit.id, parent))
+        part = children(
+            connection, tables.place, select_places(unit), above, unit.id, seek=seek, around=around, limit=limit
+        )
+        total = connection.execute(select(func.count()).where(place.parent == above)).scalar_one()
+        shared = shared_among(connection, unit.id, part.rows)
+    return part.page([place_row(row, parent, path, shared) for row in part.rows], total)
+
+
+def select_places(unit: StoredUnit) -> Select[Any]:
+    """Places of a unit with what their node pairs say."""
+    pair = tables.node_pair.c
+    return select(
+        tables.place,
+        pair.name.label("own"),
+        pair.target,
+        *(pair.kind, pair.direction, pair.verdict, pair.cls, pair.method, pair.confidence, pair.leftover),
+    ).outerjoin(tables.node_pair, pair.id == key_at(unit.id, tables.place.c.pair))
+
+
+def shared_among(connection: Connection, unit_id: int, rows: Sequence[Any]) -> set[str]:
+    """Which names of the golden's own nodes among these places nodes of the target have too."""
+    return shared_names(connection, unit_id, {row.own for row in rows if row.pair is not None and row.target is None})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some children of one parent: their database rows, whether others lie on either side, how many stand before, and whether
+    they were read towards the first"""
+
+    rows: list[Any]
+    before: bool
+    more: bool
+    start: int | None
+    back: bool = False
+
+    def page(self, rows: list[TreeRow], total: int) -> Page[TreeRow]:
+        keys = [(row.order,) for row in rows]
+        start = self.start if self.more else total - len(rows)
+        return Page(rows=rows, keys=keys, more=self.more, before=self.before, total=total, start=start, back=self.back)
+
+
+def children(
+    connection: Connection,
+    table: Table,
+    statement: Select[Any],
+    above: int,
+    owner: int,
+    *,
+    seek: Seek | None = None,
+    around: int | None = None,
+    limit: int,
+) -> Part:
+    """Some rows of `statement` over `table` whose parent has the key `above`; raises NotFoundError where `around` is none."""
+    seq = table.c.seq
+    statement = statement.where(table.c.parent == above)
+    if around is not None:
+        here = select(seq).where(table.c.id == tables.key(owner, around), table.c.parent == above)
+        middle = connection.execute(here).scalar()
+        if middle is None:
+            raise NotFoundError(
+                f"no tree row {around} there", hint="ask with `reveal` for the rows on the way to a node"
+            )
+        half = limit // 2
+        above_it = list(connection.execute(statement.where(seq < middle).order_by(seq.desc()).limit(half)))[::-1]
+        below = list(connection.execute(statement.where(seq >= middle).order_by(seq).limit(limit - len(above_it) + 1)))
+        preceding = select(func.count()).where(table.c.parent == above, seq < middle)
+        start = connection.execute(preceding).scalar_one() - len(above_it)
+        rows = [*above_it, *below][:limit]
+        return Part(rows=rows, before=start > 0, more=len(above_it) + len(below) > limit, start=start)
+    if seek is not None and seek != END:
+        seek.check(int)
+        statement = statement.where(seq < seek.key[0] if seek.back else seq > seek.key[0])
+    back = seek is not None and seek.back
+    found = list(connection.execute(statement.order_by(seq.desc() if back else seq).limit(limit + 1)))
+    beyond, rows = len(found) > limit, found[:limit]
+    if back:
+        return Part(rows=rows[::-1], before=beyond, more=seek != END, start=None, back=True)
+    return Part(rows=rows, before=seek is not None, more=beyond, start=0 if seek is None else None)
+
+
+def place_row(row: Any, parent: int | None, path: str, shared: Collection[str]) -> TreeRow:
+    """A comparison's tree row of a row of `select_places`. path: of the module that it stands below"""
+    name = row.name if row.pair is None else row.own
+    return TreeRow(
+        entry=row.id & tables.NUMBER_MASK,
+        name=name,
+        address=address(name, shared) if row.pair is not None and row.target is None else name,
+        label=label(name, path),
+        parent=parent,
+        order=row.seq,
+        kind=kind_word(row.kind),
+        direction=direction_word(row.direction if row.pair is not None else _virtual_direction(name)),
+        children=row.children,
+        nodes=row.yes + row.na + row.warning + row.no,
+        verdict=VERDICT_WORDS[row.verdict] if row.pair is not None else _rolled_up(row),
+        cls=CLASS_WORDS[row.cls] if row.pair is not None else None,
+        no=row.no,
+        warning=row.warning,
+        yes=row.yes,
+        na=row.na,
+        origin=row.origin,
+        match=METHOD_WORDS[row.method] if row.pair is not None else None,
+        confidence=row.confidence,
+        leftover=LEFTOVER_WORDS[row.leftover or 0],
+    )
+
+
+def _rolled_up(row: Any) -> str:
+    """Verdict of a virtual row: the worst below it; n/a only where nothing below was judged."""
+    return "no" if row.no else "warning" if row.warning else "yes" if row.yes else "n/a"
+
+
+def dump_reveal(database: Database, rank: StoredRank, name: str) -> list[int]:
+    """Entries from the top down to the node `name`; raises NotFoundError."""
+    with database.read() as connection:
+        return dump_way(connection, rank, name)
+
+
+def dump_way(connection: Connection, rank: StoredRank, name: str) -> list[int]:
+    """As `dump_reveal`."""
+    entry = tables.entry.c
+    first, last = tables.key_range(rank.id)
+    name = storable([name])[0]
+    found = connection.execute(
+        select(entry.id).where(entry.name == name, entry.id.between(first, last)).order_by(entry.id).limit(1)
+    ).scalar()
+    if found is None:
+        raise NotFoundError(f"no node {name!r} in this step and rank", hint="GET .../nodes?q= searches")
+    return ancestors(connection, tables.entry, found)
+
+
+def comparison_reveal(database: Database, unit: StoredUnit, name: str) -> list[int]:
+    """Places from the top down to the node `name` (of either side); raises NotFoundError."""
+    with database.read() as connection:
+        return comparison_way(connection, unit, name)
+
+
+def comparison_way(connection: Connection, unit: StoredUnit, name: str) -> list[int]:
+    """As `comparison_reveal`."""
+    row = find_pair(connection, unit, name)
+    return ancestors(connection, tables.place, tables.key(unit.id, row.entry))
+
+
+def ancestors(connection: Connection, table: Table, key: int) -> list[int]:
+    """Entry numbers from the top down to the row `key`, itself last."""
+    first = select(table.c.id, table.c.parent, literal(0, Integer).label("height")).where(table.c.id == key)
+    way = first.cte("way", recursive=True)
+    above = select(table.c.id, table.c.parent, way.c.height + 1).join(way, table.c.id == way.c.parent)
+    way = way.union_all(above)
+    found = connection.execute(select(way.c.id).order_by(way.c.height.desc())).scalars()
+    return [number & tables.NUMBER_MASK for number in found]
+
+
+def find_pair(connection: Connection, unit: StoredUnit, name: str) -> Any:
+    """Row of the node pair whose target or golden node has this name, or that an `address` names; raises NotFoundError."""
+    pair = tables.node_pair.c
+    first, last = tables.key_range(unit.id)
+    name = storable([name])[0]
+    own = name.removeprefix(GOLDEN)
+    golden = or_(pair.golden_name == own, and_(pair.golden_name.is_(None), pair.name == own, pair.golden.is_not(None)))
+    wanted = [pair.name == name, pair.golden_name == name]
+    for condition in [*wanted, golden] if name.startswith(GOLDEN) else wanted:
+        found = connection.execute(
+            select(tables.node_pair)
+            .where(condition, pair.id.between(first, last))
+            .order_by(pair.target.is_(None), pair.id)  # where both sides have one and they are no pair: the target's
+            .limit(1)
+        ).one_or_none()
+        if found is not None:
+            return found
+    raise NotFoundError(f"no node {name!r} in this step and rank", hint="GET .../nodes?q= searches")
+
+
+def shared_names(connection: Connection, unit_id: int, names: Collection[str]) -> set[str]:
+    """Which of these names of golden nodes without a partner a node of the target has too."""
+    pair = tables.node_pair.c
+    first, last = tables.key_range(unit_id)
+    known = sorted(names)
+    found: set[str] = set()
+    for start in range(0, len(known), CHUNK):
+        named = pair.name.in_(known[start : start + CHUNK])
+        rows = select(pair.name).where(named, pair.target.is_not(None), pair.id.between(first, last))
+        found.update(connection.execute(rows).scalars())
+    return found
+
+
+def address(name: str, shared: Collection[str]) -> str:
+    """What names a golden node without a partner alone. shared: as `shared_names` tells"""
+    return f"{GOLDEN}{name}" if name in shared else name
+
+
+def label(name: str, above: str) -> str:
+    """Short text of a row below a module with the path `above`: "attn (Attention)", "Functional.softmax.1"."""
+    parts = naming.parse(name)
+    if parts.kind == "api":
+        return f"{parts.label}.{parts.index}"
+    if parts.kind in ("module", "gradient"):
+        path, _dot, cls = parts.label.rpartition(".")
+        short = path.removeprefix(f"{above}.") if above and path.startswith(f"{above}.") else path
+        if parts.kind == "gradient":
+            return f"{short or cls} parameters_grad"
+        again = f" #{parts.index}" if parts.index > 0 else ""
+        return f"{short} ({cls}){again}" if short else f"{cls}{again}"
+    return name
+
+
+def naming_path(name: str) -> str:
+    """Dotted path of a module's node name, "" for everything else."""
+    parts = naming.parse(name)
+    return parts.label.rpartition(".")[0] if parts.kind == "module" else ""
+
+
+def kind_word(kind: int | None) -> str:
+    return "virtual" if kind is None else KIND_WORDS.get(NodeKind(kind), "other")
+
+
+def direction_word(direction: int | None) -> str:
+    return "none" if direction is None else DIRECTION_WORDS[Direction(direction)]
+
+
+def _virtual_direction(name: str) -> int:
+    word = naming.parse(name).direction
+    return {"forward": Direction.FORWARD, "backward": Direction.BACKWARD}.get(word, Direction.NONE)
+
+
+def module_path(connection: Connection, rank: int, parent: int | None) -> str:
+    """Dotted path of a dump's tree row, "" for what is no module; raises NotFoundError."""
+    if parent is None:
+        return ""
+    found = select(tables.entry.c.name).where(tables.entry.c.id == tables.key(rank, parent))
+    name = connection.execute(found).scalar()
+    if name is None:
+        raise NotFoundError(f"no tree row {parent}", hint="ask the top level without parent")
+    return naming_path(name)
+
+
+def place_name(connection: Connection, unit: int, entry: int | None) -> str:
+    """Name of a comparison's place, "" above the top; raises NotFoundError."""
+    if entry is None:
+        return ""
+    place, pair = tables.place.c, tables.node_pair.c
+    found = connection.execute(
+        select(place.name, pair.name.label("own"))
+        .outerjoin(tables.node_pair, pair.id == key_at(unit, place.pair))
+        .where(place.id == tables.key(unit, entry))
+    ).one_or_none()
+    if found is None:
+        raise NotFoundError(f"no tree row {entry}", hint="ask the top level without parent")
+    return str(found.own if found.name is None else found.name)
