@@ -23,10 +23,10 @@ from dumpscope.domain.options import Options
 from dumpscope.export.files import FORMATS, write_files
 from dumpscope.export.table import Table
 from dumpscope.index.store.database import Database, sqlite_url
-from dumpscope.pipeline.exports import csv_text, export_units, json_document
-from dumpscope.pipeline.keep import keep, keep_copy
-from dumpscope.pipeline.local import Outcome, compare_layouts
-from dumpscope.pipeline.report import report
+from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
+from dumpscope.pipeline.results.exports import csv_text, export_units, json_document
+from dumpscope.pipeline.results.report import report
+from dumpscope.pipeline.results.save import keep, keep_copy
 from dumpscope.readers import discover
 
 MB = 1024 * 1024

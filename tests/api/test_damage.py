@@ -18,7 +18,7 @@ from api.conftest import BASE, Client, Make, register, settled
 from dumpscope.api.app import create_app
 from dumpscope.domain.options import Options
 from dumpscope.errors import UnreadableError
-from dumpscope.pipeline.local import compare_layouts
+from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.readers import discover
 
 ORIGIN = "Functional.softmax.1.forward"

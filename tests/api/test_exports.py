@@ -15,9 +15,9 @@ from api.conftest import Client, compare
 from dumpscope.api.attended import attended
 from dumpscope.api.state import State
 from dumpscope.errors import CancelledError
-from dumpscope.pipeline import exports
-from dumpscope.pipeline.exports import export_units, html_page, xlsx_file
-from dumpscope.pipeline.keep import keep_copy
+from dumpscope.pipeline.results import exports
+from dumpscope.pipeline.results.exports import export_units, html_page, xlsx_file
+from dumpscope.pipeline.results.save import keep_copy
 
 
 def asked(gone: asyncio.Event) -> Request:

@@ -21,7 +21,7 @@ from api.test_comparisons import fits, get
 from dumpscope.api import schemas
 from dumpscope.api.app import create_app
 from dumpscope.api.routes import figures
-from dumpscope.pipeline.figures import NAMES
+from dumpscope.pipeline.figures.registry import NAMES
 from dumpscope.settings import Settings
 
 ORIGIN = "Functional.softmax.1.forward"

@@ -23,7 +23,7 @@ from dumpscope.domain.job import Job
 from dumpscope.errors import CancelledError
 from dumpscope.index.dumps.catalogue import create_dump
 from dumpscope.jobs.runner import Cancelled, Progress, Runner
-from dumpscope.pipeline import work
+from dumpscope.pipeline.server import job_kinds
 
 
 def events_of(text: str) -> list[tuple[str, dict[str, Any]]]:
@@ -58,7 +58,7 @@ class Gate:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     held = Gate()
-    genuine = work.job_kinds
+    genuine = job_kinds.job_kinds
 
     def kinds(*args: Any) -> Any:
         found = genuine(*args)

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from api.conftest import BASE, Make, compare
 from dumpscope.api.app import create_app
-from dumpscope.pipeline.leftovers import export_folder
+from dumpscope.pipeline.tasks.cleanup import export_folder
 
 
 def test_folders_of_exports_that_were_cut_off_are_removed_at_start(make_settings: Make, dumps: Path) -> None:

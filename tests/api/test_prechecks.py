@@ -20,7 +20,7 @@ from index.databases import KINDS, empty_url
 from api.conftest import BASE, Client, Make, compare, register, settled
 from dumpscope.api.app import create_app
 from dumpscope.cli.app import status
-from dumpscope.pipeline.precheck import STATE, Workers, precheck
+from dumpscope.pipeline.operators.precheck import STATE, Workers, precheck
 from dumpscope.readers import discover
 
 pytest.importorskip("torch")

@@ -18,7 +18,7 @@ from dumpscope.api.app import create_app
 from dumpscope.api.routes.exports import Sent
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database, sqlite_url
-from dumpscope.pipeline.result_files import open_copies
+from dumpscope.pipeline.results.result_files import open_copies
 from dumpscope.settings import Settings
 
 CAUSE = "Functional.softmax.1.forward"

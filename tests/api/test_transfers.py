@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from api.conftest import BASE, Client, Make, register, settled
 from api.test_uploads import RELU, archive, folder_parts
 from dumpscope.api.app import create_app
-from dumpscope.pipeline import unfinished
-from dumpscope.pipeline.unfinished import UnfinishedUploads
+from dumpscope.pipeline.uploads import unfinished
+from dumpscope.pipeline.uploads.unfinished import UnfinishedUploads
 from dumpscope.readers.archives.entry_names import FOLDED
 from dumpscope.settings import Settings
 

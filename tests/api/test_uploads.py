@@ -18,7 +18,7 @@ from dumpscope.api.app import create_app
 from dumpscope.domain.options import Options
 from dumpscope.index.comparisons.catalogue import create_comparison
 from dumpscope.index.dumps.catalogue import create_dump
-from dumpscope.pipeline.leftovers import held
+from dumpscope.pipeline.tasks.cleanup import held
 from dumpscope.readers.archives.entry_names import FOLDED, PLAIN, Folding
 
 RELU = (

@@ -16,7 +16,7 @@ import pytest
 from dumpscope.cli.app import spread, status
 from dumpscope.cli.printing import safe
 from dumpscope.export.document import document
-from dumpscope.pipeline.local import Outcome
+from dumpscope.pipeline.compare.in_process import Outcome
 
 
 def dumpscope(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -435,14 +435,14 @@ def test_ranks_in_a_pool_give_the_same_answer_as_one_after_another(
     dumps: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dumpscope.domain.options import Options  # noqa: PLC0415
-    from dumpscope.pipeline import local  # noqa: PLC0415
+    from dumpscope.pipeline.compare import in_process  # noqa: PLC0415
     from dumpscope.readers import discover  # noqa: PLC0415
 
     def compared(name: str, golden: str, jobs: int) -> Outcome:
         sides = discover(dumps / name), discover(dumps / golden)
-        return local.compare_layouts(*sides, Options(), paths=("a", "b"), jobs=jobs)
+        return in_process.compare_layouts(*sides, Options(), paths=("a", "b"), jobs=jobs)
 
     pairs = (("dist2_stat_fault", "dist2_stat_golden"), ("stat_fault", "stat_golden"))
     alone = [document(compared(*names, 1).answer) for names in pairs]
-    monkeypatch.setattr(local, "WORTH", 0)
+    monkeypatch.setattr(in_process, "WORTH", 0)
     assert [document(compared(*names, 2).answer) for names in pairs] == alone

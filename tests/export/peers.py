@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Unit
-from dumpscope.pipeline.compare import compare_rank
+from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.readers import discover, read_rank
 
 

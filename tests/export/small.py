@@ -14,7 +14,7 @@ from dumpscope.domain.facts import Facts
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import State
 from dumpscope.domain.result import Unit
-from dumpscope.pipeline.compare import compare_rank
+from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.readers import discover, read_rank
 
 NODE = "Torch.add.0.forward"

@@ -40,10 +40,10 @@ from dumpscope.export.table import Table
 from dumpscope.export.tables import csv_text
 from dumpscope.export.text import all_guarded, guarded, percent
 from dumpscope.export.xlsx import letters, write_xlsx
-from dumpscope.pipeline.local import Outcome as Result
-from dumpscope.pipeline.local import compare_layouts
-from dumpscope.pipeline.report import report
-from dumpscope.pipeline.shelf import Shelf
+from dumpscope.pipeline.compare.in_process import Outcome as Result
+from dumpscope.pipeline.compare.in_process import compare_layouts
+from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.pipeline.results.report import report
 from dumpscope.readers import discover
 from dumpscope.verdict.sentences import sentence
 from export.peers import PEERS, peer_tables

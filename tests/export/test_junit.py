@@ -14,7 +14,7 @@ from dumpscope.domain.facts import Verdict
 from dumpscope.domain.options import Options
 from dumpscope.export.junit import SHOWN, junit_text
 from dumpscope.export.table import Table
-from dumpscope.pipeline.local import Outcome, compare_layouts
+from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
 from dumpscope.readers import discover
 from export.small import NODE, small_unit, tensor
 

@@ -19,7 +19,7 @@ from dumpscope.domain.result import Unit
 from dumpscope.export.columns import ACCURACY
 from dumpscope.export.table import Table
 from dumpscope.export.tables import csv_text
-from dumpscope.pipeline.compare import compare_rank
+from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.readers import discover, read_rank
 from export.peers import PEERS, peer_tables
 

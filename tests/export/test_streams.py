@@ -18,9 +18,9 @@ from dumpscope.export.tables import csv_text as table_text
 from dumpscope.index.comparisons.catalogue import StoredUnit, list_comparisons
 from dumpscope.index.pair_queries.node_pairs import NodeFilter
 from dumpscope.index.store.database import Database, sqlite_url
-from dumpscope.pipeline import exports
-from dumpscope.pipeline.keep import keep
-from dumpscope.pipeline.local import Outcome, compare_layouts
+from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
+from dumpscope.pipeline.results import exports
+from dumpscope.pipeline.results.save import keep
 from dumpscope.readers import discover
 
 Stored = tuple[Database, Answer, list[StoredUnit], Outcome]

@@ -16,7 +16,7 @@ from dumpscope.errors import CancelledError, UnreadableError
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress, Runner
-from dumpscope.pipeline.spread import ABORT, Work, spread
+from dumpscope.pipeline.tasks.fan_out import ABORT, Work, spread
 
 
 @pytest.fixture(params=KINDS)

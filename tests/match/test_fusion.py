@@ -18,9 +18,9 @@ from dumpscope.domain.result import Unit
 from dumpscope.errors import UsageError
 from dumpscope.match import Matched, match
 from dumpscope.match.fusion_rules import load_rules, run_ends
-from dumpscope.pipeline.compare import compare_rank
-from dumpscope.pipeline.conclusion import conclude
-from dumpscope.pipeline.shelf import Shelf
+from dumpscope.pipeline.compare.conclusion import conclude
+from dumpscope.pipeline.compare.unit import compare_rank
+from dumpscope.pipeline.compare.unit_store import Shelf
 from match.small import Step, flow, step
 
 BEFORE = step("Functional.linear", "x a", "h")

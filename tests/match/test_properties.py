@@ -15,8 +15,8 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump
 from dumpscope.domain.result import Unit
 from dumpscope.match import Matched, match
-from dumpscope.pipeline import local
-from dumpscope.pipeline.local import compare_layouts
+from dumpscope.pipeline.compare import in_process
+from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.readers import discover, read_rank
 from match.small import Call, dump, linear, relu
 
@@ -98,7 +98,7 @@ def test_a_dump_compared_with_itself_is_yes_throughout(dumps: Path, name: str) -
 
 @pytest.mark.parametrize("kind", ["tensor", "stat"])
 def test_the_number_of_workers_changes_nothing(dumps: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "WORTH", 0)
+    monkeypatch.setattr(in_process, "WORTH", 0)
     sides = discover(dumps / f"dist2_{kind}_fault"), discover(dumps / f"dist2_{kind}_golden")
     one, *others = [compare_layouts(*sides, Options(), paths=("", ""), jobs=jobs) for jobs in (1, 2, 3)]
     for other in others:

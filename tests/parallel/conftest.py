@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dumpscope.domain.options import Options
-from dumpscope.pipeline.local import Outcome, compare_layouts
+from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
 from dumpscope.readers import discover
 
 ARCHIVE = Path(__file__).parents[1] / "data" / "parallel.tar.xz"

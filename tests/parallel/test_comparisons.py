@@ -8,7 +8,7 @@ import pytest
 
 from dumpscope.domain.joined import JoinedUnit
 from dumpscope.errors import UsageError
-from dumpscope.pipeline.local import Outcome
+from dumpscope.pipeline.compare.in_process import Outcome
 
 Compare = Callable[..., Outcome]
 

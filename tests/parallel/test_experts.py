@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dumpscope.domain.options import Options
-from dumpscope.pipeline.local import compare_layouts
+from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.readers import discover
 from parallel.test_joint import tensor
 

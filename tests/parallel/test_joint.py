@@ -17,7 +17,7 @@ from dumpscope.errors import UnreadableError
 from dumpscope.parallel.orders import Order
 from dumpscope.parallel.plan import Plan, SidePlan, UnitPlan
 from dumpscope.parallel.unit import Whole, join_unit
-from dumpscope.pipeline.made_tensors import realise
+from dumpscope.pipeline.compare.joined_tensors import realise
 from dumpscope.readers import discover, read_rank
 
 Array = np.ndarray[Any, np.dtype[np.float64]]

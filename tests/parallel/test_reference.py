@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from dumpscope.api.app import create_app
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer
-from dumpscope.pipeline.local import compare_layouts
+from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.readers import discover
 from dumpscope.settings import Settings
 

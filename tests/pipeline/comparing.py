@@ -6,9 +6,9 @@ from pathlib import Path
 
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer, Side, Unit
-from dumpscope.pipeline.compare import compare_rank
-from dumpscope.pipeline.conclusion import conclude
-from dumpscope.pipeline.shelf import Shelf
+from dumpscope.pipeline.compare.conclusion import conclude
+from dumpscope.pipeline.compare.unit import compare_rank
+from dumpscope.pipeline.compare.unit_store import Shelf
 from dumpscope.readers import discover, read_rank
 
 NOWHERE = Side(path="", framework="", task="", level="", steps=[], ranks=[])

@@ -16,7 +16,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, Role, item_name
 from dumpscope.domain.result import Unit
 from dumpscope.parallel.columns import keep_nodes, pool
-from dumpscope.pipeline.compare import compare_rank
+from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.readers import discover, read_rank
 from pipeline.comparing import compare
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dumpscope.domain.options import Options
-from dumpscope.pipeline import provisional
-from dumpscope.pipeline.compare import compare_rank
+from dumpscope.pipeline.compare import provisional
+from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.readers import discover, read_rank
 
 

@@ -17,7 +17,7 @@ from dumpscope.domain.numbering import as_ranges, on_ranks
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer
-from dumpscope.pipeline import local
+from dumpscope.pipeline.compare import in_process
 from dumpscope.readers import discover
 from dumpscope.verdict.rules import CODES
 from pipeline.comparing import compare
@@ -165,9 +165,9 @@ def test_of_two_ranks_the_receiver_is_named_as_reached(dumps: Path, summary: str
 
 
 def test_the_answer_does_not_depend_on_the_number_of_workers(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "WORTH", 0)
+    monkeypatch.setattr(in_process, "WORTH", 0)
     sides = discover(runs / "sent"), discover(runs / "golden")
-    one, two = (local.compare_layouts(*sides, Options(), paths=("sent", "golden"), jobs=jobs) for jobs in (1, 2))
+    one, two = (in_process.compare_layouts(*sides, Options(), paths=("sent", "golden"), jobs=jobs) for jobs in (1, 2))
     assert one.answer == two.answer
     assert one.collectives == two.collectives
 

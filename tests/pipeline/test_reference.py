@@ -13,7 +13,7 @@ from dumpscope.domain.distances import FARTHER
 from dumpscope.domain.facts import Verdict
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer, Unit
-from dumpscope.pipeline.local import compare_layouts
+from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.readers import discover
 from dumpscope.verdict.rules import RULES
 

@@ -14,9 +14,9 @@ from dumpscope.cli.compare import Request, run
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Unit
 from dumpscope.errors import DumpscopeError
-from dumpscope.pipeline import local
-from dumpscope.pipeline.local import Outcome, compare_layouts
-from dumpscope.pipeline.shelf import Shelf
+from dumpscope.pipeline.compare import in_process
+from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
+from dumpscope.pipeline.compare.unit_store import Shelf
 from dumpscope.readers import discover
 
 PAIR = ("dist2_stat_fault", "dist2_stat_golden")
@@ -45,7 +45,7 @@ def test_ranks_that_wait_on_disk_give_the_same_answer_and_files(
     written = files(dumps, tmp_path / "near", jobs)
     waiting = tmp_path / "waiting"
     waiting.mkdir()
-    monkeypatch.setattr(local, "WORTH", 0)
+    monkeypatch.setattr(in_process, "WORTH", 0)
     monkeypatch.setattr("tempfile.tempdir", str(waiting))
     far = compared(dumps, jobs)
     assert len(list(waiting.rglob("step*_rank*"))) == 2
@@ -70,7 +70,7 @@ def test_of_many_ranks_no_more_than_three_are_in_memory(
         for rank in range(8):
             source = dumps / side / "step0" / "rank0"
             shutil.copytree(source, tmp_path / side / "step0" / f"rank{rank}", copy_function=shutil.copyfile)
-    monkeypatch.setattr(local, "WORTH", 0)
+    monkeypatch.setattr(in_process, "WORTH", 0)
     loaded: list[weakref.ref[Any]] = []
     most = 0
     load = Shelf.__getitem__
@@ -92,7 +92,7 @@ def test_of_many_ranks_no_more_than_three_are_in_memory(
 def test_no_room_for_a_rank_is_said_with_the_folder_and_the_remedy(
     dumps: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "WORTH", 0)
+    monkeypatch.setattr(in_process, "WORTH", 0)
     monkeypatch.setattr("tempfile.tempdir", "/proc")
     with pytest.raises(DumpscopeError, match=r"/proc: no room for results that wait.*TMPDIR"):
         compared(dumps, 1)

@@ -19,8 +19,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dumpscope.metrics import WHOLE, Laid, compare_many, compiled, sort_of
-from dumpscope.pipeline import tensor_files
-from dumpscope.pipeline.tensor_files import FilePair, Found, compare_files
+from dumpscope.pipeline.compare import tensor_files
+from dumpscope.pipeline.compare.tensor_files import FilePair, Found, compare_files
 from dumpscope.readers.tensors import bulk, layout_cache
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="files are read in bulk on Linux only")

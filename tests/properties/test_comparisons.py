@@ -22,12 +22,12 @@ from dumpscope.index.comparisons.catalogue import create_comparison, get_compari
 from dumpscope.index.comparisons.load_unit import load_unit
 from dumpscope.index.dumps.catalogue import create_dump
 from dumpscope.index.store.database import Database, sqlite_url
-from dumpscope.pipeline import local
-from dumpscope.pipeline.compare import compare_rank
-from dumpscope.pipeline.ingest import ingest_dump
-from dumpscope.pipeline.local import Outcome, compare_layouts
-from dumpscope.pipeline.spread import Work
-from dumpscope.pipeline.stored import rejudge, run_comparison
+from dumpscope.pipeline.compare import in_process
+from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
+from dumpscope.pipeline.compare.on_server import rejudge, run_comparison
+from dumpscope.pipeline.compare.unit import compare_rank
+from dumpscope.pipeline.server.ingest import ingest_dump
+from dumpscope.pipeline.tasks.fan_out import Work
 from dumpscope.readers import discover, read_rank
 from properties.generated import Call, Side, Value, pairs, sides, write
 
@@ -110,7 +110,7 @@ def test_the_number_of_processes_changes_nothing(both: tuple[Side, Side]) -> Non
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         places = [write(Path(folder) / str(place), side) for place, side in enumerate(both)]
         plain = compared(*places)
-        patch.setattr(local, "WORTH", 0)
+        patch.setattr(in_process, "WORTH", 0)
         for jobs in (1, 2, 3):
             spread = compared(*places, jobs=jobs)
             assert told(spread) == told(plain)

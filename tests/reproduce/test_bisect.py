@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumpscope.cli.app import status
-from dumpscope.pipeline.bisect import through_runner
+from dumpscope.pipeline.operators.bisect import through_runner
 from dumpscope.reproduce.bisection import budget, needed, patterns
 from dumpscope_format.interventions import matches
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dumpscope.cli.app import status
-from dumpscope.pipeline.precheck import DETAILS, RESULTS, STATE, Workers, precheck
+from dumpscope.pipeline.operators.precheck import DETAILS, RESULTS, STATE, Workers, precheck
 from dumpscope.readers import discover
 from dumpscope.reproduce.tables import DETAIL_COLUMNS, RESULT_COLUMNS
 

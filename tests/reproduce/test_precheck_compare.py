@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from dumpscope.cli.app import status
-from dumpscope.pipeline.precheck import DETAILS, Workers, precheck
-from dumpscope.pipeline.precheck_compare import DETAIL_FILE, RESULT_FILE, compare_prechecks
+from dumpscope.pipeline.operators.precheck import DETAILS, Workers, precheck
+from dumpscope.pipeline.operators.precheck_compare import DETAIL_FILE, RESULT_FILE, compare_prechecks
 from dumpscope.readers import discover
 from dumpscope.reproduce.standards import COMPARED_DETAILS, COMPARED_RESULTS, compared
 from dumpscope.reproduce.tables import DETAIL_COLUMNS, METRICS

@@ -12,7 +12,7 @@ import pytest
 
 from dumpscope.cli.app import status
 from dumpscope.errors import NotFoundError, UsageError
-from dumpscope.pipeline.reproduce import FoundCall, calls_of, find_call, runtime, tensor_folder, write_script
+from dumpscope.pipeline.operators.reproduce import FoundCall, calls_of, find_call, runtime, tensor_folder, write_script
 from dumpscope.readers import discover
 from reproduce import run_scripts
 

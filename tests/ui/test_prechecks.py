@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dumpscope.cli.app import status
-from dumpscope.pipeline.precheck import STATE
+from dumpscope.pipeline.operators.precheck import STATE
 from ui.conftest import Server
 from ui.driving import ask, finished
 

@@ -11,7 +11,7 @@ import pytest
 from dumpscope.demo import unpack
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump
-from dumpscope.pipeline.local import compare_layouts
+from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.readers import discover, read_rank
 
 

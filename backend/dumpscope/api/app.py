@@ -45,12 +45,12 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.executors import make_executor
 from dumpscope.jobs.runner import Runner
-from dumpscope.pipeline.leftovers import remove_leftovers
-from dumpscope.pipeline.precheck_job import Lent
-from dumpscope.pipeline.rooms import remove_rooms
-from dumpscope.pipeline.spread import release
-from dumpscope.pipeline.unfinished import UnfinishedUploads
-from dumpscope.pipeline.work import job_kinds, settle
+from dumpscope.pipeline.operators.precheck_job import Lent
+from dumpscope.pipeline.server.job_kinds import job_kinds, settle
+from dumpscope.pipeline.tasks.cleanup import remove_leftovers
+from dumpscope.pipeline.tasks.fan_out import release
+from dumpscope.pipeline.tasks.temporary_folder import remove_rooms
+from dumpscope.pipeline.uploads.unfinished import UnfinishedUploads
 from dumpscope.settings import Settings
 
 GZIP_BYTES = 1000

@@ -11,7 +11,7 @@ from dumpscope.domain import joined as domain
 from dumpscope.domain.phrases import english
 from dumpscope.errors import Problem as FoundProblem
 from dumpscope.parallel.plan import Plan, write_plan
-from dumpscope.pipeline.trial import Trial
+from dumpscope.pipeline.compare.plan_dry_run import Trial
 
 UNITS: Final = 200
 """Units sent at once."""

@@ -13,7 +13,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 
 from dumpscope.api.checksums import compare_sums, parse_sum
 from dumpscope.errors import LimitError, Problem, UsageError
-from dumpscope.pipeline.upload_names import Names
+from dumpscope.pipeline.uploads.names import Names
 from dumpscope.readers.archives.entry_names import probe
 
 NAME_LIMIT: Final = 64

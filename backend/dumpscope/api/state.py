@@ -12,7 +12,7 @@ from fastapi import Depends, Request
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Runner
-from dumpscope.pipeline.unfinished import UnfinishedUploads
+from dumpscope.pipeline.uploads.unfinished import UnfinishedUploads
 from dumpscope.settings import Settings
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from dumpscope.cli.app import DIVERGED, FINE
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.errors import UsageError
-from dumpscope.pipeline.bisect import NO_CALL, Bisection, Trial, Wanted
+from dumpscope.pipeline.operators.bisect import NO_CALL, Bisection, Trial, Wanted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

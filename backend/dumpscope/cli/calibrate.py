@@ -11,7 +11,7 @@ from dumpscope.cli.opening import opened
 from dumpscope.cli.printing import line, plural, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
-from dumpscope.pipeline.local import compare_layouts
+from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.verdict.calibration import MOST, Calibration, calibrate
 
 LISTED: Final = 10

@@ -16,7 +16,7 @@ from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
-from dumpscope.pipeline.local import Outcome, compare_layouts
+from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
 
 FAIL_ON: Final = ("no", "warning", "never")
 
@@ -167,8 +167,8 @@ def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Op
 
     from dumpscope.export.files import write_files  # noqa: PLC0415
     from dumpscope.export.table import Table  # noqa: PLC0415
-    from dumpscope.pipeline.keep import keep_file  # noqa: PLC0415
-    from dumpscope.pipeline.report import report  # noqa: PLC0415
+    from dumpscope.pipeline.results.report import report  # noqa: PLC0415
+    from dumpscope.pipeline.results.save import keep_file  # noqa: PLC0415
 
     def table(place: int) -> Table:
         return Table(outcome.units[place])

@@ -10,7 +10,7 @@ from dumpscope.cli.app import FINE
 from dumpscope.cli.printing import line
 from dumpscope.demo import NAME, unpack
 from dumpscope.domain.options import Options
-from dumpscope.pipeline.local import compare_layouts
+from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.readers import discover
 
 
@@ -29,7 +29,7 @@ def run(*, host: str | None, port: int | None, data_dir: Path | None, serve: boo
     if serve:
         from dumpscope.index.comparisons.catalogue import list_comparisons  # noqa: PLC0415
         from dumpscope.index.store.database import Database  # noqa: PLC0415
-        from dumpscope.pipeline.keep import keep  # noqa: PLC0415
+        from dumpscope.pipeline.results.save import keep  # noqa: PLC0415
 
         database = Database.open(chosen.database)
         try:

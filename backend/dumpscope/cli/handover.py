@@ -12,7 +12,7 @@ from dumpscope.cli.app import BAD_INPUT, FINE
 from dumpscope.cli.printing import line
 from dumpscope.cli.reproduce import found_call, origin
 from dumpscope.errors import UnreadableError
-from dumpscope.pipeline.handover import Evidence, hand_over
+from dumpscope.pipeline.operators.handover import Evidence, hand_over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

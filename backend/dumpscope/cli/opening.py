@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dumpscope.domain.records import Layout, RankDump, RankRef
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
-from dumpscope.pipeline.rooms import Room
+from dumpscope.pipeline.tasks.temporary_folder import Room
 from dumpscope.readers import open_dump, read_rank
 
 

@@ -12,7 +12,7 @@ from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.cli.sending import send
 from dumpscope.errors import UsageError
-from dumpscope.pipeline.precheck import DETAILS, RESULTS, STATE, Workers, nothing_to_run, precheck
+from dumpscope.pipeline.operators.precheck import DETAILS, RESULTS, STATE, Workers, nothing_to_run, precheck
 from dumpscope.reproduce.tables import counts, result_row
 
 LISTED = 40

@@ -8,7 +8,7 @@ from typing import Final
 
 from dumpscope.cli.app import DIVERGED, FINE, INCOMPLETE
 from dumpscope.cli.printing import line, plural, print_json, styled
-from dumpscope.pipeline.precheck_compare import DETAIL_FILE, RESULT_FILE, compare_prechecks
+from dumpscope.pipeline.operators.precheck_compare import DETAIL_FILE, RESULT_FILE, compare_prechecks
 from dumpscope.reproduce.tables import Row, counts
 
 LISTED: Final = 40

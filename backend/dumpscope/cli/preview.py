@@ -14,7 +14,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.phrases import english
 from dumpscope.match.preview import Preview
 from dumpscope.parallel.plan import write_plan
-from dumpscope.pipeline.local import preview_layouts
+from dumpscope.pipeline.compare.in_process import preview_layouts
 
 SHOWN: Final = 20
 """Calls without a partner that are printed of a rank; --json lists all."""

@@ -80,8 +80,8 @@ def precheck(
     Exit status: 1 where a call is wrong here, or its recorded result is.
     """
     from dumpscope.cli.precheck import Request, run  # noqa: PLC0415
-    from dumpscope.pipeline.precheck import ERROR_DATA, Workers  # noqa: PLC0415
-    from dumpscope.pipeline.precheck_config import CheckConfig, read_check_config  # noqa: PLC0415
+    from dumpscope.pipeline.operators.precheck import ERROR_DATA, Workers  # noqa: PLC0415
+    from dumpscope.pipeline.operators.precheck_config import CheckConfig, read_check_config  # noqa: PLC0415
 
     told = CheckConfig() if config is None else read_check_config(config)
     kept = output if save or config is None else told.data
@@ -149,7 +149,7 @@ def bisect(
     Without --metric and --golden a run is right when it ends with status 0. Exit status: 1 where nothing is found.
     """
     from dumpscope.cli.bisect import Request, run  # noqa: PLC0415
-    from dumpscope.pipeline.bisect import Wanted  # noqa: PLC0415
+    from dumpscope.pipeline.operators.bisect import Wanted  # noqa: PLC0415
 
     wanted = Wanted(
         metric=metric,

@@ -13,8 +13,15 @@ from pathlib import Path
 from dumpscope.cli.app import FINE
 from dumpscope.cli.opening import opened
 from dumpscope.errors import UsageError
-from dumpscope.pipeline.reproduce import FoundCall, copy_tensors, find_call, find_saved, is_saved, write_script
-from dumpscope.pipeline.rooms import Room
+from dumpscope.pipeline.operators.reproduce import (
+    FoundCall,
+    copy_tensors,
+    find_call,
+    find_saved,
+    is_saved,
+    write_script,
+)
+from dumpscope.pipeline.tasks.temporary_folder import Room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import Any
 from dumpscope.cli.app import FINE
 from dumpscope.cli.printing import line
 from dumpscope.errors import DumpscopeError, UsageError
-from dumpscope.pipeline.rooms import Room
+from dumpscope.pipeline.tasks.temporary_folder import Room
 from dumpscope.settings import Settings
 
 
@@ -39,7 +39,7 @@ def run(
 
 def _copied(results: Sequence[Path], file: Path) -> str:
     """Copy the result files and say so; the page to open."""
-    from dumpscope.pipeline.result_files import open_copies  # noqa: PLC0415
+    from dumpscope.pipeline.results.result_files import open_copies  # noqa: PLC0415
 
     opened = open_copies(results, file)
     for one in opened:

@@ -25,9 +25,9 @@ from dumpscope.index.dumps.store_rank import store_dump_rank
 from dumpscope.index.pair_queries.trends import Cell, Trend, Trends, comparison_trends
 from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.index.trees.trend_rows import Kind
-from dumpscope.pipeline.keep import keep
-from dumpscope.pipeline.local import compare_layouts
-from dumpscope.pipeline.rooms import Room
+from dumpscope.pipeline.compare.in_process import compare_layouts
+from dumpscope.pipeline.results.save import keep
+from dumpscope.pipeline.tasks.temporary_folder import Room
 
 COLUMNS: Final = 12
 """Buckets of steps that a person is shown side by side."""

@@ -22,10 +22,10 @@ from dumpscope.domain.result import Answer
 from dumpscope.errors import DumpscopeError, LimitError, UnreadableError, UsageError
 from dumpscope.export.files import write_ptdbg
 from dumpscope.export.table import Table
-from dumpscope.pipeline.compare import compare_rank
-from dumpscope.pipeline.conclusion import conclude
-from dumpscope.pipeline.local import side
-from dumpscope.pipeline.shelf import Shelf
+from dumpscope.pipeline.compare.conclusion import conclude
+from dumpscope.pipeline.compare.in_process import side
+from dumpscope.pipeline.compare.unit import compare_rank
+from dumpscope.pipeline.compare.unit_store import Shelf
 from dumpscope.readers import discover, read_rank
 from dumpscope.readers.msprobe.json_members import open_regular
 from dumpscope.readers.ptdbg.files import Found, find_files, holds_arrays, rank_ref

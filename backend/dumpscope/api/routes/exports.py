@@ -19,7 +19,7 @@ from dumpscope.api.state import Shared, State
 from dumpscope.errors import UsageError
 from dumpscope.index.comparisons.catalogue import get_comparison
 from dumpscope.index.pair_queries.node_pairs import NodeFilter
-from dumpscope.pipeline.exports import (
+from dumpscope.pipeline.results.exports import (
     EXPORTS,
     csv_text,
     export_units,
@@ -28,8 +28,8 @@ from dumpscope.pipeline.exports import (
     junit_document,
     xlsx_file,
 )
-from dumpscope.pipeline.keep import keep_copy
-from dumpscope.pipeline.leftovers import export_folder
+from dumpscope.pipeline.results.save import keep_copy
+from dumpscope.pipeline.tasks.cleanup import export_folder
 
 router = APIRouter(tags=["exports"])
 

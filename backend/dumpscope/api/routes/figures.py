@@ -18,9 +18,9 @@ from dumpscope.export.document import wire
 from dumpscope.export.plain import plain_csv
 from dumpscope.index.comparisons.catalogue import find_unit, stored_units
 from dumpscope.index.store import tables
-from dumpscope.pipeline.drawn import Wanted
-from dumpscope.pipeline.figures import draw
-from dumpscope.pipeline.peek import peek
+from dumpscope.pipeline.figures.registry import draw
+from dumpscope.pipeline.figures.request import Wanted
+from dumpscope.pipeline.figures.values import peek
 from dumpscope.plots.window import Box
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["figures"])

@@ -15,7 +15,7 @@ from dumpscope.api.wire import phrases
 from dumpscope.errors import UsageError
 from dumpscope.index.dumps.catalogue import find_rank, get_dump
 from dumpscope.index.store.page import Page as Rows
-from dumpscope.pipeline.nonfinite import StoredOverflow, stored_overflow
+from dumpscope.pipeline.server.overflow_cache import StoredOverflow, stored_overflow
 
 router = APIRouter(tags=["dumps"])
 

@@ -26,8 +26,8 @@ from dumpscope.index.comparisons.catalogue import get_comparison
 from dumpscope.index.dumps.catalogue import DumpRow, get_dump, stored_ranks
 from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
-from dumpscope.pipeline.stored_joined import stored_plan
-from dumpscope.pipeline.trial import try_plan
+from dumpscope.pipeline.compare.on_server_joined import stored_plan
+from dumpscope.pipeline.compare.plan_dry_run import try_plan
 
 router = APIRouter(tags=["comparisons"])
 

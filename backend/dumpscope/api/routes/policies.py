@@ -13,7 +13,7 @@ from dumpscope.api.parameters import Id, Rank, Step
 from dumpscope.api.replies import real, reply
 from dumpscope.api.state import Shared
 from dumpscope.index.comparisons.catalogue import find_unit
-from dumpscope.pipeline.policy_trial import try_policy
+from dumpscope.pipeline.compare.policy_dry_run import try_policy
 from dumpscope.verdict.policy import load_policy
 
 router = APIRouter(prefix="/comparisons/{comparison_id}/policies", tags=["policies"])

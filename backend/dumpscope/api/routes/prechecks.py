@@ -27,7 +27,7 @@ from dumpscope.index.dump_queries.prechecks import (
 )
 from dumpscope.index.dumps.catalogue import get_dump, stored_ranks
 from dumpscope.index.pair_queries.node_pairs import one_node_pair
-from dumpscope.pipeline.precheck_import import import_lines, import_precheck
+from dumpscope.pipeline.operators.precheck_import import import_lines, import_precheck
 
 router = APIRouter(tags=["prechecks"])
 

@@ -17,11 +17,11 @@ from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index.comparisons.catalogue import get_comparison, stored_units
 from dumpscope.index.dumps.catalogue import find_rank, get_dump
 from dumpscope.index.dumps.load_rank import rank_places
-from dumpscope.pipeline.drawn import Wanted
-from dumpscope.pipeline.figures import draw
-from dumpscope.pipeline.handover import Evidence, hand_over, plan
-from dumpscope.pipeline.leftovers import export_folder
-from dumpscope.pipeline.reproduce import FoundCall, find_call, write_script
+from dumpscope.pipeline.figures.registry import draw
+from dumpscope.pipeline.figures.request import Wanted
+from dumpscope.pipeline.operators.handover import Evidence, hand_over, plan
+from dumpscope.pipeline.operators.reproduce import FoundCall, find_call, write_script
+from dumpscope.pipeline.tasks.cleanup import export_folder
 
 router = APIRouter(tags=["dumps"])
 

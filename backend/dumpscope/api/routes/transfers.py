@@ -17,9 +17,9 @@ from dumpscope.api.state import Shared, State
 from dumpscope.errors import LimitError
 from dumpscope.index.dumps.catalogue import create_dump, get_dump
 from dumpscope.index.store.page import Page
-from dumpscope.pipeline.leftovers import held
-from dumpscope.pipeline.sent_piece import SentPiece
-from dumpscope.pipeline.unfinished import Unfinished, room_on_disk
+from dumpscope.pipeline.tasks.cleanup import held
+from dumpscope.pipeline.uploads.piece import SentPiece
+from dumpscope.pipeline.uploads.unfinished import Unfinished, room_on_disk
 
 router = APIRouter(tags=["dumps"])
 

@@ -17,7 +17,7 @@ from dumpscope.api.routes.dumps import accept
 from dumpscope.api.state import Shared, State
 from dumpscope.errors import LimitError, Problem, UsageError
 from dumpscope.index.dumps.catalogue import change_dump, create_dump, delete_dump
-from dumpscope.pipeline.leftovers import held, remove_folder
+from dumpscope.pipeline.tasks.cleanup import held, remove_folder
 from dumpscope.readers.archives.unpack import kind_of
 from dumpscope.readers.browsing import ARCHIVES
 

@@ -1,0 +1,260 @@
+"""From judged units to the answer. Units pass one by one, so that a comparison of many ranks needs the memory of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, replace
+
+import numpy as np
+
+from dumpscope.analysis.case import Case
+from dumpscope.analysis.classes import classify, exactness, mark
+from dumpscope.analysis.collectives import Collective
+from dumpscope.analysis.finding import Finding
+from dumpscope.analysis.makers import Flow, find_makers
+from dumpscope.analysis.messages import messages
+from dumpscope.analysis.origin import find_origins
+from dumpscope.analysis.ranks import (
+    RankFindings,
+    Told,
+    causal_order,
+    drop_echoes,
+    join_replicas,
+    place,
+    settle,
+    tell_spread,
+    traffic_of,
+)
+from dumpscope.analysis.ranks import tell as tell_finding
+from dumpscope.analysis.reference import of_target, target_at_fault
+from dumpscope.analysis.settings import describe
+from dumpscope.analysis.steps import StepEnd, end_of, in_steps
+from dumpscope.analysis.story import frames, tell
+from dumpscope.analysis.words import describe_finding
+from dumpscope.domain.context import Context, gather
+from dumpscope.domain.facts import Facts, ItemOpinions, Outcome, Verdict
+from dumpscope.domain.phrases import Phrase, english
+from dumpscope.domain.records import item_name
+from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
+from dumpscope.errors import Problem
+from dumpscope.pipeline.compare.golden_off import GoldenFaults, with_reference
+from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.verdict.policy import load_policy
+from dumpscope.verdict.score import common_floor
+from dumpscope.verdict.sentences import item_metrics, sentence
+
+Place = tuple[int, int]
+"""Step and rank of a unit."""
+
+
+class Conclusion:
+    """Takes in all units of a comparison, by step and rank; then says the answer, and which units' classes it changes."""
+
+    def __init__(self, policy: str) -> None:
+        """policy: a name or a policy file's text. Raises UsageError."""
+        self._policy = load_policy(policy)
+        self._found: list[RankFindings] = []
+        self._kept: dict[Place, list[Finding]] = {}
+        self._unmarked: dict[Place, dict[int, int]] = {}
+        self._touched: set[int] = set()  # steps of which any bit differs: later weights may differ too
+        self._ends: dict[int, StepEnd] = {}  # by rank, of the last step taken in
+        self._wrong: set[int] = set()  # steps with a finding of their own
+        self._mode: str | None = None
+        self._counts = Counts()
+        self._first_no: list[tuple[RankFindings, int, float, FirstNo]] = []  # by unit, with pair and share of the run
+        self._settings: dict[str, Phrase] = {}
+        self._problems: dict[Problem, None] = {}
+        self._golden = GoldenFaults()
+        self.collectives: list[Collective] = []
+        """Communications of all ranks; after `answer`."""
+
+    def add(self, unit: Unit) -> Unit:
+        """Take in the next unit; returns it with the classes that follow from itself alone."""
+        context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+        floor = common_floor(context, self._policy)
+
+        def make_case(unit: Unit, facts: Facts, opinions: ItemOpinions) -> Case:
+            return _case(unit, context, facts, opinions, floor, carried=self._carried(unit.step))
+
+        case = make_case(unit, *of_target(unit.facts, unit.item_opinions))
+        self._golden.add(unit, make_case)
+        findings = self._findings(unit, case)
+        found = RankFindings(
+            step=unit.step,
+            rank=unit.rank,
+            findings=[with_reference(unit, told) for told in _told(unit, case, findings)],
+            messages=messages(case, unit.rank),
+        )
+        self._found.append(found)
+        self._mode = self._mode or unit.mode
+        self._counts = Counts(**_sum(self._counts, _counts(unit)))
+        first = _first_no(unit, context)
+        if first is not None:
+            self._first_no.append((found, first[0], first[0] / len(unit.pairs), first[1]))
+        for said in describe(unit.target, unit.golden, context, unit.facts):
+            self._settings[english([said])] = said
+        for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
+            self._problems[problem] = None
+        exact = exactness(unit.items, unit.facts.equal, len(unit.pairs))
+        opinions = classify(case.story, unit.node_opinions.verdict, exact)
+        self._unmarked[unit.step, unit.rank] = {finding.pair: int(opinions.cls[finding.pair]) for finding in findings}
+        mark(opinions.cls, findings)
+        return replace(unit, node_opinions=opinions)
+
+    def answer(
+        self, *, target: Side, golden: Side, reference: Side | None = None, problems: Sequence[Problem] = ()
+    ) -> Answer:
+        """The answer over all units taken in. problems: found before and beside them"""
+        traffic = traffic_of(self._found)
+        self.collectives = [one for _, road in sorted(traffic.items()) for one in road.collectives]
+        found = tell_spread(join_replicas(drop_echoes(settle(self._found, traffic))), traffic)
+        self._kept = {(entry.step, entry.rank): [told.finding for told in entry.findings] for entry in found}
+        first = min(self._first_no, key=lambda no: place(traffic[no[0].step], no[0], no[1], no[2]), default=None)
+        return Answer(
+            mode=self._mode or "structure",
+            policy=self._policy.name,
+            target=target,
+            golden=golden,
+            counts=self._counts,
+            first_no=first[3] if first else None,
+            origins=list(in_steps([told.origin for told in causal_order(found, traffic)], {one.step for one in found})),
+            settings=list(self._settings),
+            settings_said=list(self._settings.values()),
+            reference=self._golden.answer(reference),
+            problems=list(dict.fromkeys([*problems, *self._problems])),
+        )
+
+    def changes(self, step: int, rank: int) -> bool:
+        """The answer dropped findings of this unit, so its classes as `add` returned them are not final."""
+        return len(self._kept[step, rank]) < sum(
+            len(entry.findings) for entry in self._found if (entry.step, entry.rank) == (step, rank)
+        )
+
+    def final(self, unit: Unit) -> Unit:
+        """The unit as `add` returned it, with its final classes; after `answer`."""
+        if not self.changes(unit.step, unit.rank):
+            return unit
+        cls = unit.node_opinions.cls.copy()
+        for pair, code in self._unmarked[unit.step, unit.rank].items():
+            cls[pair] = code
+        mark(cls, self._kept[unit.step, unit.rank])
+        return replace(unit, node_opinions=replace(unit.node_opinions, cls=cls))
+
+    def _carried(self, step: int) -> bool:
+        """Whether an earlier step differs in any bit."""
+        return any(earlier < step for earlier in self._touched)
+
+    def _findings(self, unit: Unit, case: Case) -> list[Finding]:
+        after_wrong = any(step < unit.step for step in self._wrong)
+        first_step = not self._carried(unit.step)
+        at_fault = target_at_fault(unit.facts, unit.item_opinions)
+        found = find_origins(
+            case,
+            first_step=first_step,
+            after_wrong=after_wrong,
+            step=unit.step,
+            before=self._ends.get(unit.rank),
+        )
+        self._ends[unit.rank] = end_of(case, unit.step)
+        findings = [one for one in found if not one.items or at_fault[list(one.items)].any()]
+        if not first_step or unit.target.ref.joined or unit.golden.ref.joined:
+            # a split model makes calls of its own, so extra calls that change no value say nothing
+            findings = [finding for finding in findings if finding.kind != "structure" or finding.items]
+        if ((case.facts.equal == 0) & ~case.context.unread).any():
+            self._touched.add(unit.step)
+        if any(finding.items or finding.group for finding in findings):
+            self._wrong.add(unit.step)
+        return findings
+
+
+def conclude(
+    units: Shelf,
+    *,
+    policy: str,
+    target: Side,
+    golden: Side,
+    reference: Side | None = None,
+    problems: Sequence[Problem] = (),
+) -> tuple[Answer, list[Collective]]:
+    """The answer over all units, which get their final classes, and their communications. Looks at one unit at a time."""
+    conclusion = Conclusion(policy)
+    for number, unit in enumerate(units):
+        units.judge(number, conclusion.add(unit).node_opinions)
+    answer = conclusion.answer(target=target, golden=golden, reference=reference, problems=problems)
+    for number, where in enumerate(units.places):
+        if conclusion.changes(*where):
+            units.judge(number, conclusion.final(units[number]).node_opinions)
+    return answer, conclusion.collectives
+
+
+def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, floor: float, *, carried: bool) -> Case:
+    sides = unit.target, unit.golden
+    story = tell(*sides, unit.pairs, unit.tree, context, facts, opinions, floor, carried=carried)
+    return Case(
+        target=unit.target,
+        golden=unit.golden,
+        pairs=unit.pairs,
+        tree=unit.tree,
+        context=context,
+        facts=facts,
+        opinions=opinions,
+        story=story,
+        floor=floor,
+        first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),
+    )
+
+
+def _told(unit: Unit, case: Case, findings: list[Finding]) -> list[Told]:
+    if not findings:
+        return []
+    flow = Flow(case=case, maker=find_makers(case))
+    told = []
+    for finding in findings:
+        reach = flow.reach([finding.pair, *finding.group])
+        origin = describe_finding(case, finding, reach, step=unit.step, rank=unit.rank, mode=unit.mode)
+        told.append(tell_finding(case, finding, origin, reach.pairs))
+    return told
+
+
+def _counts(unit: Unit) -> Counts:
+    both = (unit.items.target >= 0) & (unit.items.golden >= 0)
+    verdicts = np.bincount(unit.item_opinions.verdict[both], minlength=len(Verdict))
+    outcomes = np.bincount(unit.facts.outcome, minlength=len(Outcome))
+    return Counts(
+        nodes=len(unit.pairs),
+        items=len(unit.items),
+        yes=int(verdicts[Verdict.YES]),
+        no=int(verdicts[Verdict.NO]),
+        warning=int(verdicts[Verdict.WARNING]),
+        not_comparable=int(verdicts[Verdict.NA]),
+        unmatched_target=int(outcomes[Outcome.TARGET_ONLY]),
+        unmatched_golden=int(outcomes[Outcome.GOLDEN_ONLY]),
+        unreadable=len(unit.facts.errors),
+    )
+
+
+def _sum(one: Counts, other: Counts) -> dict[str, int]:
+    return {
+        name: left + right
+        for name, left, right in zip(Counts.__dataclass_fields__, astuple(one), astuple(other), strict=True)
+    }
+
+
+def _first_no(unit: Unit, context: Context) -> tuple[int, FirstNo] | None:
+    """The unit's first item with verdict No, behind its node pair."""
+    rows = np.flatnonzero(unit.item_opinions.verdict == Verdict.NO)
+    if not len(rows):
+        return None
+    row = int(rows[0])
+    pair = int(unit.items.pair[row])
+    t, g = int(unit.pairs.target[pair]), int(unit.pairs.golden[pair])
+    item = int(unit.items.target[row])
+    return pair, FirstNo(
+        step=unit.step,
+        rank=unit.rank,
+        node=unit.target.nodes.names[t] if t >= 0 else unit.golden.nodes.names[g],
+        item=item_name(unit.target, item) if item >= 0 else item_name(unit.golden, int(unit.items.golden[row])),
+        metrics=item_metrics(unit.facts, row),
+        reason=sentence(context, unit.facts, unit.item_opinions, row),
+        stack=frames(unit.target, t) or frames(unit.golden, g),
+    )

@@ -1,0 +1,255 @@
+"""Measure every item pair of one rank: statistics at once as columns, tensors file by file where both sides have them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Final
+
+import numpy as np
+
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
+from dumpscope.domain.records import Bool, Float64, Int8, Int32, Items, Kind, RankDump, State, UInt8
+from dumpscope.errors import CancelledError
+from dumpscope.metrics import compare_statistics
+from dumpscope.pipeline.compare.tensor_files import FilePair, Found, compare_files
+
+Progress = Callable[[float, str], None]
+Cancelled = Callable[[], bool]
+
+_METRICS: Final = attrgetter(*TENSOR_METRICS)
+_COUNTS: Final = attrgetter("elements", "unequal", "nonfinite_target", "nonfinite_golden", "nonfinite_disagree")
+
+
+def mode_of(target: RankDump, golden: RankDump) -> str:
+    """tensor, md5, statistics or structure: the strongest comparison that both sides allow."""
+    if not len(target.items) or not len(golden.items):
+        return "structure"
+    if all(dump.header.data_dir and len(dump.items.data_names) for dump in (target, golden)):
+        return "tensor"
+    if target.header.summary in ("md5", "xor") and target.header.summary == golden.header.summary:
+        return "md5"
+    return "statistics"
+
+
+def measure(
+    target: RankDump,
+    golden: RankDump,
+    context: Context,
+    mode: str,
+    *,
+    threads: int,
+    progress: Progress,
+    cancelled: Cancelled,
+) -> Facts:
+    """Facts of every item pair. Raises CancelledError; a tensor that cannot be read is an entry of `errors`."""
+    outcome = _outcomes(target.items, golden.items, context)
+    equal = _scalar_equality(target.items, golden.items, context, outcome)
+    dtype_differs = (context.both & (context.kind == Kind.TENSOR) & (context.t_dtype != context.g_dtype)).astype(
+        np.int8
+    )
+    diff, diff_state, rel, rel_state = compare_statistics(
+        context.t_stats, context.t_state, context.g_stats, context.g_state
+    )
+    _exact_wide(target.items, golden.items, context, diff, diff_state)
+    _statistic_equality(context, outcome, equal, dtype_differs, diff, diff_state)
+    if target.header.summary == golden.header.summary:
+        _hash_equality(target.items, golden.items, context, outcome, equal, dtype_differs)
+    n = len(context)
+    facts = Facts(
+        outcome=outcome,
+        equal=equal,
+        dtype_differs=dtype_differs,
+        diff=diff,
+        diff_state=diff_state,
+        rel=rel,
+        rel_state=rel_state,
+        tensor=np.full((n, len(TENSOR_METRICS)), np.nan),
+        tensor_state=np.zeros((n, len(TENSOR_METRICS)), np.uint8),
+        elements=context.elements.copy(),
+        unequal=np.full(n, -1, np.int64),
+        nonfinite_target=np.full(n, -1, np.int64),
+        nonfinite_golden=np.full(n, -1, np.int64),
+        nonfinite_disagree=np.full(n, -1, np.int64),
+    )
+    if mode == "tensor":
+        _read_tensors(target, golden, context, facts, threads, progress, cancelled)
+    return facts
+
+
+def _outcomes(target: Items, golden: Items, context: Context) -> Int8:
+    outcome = np.full(len(context), int(Outcome.NO_DATA), np.int8)
+    tensor = context.both & (context.kind == Kind.TENSOR) & ~context.kind_differs
+    plain = context.both & ~tensor & ~context.kind_differs
+    opaque = plain & (
+        _gathered(target.kind, context.target, Kind.OPAQUE) | _gathered(golden.kind, context.golden, Kind.OPAQUE)
+    )
+    outcome[tensor] = Outcome.COMPARED
+    outcome[plain & ~opaque] = Outcome.SCALAR
+    outcome[tensor & (context.elements == 0)] = Outcome.EMPTY
+    outcome[tensor & context.shape_differs] = Outcome.SHAPE
+    outcome[context.kind_differs] = Outcome.KIND
+    outcome[context.golden < 0] = Outcome.TARGET_ONLY
+    outcome[context.target < 0] = Outcome.GOLDEN_ONLY
+    return outcome
+
+
+def _gathered(column: Int8, index: Int32, value: int) -> Bool:
+    if not len(column):
+        return np.zeros(len(index), bool)
+    found: Bool = (index >= 0) & (column[index] == value)
+    return found
+
+
+def _scalar_equality(target: Items, golden: Items, context: Context, outcome: Int8) -> Int8:
+    equal = np.full(len(context), -1, np.int8)
+    rows = np.flatnonzero(outcome == Outcome.SCALAR)
+    known: dict[tuple[int, int, int, int], bool] = {}
+    t_items, g_items = context.target[rows], context.golden[rows]
+    quads = zip(
+        target.type[t_items].tolist() if len(target) else [],
+        golden.type[g_items].tolist() if len(golden) else [],
+        target.value[t_items].tolist() if len(target) else [],
+        golden.value[g_items].tolist() if len(golden) else [],
+        strict=True,
+    )
+    for row, quad in zip(rows.tolist(), quads, strict=True):
+        same = known.get(quad)
+        if same is None:
+            t_type, g_type, t_value, g_value = quad
+            same = known[quad] = _same_value(
+                _text(target.types, t_type), _text(golden.types, g_type),
+                _text(target.values, t_value), _text(golden.values, g_value),
+            )  # fmt: skip
+        equal[row] = same
+    return equal
+
+
+def _text(table: list[str], code: int) -> str | None:
+    return table[code] if code >= 0 else None
+
+
+def _same_value(t_type: str | None, g_type: str | None, t: str | None, g: str | None) -> bool:
+    """Values agree as Python compares them; which device a tensor was sent to is no difference."""
+    if t == g or (t_type == "torch.device" and g_type == "torch.device"):
+        return True
+    if t is None or g is None:
+        return False
+    left, right = json.loads(t), json.loads(g)
+    return type(left) is not bool and type(right) is not bool and bool(left == right)
+
+
+def _exact_wide(target: Items, golden: Items, context: Context, diff: Float64, diff_state: UInt8) -> None:
+    """Integers that float64 cannot hold: subtract them as Python integers."""
+    if not target.wide and not golden.wide:
+        return
+    wide_items = {item for item, _ in target.wide} | {-1}
+    wide_golden = {item for item, _ in golden.wide} | {-1}
+    rows = np.flatnonzero(np.isin(context.target, list(wide_items)) | np.isin(context.golden, list(wide_golden)))
+    for row in rows.tolist():
+        t, g = int(context.target[row]), int(context.golden[row])
+        for column in range(4):
+            if (t, column) not in target.wide and (g, column) not in golden.wide:
+                continue
+            if context.t_state[row, column] != State.FINITE or context.g_state[row, column] != State.FINITE:
+                continue
+            exact_t = target.wide.get((t, column), int(context.t_stats[row, column]))
+            exact_g = golden.wide.get((g, column), int(context.g_stats[row, column]))
+            diff[row, column] = float(exact_t - exact_g)
+            diff_state[row, column] = State.FINITE
+
+
+def _statistic_equality(
+    context: Context, outcome: Int8, equal: Int8, dtype_differs: Int8, diff: Float64, diff_state: UInt8
+) -> None:
+    compared = outcome == Outcome.COMPARED
+    t_known, g_known = context.t_state != State.ABSENT, context.g_state != State.ABSENT
+    apart = (t_known & g_known & (context.t_state != context.g_state)).any(axis=1) | (
+        (diff_state == State.FINITE) & (diff != 0)
+    ).any(axis=1)
+    some = (t_known & g_known).any(axis=1)
+    whole = (t_known == g_known).all(axis=1) & (dtype_differs == 0)
+    equal[compared & apart] = 0
+    equal[compared & ~apart & some & whole] = 1
+    outcome[compared & ~some] = Outcome.NO_DATA
+
+
+def _hash_equality(
+    target: Items, golden: Items, context: Context, outcome: Int8, equal: Int8, dtype_differs: Int8
+) -> None:
+    """A hash outranks statistics, but says nothing about two different dtypes."""
+    if not target.hashes or not golden.hashes:
+        return
+    codes = {text: code for code, text in enumerate(target.hashes)}
+    table = np.array([codes.get(text, -2 - i) for i, text in enumerate(golden.hashes)], np.int64)
+    t_hash = np.where(context.target >= 0, target.hash[context.target], -1)
+    raw = np.where(context.golden >= 0, golden.hash[context.golden], -1)
+    g_hash = np.where(raw >= 0, table[raw], -1)
+    usable = (t_hash >= 0) & (raw >= 0) & (dtype_differs == 0)
+    usable &= (outcome == Outcome.COMPARED) | (outcome == Outcome.NO_DATA)
+    usable &= context.both & (context.kind == Kind.TENSOR)
+    outcome[usable] = Outcome.COMPARED
+    equal[usable] = (t_hash == g_hash)[usable]
+
+
+def _read_tensors(
+    target: RankDump,
+    golden: RankDump,
+    context: Context,
+    facts: Facts,
+    threads: int,
+    progress: Progress,
+    cancelled: Cancelled,
+) -> None:
+    readable = (facts.outcome == Outcome.COMPARED) | (facts.outcome == Outcome.NO_DATA)
+    rows = np.flatnonzero(readable & context.both & (context.kind == Kind.TENSOR))
+    roots = target.header.data_dir, golden.header.data_dir
+    if roots[0] is None or roots[1] is None:
+        return
+    names = target.items.data_name[context.target[rows]], golden.items.data_name[context.golden[rows]]
+    columns = (rows, *names, context.elements[rows].clip(0), context.reshaped[rows])
+    pairs = [
+        FilePair(row, target.items.data_names[first], golden.items.data_names[second], elements, reshaped)
+        for row, first, second, elements, reshaped in zip(*(column.tolist() for column in columns), strict=True)
+        if first >= 0 and second >= 0
+    ]
+    done = 0
+    for found in compare_files((roots[0], roots[1]), pairs, threads):
+        _note(facts, found)
+        done += len(found)
+        progress(done / len(pairs), f"{done} of {len(pairs)} tensors")
+        if cancelled():
+            raise CancelledError("cancelled while comparing tensors")
+
+
+def _note(facts: Facts, found: list[Found]) -> None:
+    for row, result in found:
+        if isinstance(result, str):
+            facts.errors[row] = result
+            if facts.outcome[row] == Outcome.NO_DATA:
+                facts.outcome[row] = Outcome.UNREADABLE
+    read = [(row, result) for row, result in found if not isinstance(result, str)]
+    if not read:
+        return
+    facts.details.update(read)
+    rows = np.array([row for row, _ in read])
+    facts.outcome[rows] = Outcome.COMPARED
+    numbers = [_METRICS(result) for _, result in read]
+    facts.tensor[rows] = values = np.array(numbers, np.float64)  # None becomes nan
+    absent = np.array([[number is None for number in row] for row in numbers])
+    facts.tensor_state[rows] = np.where(absent, State.ABSENT, _states(values))
+    counts = np.array([_COUNTS(result) for _, result in read], np.int64)
+    columns = facts.elements, facts.unequal, facts.nonfinite_target, facts.nonfinite_golden, facts.nonfinite_disagree
+    for column, count in zip(columns, counts.T, strict=True):
+        column[rows] = count
+    facts.equal[rows] = facts.unequal[rows] == 0
+
+
+def _states(values: Float64) -> UInt8:
+    states = np.full(values.shape, int(State.FINITE), np.uint8)
+    states[np.isnan(values)] = State.NAN
+    states[values == np.inf] = State.POS_INF
+    states[values == -np.inf] = State.NEG_INF
+    return states

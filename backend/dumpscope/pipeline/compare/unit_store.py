@@ -1,0 +1,124 @@
+"""The units of one comparison: in memory where they are small, else on disk but for the one that is looked at."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import overload
+
+from dumpscope.domain.facts import NodeOpinions
+from dumpscope.domain.joined import JoinedUnit
+from dumpscope.domain.records import Header
+from dumpscope.domain.result import Unit
+from dumpscope.errors import DumpscopeError
+from dumpscope.pipeline.tasks.temporary_folder import Room
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelved:
+    """A unit that lies in a file."""
+
+    step: int
+    rank: int
+    target: Header
+    golden: Header
+    file: Path
+    joined: JoinedUnit | None
+
+
+def shelve(unit: Unit, folder: Path) -> Shelved:
+    """Write a unit into the folder of a shelf. Raises DumpscopeError where there is no room for it."""
+    file = folder / f"step{unit.step}_rank{unit.rank}"
+    try:
+        with file.open("xb") as stream:
+            pickle.dump(unit, stream, protocol=pickle.HIGHEST_PROTOCOL)
+    except OSError as error:
+        raise _no_room(error, str(folder)) from error
+    return Shelved(
+        step=unit.step,
+        rank=unit.rank,
+        target=unit.target.header,
+        golden=unit.golden.header,
+        file=file,
+        joined=unit.joined,
+    )
+
+
+class Shelf(Sequence[Unit]):
+    """Units by step and rank. One that was shelved is read anew at every access, so that only one need be in memory.
+
+    Files lie where temporary files do (TMPDIR) and go with the shelf.
+    """
+
+    def __init__(self, units: Iterable[Unit] = ()) -> None:
+        self._entries: list[Unit | Shelved] = []
+        self._opinions: dict[int, NodeOpinions] = {}
+        for unit in units:
+            self.put(unit)
+
+    def folder(self) -> Path:
+        """A new folder for `shelve`. Raises DumpscopeError where none can be made."""
+        try:
+            room = Room()
+        except OSError as error:
+            raise _no_room(error, tempfile.gettempdir()) from error
+        weakref.finalize(self, room.close)
+        return room.path
+
+    def put(self, entry: Unit | Shelved) -> None:
+        """Add one; all are put before any is judged."""
+        self._entries.append(entry)
+        self._entries.sort(key=lambda one: (one.step, one.rank))
+
+    def judge(self, place: int, opinions: NodeOpinions) -> None:
+        """Give the unit at this place other verdicts and classes of its nodes."""
+        self._opinions[place] = opinions
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Step and rank of every unit."""
+        return [(entry.step, entry.rank) for entry in self._entries]
+
+    def headers(self, *, golden: bool) -> list[Header]:
+        """Every unit's header of one side."""
+        sides = [entry.golden if golden else entry.target for entry in self._entries]
+        return [side if isinstance(side, Header) else side.header for side in sides]
+
+    @property
+    def joined(self) -> list[JoinedUnit]:
+        """What was joined for the units."""
+        return [entry.joined for entry in self._entries if entry.joined is not None]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @overload
+    def __getitem__(self, place: int) -> Unit: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Unit]: ...
+    def __getitem__(self, place: int | slice) -> Unit | Sequence[Unit]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(len(self))[place]]
+        place = range(len(self))[place]
+        unit = self._entries[place]
+        if isinstance(unit, Shelved):
+            with unit.file.open("rb") as stream:
+                unit = pickle.load(stream)
+            assert isinstance(unit, Unit)
+        opinions = self._opinions.get(place)
+        return unit if opinions is None else replace(unit, node_opinions=opinions)
+
+    def __iter__(self) -> Iterator[Unit]:
+        return (self[place] for place in range(len(self)))
+
+
+def _no_room(error: OSError, folder: str) -> DumpscopeError:
+    return DumpscopeError(
+        f"no room for results that wait: {error.strerror}",
+        hint="let TMPDIR name a folder with room, or compare fewer ranks at once with --ranks",
+        where=folder,
+    )

@@ -1,0 +1,1 @@
+"""Figures and single values of a stored comparison."""

@@ -1,0 +1,111 @@
+"""Figures about one pair of tensors: the item pair asked for, or the worst of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
+
+from dumpscope.domain.phrases import phrase
+from dumpscope.domain.result import Answer
+from dumpscope.errors import TensorError
+from dumpscope.index.comparisons.catalogue import StoredUnit
+from dumpscope.index.store.database import Database
+from dumpscope.pipeline.figures.pair_tensors import has_file, item_of, load_sides, why_missing, why_unreadable
+from dumpscope.pipeline.figures.request import Drawn, Wanted, nothing
+from dumpscope.plots.density import pair_density_data, pair_density_figure, pair_density_said, pair_density_table
+from dumpscope.plots.errors import (
+    error_histogram_data,
+    error_histogram_figure,
+    error_histogram_said,
+    error_histogram_table,
+)
+from dumpscope.plots.histogram import (
+    pair_histogram_data,
+    pair_histogram_figure,
+    pair_histogram_said,
+    pair_histogram_table,
+)
+from dumpscope.plots.places import (
+    difference_map_data,
+    difference_map_figure,
+    difference_map_said,
+    difference_map_table,
+)
+
+Array = NDArray[Any]
+
+
+def histogram(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
+    """Values of both sides, their difference, quantiles against quantiles."""
+
+    def draw(target: Array, golden: Array) -> Drawn:
+        data = pair_histogram_data(target, golden, log=wanted.by_log(False))
+        figure = pair_histogram_figure(data)
+        return Drawn(
+            figure=figure, said=pair_histogram_said(data), table=lambda: pair_histogram_table(data), log=data.log
+        )
+
+    return _of_tensors(database, unit, wanted, draw)
+
+
+def density(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
+    """Target against golden."""
+
+    def draw(target: Array, golden: Array) -> Drawn:
+        data = pair_density_data(target, golden, log=wanted.by_log(True))
+        figure = pair_density_figure(data) if data.elements else None
+        return Drawn(
+            figure=figure, said=pair_density_said(data), table=lambda: pair_density_table(data), log=data.scale.log
+        )
+
+    return _of_tensors(database, unit, wanted, draw)
+
+
+def difference_map(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
+    """The difference over two dimensions."""
+
+    def draw(target: Array, golden: Array) -> Drawn:
+        log = wanted.by_log(True)
+        data = difference_map_data(target, golden, axes=wanted.axes, reduce=wanted.reduce, log=log)
+        figure = difference_map_figure(data) if target.size else None
+        return Drawn(figure=figure, said=difference_map_said(data), table=lambda: difference_map_table(data), log=log)
+
+    return _of_tensors(database, unit, wanted, draw)
+
+
+def _of_tensors(database: Database, unit: StoredUnit, wanted: Wanted, draw: Callable[[Array, Array], Drawn]) -> Drawn:
+    """What `draw` makes of the two tensors, or why there are not two of one shape."""
+    row = item_of(database, unit, wanted.node, wanted.pair, lambda row: has_file(row.target) and has_file(row.golden))
+    try:
+        sides = (None, None) if row is None else load_sides(database, unit, row)
+    except TensorError as error:
+        return nothing(why_unreadable(error))
+    target, golden = sides
+    if row is None or row.target is None or target is None or golden is None:
+        return nothing(why_missing(row, wanted.node))
+    if target.shape != golden.shape:
+        shapes = {"target": str(list(target.shape)), "golden": str(list(golden.shape))}
+        return nothing(phrase("figure.shapes", **shapes))
+    try:
+        drawn = draw(target.array, golden.array)
+    except TensorError as error:  # cut off while it is read
+        return nothing(why_unreadable(error))
+    said = [phrase("figure.item", item=row.target.name), *drawn.said]
+    return Drawn(figure=drawn.figure, said=said, table=drawn.table, log=drawn.log)
+
+
+def error_histogram(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
+    """Absolute and relative errors, from what was measured."""
+    row = item_of(database, unit, wanted.node, wanted.pair, lambda row: row.detail)
+    if row is None or row.detail is None or row.target is None:
+        return nothing(why_missing(row, wanted.node))
+    log = wanted.by_log(False)
+    data = error_histogram_data(row.detail.abs_histogram, row.detail.rel_histogram, log=log)
+    return Drawn(
+        figure=error_histogram_figure(data),
+        said=[phrase("figure.item", item=row.target.name), *error_histogram_said(data)],
+        table=lambda: error_histogram_table(data),
+        log=log,
+    )

@@ -1,0 +1,1 @@
+"""Result files: saved, opened, exported, reported."""

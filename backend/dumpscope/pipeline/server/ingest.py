@@ -1,0 +1,133 @@
+"""Take a dump into the index: find its ranks, read and store each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dumpscope.domain.records import Header, Layout, RankRef
+from dumpscope.errors import CancelledError, Problem, UnreadableError
+from dumpscope.index.dumps.catalogue import PROBLEM_LIMIT, change_dump
+from dumpscope.index.dumps.store_rank import store_dump_rank
+from dumpscope.index.store.database import Database
+from dumpscope.pipeline.operators.precheck_import import import_beside
+from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress, Work, spread
+from dumpscope.readers import Limits, open_dump, read_rank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingested:
+    """What one rank held; `header` is None where nothing could be read."""
+
+    header: Header | None
+    nodes: int
+    items: int
+    bytes: int
+    problems: list[Problem]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """How far a dump is to be trusted. trusted: follow the absolute tensor folder that a dump.json names
+    limit: bytes an archive may unpack to, None for the reader's own limit; problems: found before it was opened
+    """
+
+    trusted: bool = True
+    limit: int | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+def ingest_dump(
+    work: Work,
+    dump_id: str,
+    path: str,
+    workdir: Path,
+    *,
+    source: Source = Source(),
+    progress: Progress,
+    cancelled: Cancelled,
+) -> None:
+    """Read the dump at `path` into the index as `dump_id` and mark it ready. Doing it again replaces what is there.
+
+    workdir: where an archive is unpacked
+    Raises UnreadableError where nothing of it is a dump, LimitError, CancelledError.
+    """
+    progress(0.0, "looking for ranks")
+    limits = Limits() if source.limit is None else Limits(bytes=source.limit)
+    layout = open_dump(path, workdir, limits=limits)
+    refs = first_per_rank(layout.ranks)
+    calls = [(dump_id, ref, source.trusted) for ref in refs]
+    found = spread(work, ingest_rank, calls, progress=progress, cancelled=cancelled)
+    headers = [entry.header for entry in found if entry.header is not None]
+    problems = [*source.problems, *layout.problems, *(problem for entry in found for problem in entry.problems)]
+    if not headers:
+        why = problems[0].message if problems else "no rank was found"
+        raise UnreadableError(f"nothing of this dump can be read: {why}", where=path)
+    read = [ref for ref, entry in zip(refs, found, strict=True) if entry.header is not None]
+    kept = Layout(root=layout.root, ranks=read, problems=[])
+    problems += import_beside(work.database, dump_id, path)
+    change_dump(
+        work.database,
+        dump_id,
+        status="ready",
+        error=None,
+        framework=_words(header.framework for header in headers),
+        task=_words(header.task for header in headers),
+        level=_words(header.level for header in headers),
+        summary=_words(header.summary for header in headers),
+        steps=kept.steps,
+        ranks=kept.rank_numbers,
+        nodes=sum(entry.nodes for entry in found),
+        items=sum(entry.items for entry in found),
+        bytes=sum(entry.bytes for entry in found),
+        problems=problems,
+    )
+
+
+def ingest_rank(
+    database: Database, dump_id: str, ref: RankRef, trusted: bool, *, progress: Progress, cancelled: Cancelled
+) -> Ingested:
+    """Read and store one rank; one that cannot be read at all is a problem, so that the others stay usable."""
+    where = f"step {ref.step} {ref.label or 'rank'}"
+    progress(0.0, f"reading {where}")
+    size = _size(ref)
+    try:
+        dump = read_rank(ref, follow_stored_path=trusted)
+    except UnreadableError as error:
+        problem = Problem(loc=error.where or ref.dump_json, kind="unreadable", message=str(error))
+        return Ingested(header=None, nodes=0, items=0, bytes=size, problems=[problem])
+    if cancelled():
+        raise CancelledError("cancelled")
+    progress(0.7, f"storing {where}")
+    store_dump_rank(database, dump_id, dump)
+    return Ingested(
+        header=dump.header,
+        nodes=len(dump.nodes),
+        items=len(dump.items),
+        bytes=size,
+        problems=dump.problems[:PROBLEM_LIMIT],
+    )
+
+
+def first_per_rank(refs: list[RankRef]) -> list[RankRef]:
+    """One place per step and rank: the first one named, which discovery puts the best one."""
+    chosen: dict[tuple[int, int], RankRef] = {}
+    for ref in refs:
+        chosen.setdefault((ref.step, ref.rank if ref.rank is not None else 0), ref)
+    return list(chosen.values())
+
+
+def _size(ref: RankRef) -> int:
+    total = 0
+    for file in (ref.dump_json, ref.stack_json, ref.construct_json):
+        try:
+            total += os.path.getsize(file) if file else 0
+        except OSError:
+            continue
+    return total
+
+
+def _words(words: Iterable[str]) -> str:
+    return ", ".join(sorted(set(words)))

@@ -1,0 +1,136 @@
+"""The kinds of jobs a server runs, and what their end means for dumps and comparisons."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Final
+
+from dumpscope.domain.job import Job
+from dumpscope.errors import CancelledError, ConflictError, LimitError, NotFoundError, Problem
+from dumpscope.index.comparisons.catalogue import change_comparison, clear_comparison, get_comparison
+from dumpscope.index.dumps.catalogue import DumpRow, change_dump, get_dump
+from dumpscope.index.store.database import Database
+from dumpscope.index.store.jobs import JobTable
+from dumpscope.jobs.runner import Cancelled, Kind, Progress
+from dumpscope.pipeline.compare.on_server import rejudge, run_comparison
+from dumpscope.pipeline.operators.precheck_job import Lent, run_precheck
+from dumpscope.pipeline.server.ingest import Source, ingest_dump
+from dumpscope.pipeline.tasks.cleanup import remove_folder
+from dumpscope.pipeline.tasks.fan_out import Work
+
+WAIT_SECONDS: Final = 0.3
+
+
+def joined_room(unpacked: Path, comparison_id: str) -> Path:
+    """Folder for the tensors that a comparison joins."""
+    return unpacked / f"{comparison_id}.joined"
+
+
+def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Lent) -> dict[str, Kind]:
+    """Job kind -> what does it. unpacked: archives are unpacked into one folder per dump below it; lent: what runs pre-checks."""
+
+    def ingest(job: Job, progress: Progress, cancelled: Cancelled) -> None:
+        folder = unpacked / job.subject
+        shutil.rmtree(folder, ignore_errors=True)  # left by an attempt that a crash cut short
+        folder.mkdir(parents=True)
+        try:
+            ingest_dump(
+                Work(database=database, executor=executor, job=job.id),
+                job.subject,
+                job.payload["path"],
+                folder,
+                source=Source(
+                    trusted=bool(job.payload.get("trusted", True)),
+                    limit=job.payload.get("limit"),
+                    problems=tuple(Problem(**problem) for problem in job.payload.get("problems", ())),
+                ),
+                progress=progress,
+                cancelled=cancelled,
+            )
+        finally:
+            if not any(folder.iterdir()):
+                folder.rmdir()
+
+    def compare(job: Job, progress: Progress, cancelled: Cancelled) -> None:
+        _await_dumps(database, job.subject, progress, cancelled)
+        run_comparison(
+            Work(database=database, executor=executor, job=job.id),
+            job.subject,
+            room=joined_room(unpacked, job.subject),
+            progress=progress,
+            cancelled=cancelled,
+        )
+
+    def judge(job: Job, progress: Progress, cancelled: Cancelled) -> None:
+        rejudge(
+            Work(database=database, executor=executor, job=job.id),
+            job.subject,
+            job.payload["policy"],
+            progress=progress,
+            cancelled=cancelled,
+        )
+
+    def check(job: Job, progress: Progress, cancelled: Cancelled) -> None:
+        run_precheck(database, job, lent, progress=progress, cancelled=cancelled)
+
+    return {"ingest": ingest, "compare": compare, "rejudge": judge, "precheck": check}
+
+
+def settle(database: Database, job: Job) -> None:
+    """Carry the end of a job over to the dump or comparison it worked on."""
+    if job.status == "done" or job.kind == "precheck":  # the dump stays what it was
+        return
+    error = job.error or CancelledError("cancelled", hint="start it again when you want").body()
+    try:
+        # a job may end before whoever queued it has noted it, so no job noted yet is as good as this one
+        if job.kind == "ingest":
+            if get_dump(database, job.subject).job in (None, job.id):
+                change_dump(database, job.subject, status="failed", error=error)
+                if error["error"] == LimitError.code:
+                    _remove_files(get_dump(database, job.subject))
+        elif job.kind == "compare":
+            if get_comparison(database, job.subject).job in (None, job.id):
+                clear_comparison(database, job.subject)
+                change_comparison(database, job.subject, status=job.status, error=job.error)
+        elif get_comparison(database, job.subject).verdict is not None:  # nothing was changed: the old result stands
+            change_comparison(database, job.subject, status="done", error=job.error)
+        else:
+            hint = "its rows are judged in part by the new policy; judge it again, by either"
+            change_comparison(database, job.subject, status=job.status, error={**error, "hint": hint})
+    except NotFoundError:  # deleted in the meantime
+        return
+
+
+def _remove_files(dump: DumpRow) -> None:
+    """An uploaded archive that is too large to be unpacked is of no use here any more; its owner has it."""
+    path = Path(dump.path)
+    folder = next((one for one in (path, *path.parents) if one.name == dump.id), None)
+    if dump.owned and folder is not None:
+        remove_folder(folder)
+
+
+def _await_dumps(database: Database, comparison_id: str, progress: Progress, cancelled: Cancelled) -> None:
+    """A comparison may be asked for while its dumps are still read: wait for them."""
+    row = get_comparison(database, comparison_id)
+    while True:
+        sides = (row.target, row.golden, row.reference)
+        dumps = [get_dump(database, dump_id) for dump_id in sides if dump_id is not None]
+        for dump in dumps:
+            if dump.status == "failed":
+                reason = (dump.error or {}).get("detail", "it could not be read")
+                raise ConflictError(f"the dump {dump.name} failed: {reason}", hint="register it again")
+        if all(dump.status == "ready" for dump in dumps):
+            return
+        if cancelled():
+            raise CancelledError("cancelled")
+        read = [1.0 if dump.status == "ready" else _read(database, dump) for dump in dumps]
+        progress(0.0, f"waiting for the dumps, {sum(read) / len(read):.0%} read")
+        time.sleep(WAIT_SECONDS)
+
+
+def _read(database: Database, dump: DumpRow) -> float:
+    """Share of a dump that its job has read so far."""
+    return JobTable(database).get(dump.job).progress if dump.job else 0.0

@@ -1,0 +1,1 @@
+"""Uploads that arrive in pieces."""
