@@ -1,4 +1,4 @@
-"""Which functions and modules of torch an aten operator is the result of: writes backend/dumpscope/match/aten_names.json.
+"""Write backend/dumpscope/match/operators/aten_names.json: which functions and modules of torch end in which aten operator.
 
     pip install expecttest && python bench/aten_names.py
 
@@ -24,9 +24,9 @@ from torch.testing._internal.common_modules import module_db
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from dumpscope.match.operations import moves_data, operation
+from dumpscope.match.operators.operations import moves_data, operation
 
-OUT: Final = Path(__file__).parents[1] / "backend/dumpscope/match/aten_names.json"
+OUT: Final = Path(__file__).parents[1] / "backend/dumpscope/match/operators/aten_names.json"
 SAMPLES: Final = 40
 _BEFORE: Final = ("cudnn_", "miopen_", "mkldnn_", "mps_", "native_", "thnn_fused_", "fused_", "weight_norm_", "thnn_")
 _BEHIND: Final = (

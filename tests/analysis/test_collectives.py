@@ -7,8 +7,8 @@ from zlib import crc32
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumpscope.analysis.collectives import MESSAGE, connect
-from dumpscope.analysis.messages import RECEIVE, SEND, Group, Half, Message
+from dumpscope.analysis.ranks.collectives import MESSAGE, connect
+from dumpscope.analysis.ranks.messages import RECEIVE, SEND, Group, Half, Message
 
 GOOD = Half(verdict=0, score=0.0, bad=False)
 BAD = Half(verdict=3, score=9.0, bad=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dumpscope.analysis.overflow import Overflow, overflow
+from dumpscope.analysis.overflow.births import Overflow, overflow
 from dumpscope.readers import discover, read_rank
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dumpscope.analysis.runs import differences
+from dumpscope.analysis.run_differences import differences
 from dumpscope.domain.phrases import english
 from dumpscope.domain.run import Run
 

@@ -26,19 +26,19 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import Int64, item_name
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import Problem, UsageError
-from dumpscope.export import table as table_module
 from dumpscope.export import xlsx
-from dumpscope.export.cells import float_texts
-from dumpscope.export.columns import columns
 from dumpscope.export.document import document, json_text, wire
 from dumpscope.export.files import FORMATS, check_formats, write_files
-from dumpscope.export.frames import parsed, user_frame
 from dumpscope.export.ptdbg.table import ptdbg_columns, ptdbg_csv
 from dumpscope.export.report import report_html
-from dumpscope.export.rows import scalar_changes, stored
-from dumpscope.export.table import Table
-from dumpscope.export.tables import csv_text
-from dumpscope.export.text import all_guarded, guarded, percent
+from dumpscope.export.stack_frames import parsed, user_frame
+from dumpscope.export.table import series as table_module
+from dumpscope.export.table.cell_text import all_guarded, guarded, percent
+from dumpscope.export.table.cells import float_texts
+from dumpscope.export.table.columns import columns
+from dumpscope.export.table.csv import csv_text
+from dumpscope.export.table.rows import scalar_changes, stored
+from dumpscope.export.table.series import Table
 from dumpscope.export.xlsx import letters, write_xlsx
 from dumpscope.pipeline.compare.in_process import Outcome as Result
 from dumpscope.pipeline.compare.in_process import compare_layouts

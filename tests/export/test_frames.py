@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dumpscope.export.frames import parsed
+from dumpscope.export.stack_frames import parsed
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dumpscope.match.align import align_by_weight
-from dumpscope.match.aten import names
-from dumpscope.match.operations import moves_data, operation
+from dumpscope.match.operators.aten import names
+from dumpscope.match.operators.operations import moves_data, operation
 
 X = torch.rand(2, 3, 8, 8)
 Y = torch.rand(2, 3, 8, 8)

@@ -17,7 +17,7 @@ from dumpscope.domain.records import RankDump, item_name
 from dumpscope.domain.result import Unit
 from dumpscope.errors import UsageError
 from dumpscope.match import Matched, match
-from dumpscope.match.fusion_rules import load_rules, run_ends
+from dumpscope.match.operators.fusion_rules import load_rules, run_ends
 from dumpscope.pipeline.compare.conclusion import conclude
 from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.pipeline.compare.unit_store import Shelf

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump
-from dumpscope.match.proposals import Proposals, propose
-from dumpscope.match.renaming import parse_renames, rename
-from dumpscope.match.rule_texts import write_rules
+from dumpscope.match.renames.proposals import Proposals, propose
+from dumpscope.match.renames.rename_rules import parse_renames, rename
+from dumpscope.match.renames.rule_texts import write_rules
 from dumpscope.readers import discover, read_rank
 from match.renamed import PORTED, ported
 

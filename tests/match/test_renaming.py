@@ -14,7 +14,7 @@ from dumpscope.domain.records import RankDump
 from dumpscope.errors import UsageError
 from dumpscope.match import match
 from dumpscope.match.preview import preview
-from dumpscope.match.renaming import parse_renames, rename
+from dumpscope.match.renames.rename_rules import parse_renames, rename
 from dumpscope.readers import discover, read_rank
 from match.small import flow, step
 

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from dumpscope.domain.facts import TensorFacts
 from dumpscope.errors import TensorError
-from dumpscope.metrics import compare_tensors, compiled
+from dumpscope.metrics import compare_tensors
 from dumpscope.metrics.histogram import SAMPLED_FROM
+from dumpscope.metrics.native import loader
 from dumpscope.metrics.stretches import STRETCH
 from dumpscope.readers.tensors.mapped_file import MappedFile
 
@@ -127,16 +128,16 @@ FLOATS = {"float32": (4, 0x7F800000), "bfloat16": (2, 0x7F80), "float16": (2, 0x
 def forced(target: np.ndarray[Any, Any], golden: np.ndarray[Any, Any], threads: int = 1) -> TensorFacts:
     """compare_tensors with the compiled kernel, however small the pair."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "SMALLEST", 0)
-        patch.setattr(compiled, "LOAD_AT", 0)
-        assert compiled.kernel_for(target.reshape(-1), golden.reshape(-1)) is not None
+        patch.setattr(loader, "SMALLEST", 0)
+        patch.setattr(loader, "LOAD_AT", 0)
+        assert loader.kernel_for(target.reshape(-1), golden.reshape(-1)) is not None
         return compare_tensors(target, golden, threads=threads)
 
 
 def by_numpy(target: np.ndarray[Any, Any], golden: np.ndarray[Any, Any]) -> TensorFacts:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "SMALLEST", 1 << 62)
-        assert compiled.kernel_for(target.reshape(-1), golden.reshape(-1)) is None
+        patch.setattr(loader, "SMALLEST", 1 << 62)
+        assert loader.kernel_for(target.reshape(-1), golden.reshape(-1)) is None
         return compare_tensors(target, golden)
 
 
@@ -259,17 +260,17 @@ def test_a_sampled_median_of_ulps_is_near_the_median_of_all(
     assert sampled == pytest.approx(every, rel=0.05)
 
 
-def load_again(module: ModuleType | None) -> compiled.FusedKernel | None:
+def load_again(module: ModuleType | None) -> loader.FusedKernel | None:
     """What a fresh process gets whose compiled module is this one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "LOAD_AT", 0)
-        patch.setattr(compiled, "_loader", compiled._Loader())
-        patch.setitem(sys.modules, "dumpscope.metrics.fused", module)
-        return compiled.kernel_for(np.ones(9999, np.float32), np.ones(9999, np.float32))
+        patch.setattr(loader, "LOAD_AT", 0)
+        patch.setattr(loader, "_loader", loader._Loader())
+        patch.setitem(sys.modules, "dumpscope.metrics.native.fused", module)
+        return loader.kernel_for(np.ones(9999, np.float32), np.ones(9999, np.float32))
 
 
 def test_a_compiled_kernel_is_trusted_only_if_it_reproduces_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    fused = importlib.import_module("dumpscope.metrics.fused")
+    fused = importlib.import_module("dumpscope.metrics.native.fused")
     assert load_again(fused) is not None
     true_compare = fused.compare
 
@@ -354,7 +355,7 @@ def test_machine_code_reads_files_as_the_interpreter_does(
     ]
     found = [forced(mapped[0], mapped[1], threads) for threads in (1, 2)]
     found += [forced(mapped[0], sides[1]), forced(sides[0], mapped[1])]
-    monkeypatch.setattr(importlib.import_module("dumpscope.metrics.fused"), "READS", False)
+    monkeypatch.setattr(importlib.import_module("dumpscope.metrics.native.fused"), "READS", False)
     found.append(forced(mapped[0], mapped[1]))
     for facts in found:
         assert_same(facts, by_numpy(*sides))

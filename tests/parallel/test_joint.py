@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, State
 from dumpscope.errors import UnreadableError
+from dumpscope.parallel.join_unit import Whole, join_unit
 from dumpscope.parallel.orders import Order
 from dumpscope.parallel.plan import Plan, SidePlan, UnitPlan
-from dumpscope.parallel.unit import Whole, join_unit
 from dumpscope.pipeline.compare.joined_tensors import realise
 from dumpscope.readers import discover, read_rank
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dumpscope.errors import UsageError
 from dumpscope.parallel.evidence import Evidence
-from dumpscope.parallel.layout import lay_out
 from dumpscope.parallel.plan import Plan, SidePlan, Sizes, UnitPlan, parse_plan, sizes_ranks, write_plan
+from dumpscope.parallel.rank_layout import lay_out
 
 
 @st.composite

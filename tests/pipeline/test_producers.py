@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumpscope.analysis.makers import trace, trace_rank
+from dumpscope.analysis.dataflow import trace, trace_rank
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, Role, item_name
 from dumpscope.domain.result import Unit

@@ -18,7 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dumpscope.metrics import WHOLE, Laid, compare_many, compiled, sort_of
+from dumpscope.metrics import WHOLE, Laid, compare_many, sort_of
+from dumpscope.metrics.native import loader
 from dumpscope.pipeline.compare import tensor_files
 from dumpscope.pipeline.compare.tensor_files import FilePair, Found, compare_files
 from dumpscope.readers.tensors import bulk, layout_cache
@@ -96,9 +97,9 @@ def eager() -> Iterator[None]:
     """The compiled kernel for every pair, however small or few they are."""
     layout_cache.forget()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiled, "LOAD_AT", 0)
-        patch.setattr(compiled, "SMALLEST", 1)
-        assert compiled.prepare(1)
+        patch.setattr(loader, "LOAD_AT", 0)
+        patch.setattr(loader, "SMALLEST", 1)
+        assert loader.prepare(1)
         yield
     layout_cache.forget()
 

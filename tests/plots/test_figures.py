@@ -14,12 +14,12 @@ from hypothesis.extra import numpy as hnp
 from dumpscope.domain.facts import ERROR_BINS
 from dumpscope.domain.phrases import english
 from dumpscope.errors import UsageError
-from dumpscope.plots.distribution import api_distribution_data, api_distribution_figure, api_distribution_said
-from dumpscope.plots.errors import error_histogram_data, error_histogram_figure, error_histogram_said, error_labels
-from dumpscope.plots.histogram import pair_histogram_data, pair_histogram_figure, pair_histogram_said
-from dumpscope.plots.lanes import lanes
-from dumpscope.plots.order import error_order_data, error_order_figure, error_order_said
-from dumpscope.plots.pieces import BLOCK
+from dumpscope.plots.error_axis import lanes
+from dumpscope.plots.pair.errors import error_histogram_data, error_histogram_figure, error_histogram_said, error_labels
+from dumpscope.plots.pair.histogram import pair_histogram_data, pair_histogram_figure, pair_histogram_said
+from dumpscope.plots.pair.pieces import BLOCK
+from dumpscope.plots.run.distribution import api_distribution_data, api_distribution_figure, api_distribution_said
+from dumpscope.plots.run.order import error_order_data, error_order_figure, error_order_said
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
 from dumpscope.plots.template import short
 

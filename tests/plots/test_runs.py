@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dumpscope.domain.phrases import english
-from dumpscope.plots.apis import SHOWN, all_apis_data, all_apis_figure, all_apis_said, all_apis_table
-from dumpscope.plots.distribution import api_distribution_data, api_distribution_figure
-from dumpscope.plots.lanes import lanes
-from dumpscope.plots.order import error_order_data, error_order_figure
-from dumpscope.plots.runs import call_over_runs_data, call_over_runs_figure, call_over_runs_said, call_over_runs_table
+from dumpscope.plots.error_axis import lanes
+from dumpscope.plots.run.apis import SHOWN, all_apis_data, all_apis_figure, all_apis_said, all_apis_table
+from dumpscope.plots.run.distribution import api_distribution_data, api_distribution_figure
+from dumpscope.plots.run.order import error_order_data, error_order_figure
+from dumpscope.plots.run.steps_and_ranks import (
+    call_over_runs_data,
+    call_over_runs_figure,
+    call_over_runs_said,
+    call_over_runs_table,
+)
 
 ERRORS = hnp.arrays(np.float64, st.integers(0, 40), elements=st.floats(0) | st.just(float("nan")))
 

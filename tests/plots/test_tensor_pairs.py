@@ -15,17 +15,9 @@ from hypothesis.extra import numpy as hnp
 
 from dumpscope.domain.phrases import english
 from dumpscope.errors import UsageError
-from dumpscope.export.plain import plain_csv
-from dumpscope.plots.decades import Magnitudes, axis_of
-from dumpscope.plots.density import pair_density_data, pair_density_figure, pair_density_said, pair_density_table
-from dumpscope.plots.histogram import (
-    pair_histogram_data,
-    pair_histogram_figure,
-    pair_histogram_said,
-    pair_histogram_table,
-)
-from dumpscope.plots.pieces import BLOCK, difference, pieces
-from dumpscope.plots.places import (
+from dumpscope.export.number_csv import plain_csv
+from dumpscope.plots.pair.density import pair_density_data, pair_density_figure, pair_density_said, pair_density_table
+from dumpscope.plots.pair.difference_map import (
     COLUMNS,
     ROWS,
     difference_map_data,
@@ -33,7 +25,15 @@ from dumpscope.plots.places import (
     difference_map_said,
     difference_map_table,
 )
-from dumpscope.plots.quantiles import SAMPLED
+from dumpscope.plots.pair.histogram import (
+    pair_histogram_data,
+    pair_histogram_figure,
+    pair_histogram_said,
+    pair_histogram_table,
+)
+from dumpscope.plots.pair.pieces import BLOCK, difference, pieces
+from dumpscope.plots.pair.quantiles import SAMPLED
+from dumpscope.plots.signed_log_axis import Magnitudes, axis_of
 
 LIMIT = 190_000
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dumpscope.errors import UsageError
-from dumpscope.plots.window import Value, digits, landmarks, starting_point, window, worst_within
+from dumpscope.plots.pair.window import Value, digits, landmarks, starting_point, window, worst_within
 
 
 @given(value=st.integers(0, 2**32 - 1))

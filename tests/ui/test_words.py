@@ -16,14 +16,14 @@ from playwright.sync_api import Browser, Page, expect
 from dumpscope import errors
 from dumpscope.api.failures import CODES
 from dumpscope.domain.english import ENGLISH
-from dumpscope.plots.apis import all_apis_data, all_apis_figure
-from dumpscope.plots.density import pair_density_data, pair_density_figure
-from dumpscope.plots.distribution import api_distribution_data, api_distribution_figure
-from dumpscope.plots.errors import error_histogram_data, error_histogram_figure
-from dumpscope.plots.histogram import pair_histogram_data, pair_histogram_figure
-from dumpscope.plots.order import error_order_data, error_order_figure
-from dumpscope.plots.places import difference_map_data, difference_map_figure
-from dumpscope.plots.runs import call_over_runs_data, call_over_runs_figure
+from dumpscope.plots.pair.density import pair_density_data, pair_density_figure
+from dumpscope.plots.pair.difference_map import difference_map_data, difference_map_figure
+from dumpscope.plots.pair.errors import error_histogram_data, error_histogram_figure
+from dumpscope.plots.pair.histogram import pair_histogram_data, pair_histogram_figure
+from dumpscope.plots.run.apis import all_apis_data, all_apis_figure
+from dumpscope.plots.run.distribution import api_distribution_data, api_distribution_figure
+from dumpscope.plots.run.order import error_order_data, error_order_figure
+from dumpscope.plots.run.steps_and_ranks import call_over_runs_data, call_over_runs_figure
 from dumpscope.readers.file_type import KINDS
 from ui.conftest import Server
 from ui.driving import ask, finished, start

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.story import Story
+from dumpscope.analysis.node_columns import Story
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome
 from dumpscope.domain.records import Bool, Float64, Int64, Kind, RankDump, Role

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dumpscope.analysis.finding import Finding
-from dumpscope.analysis.story import Story
+from dumpscope.analysis.node_columns import Story
 from dumpscope.domain.facts import Class, ItemPairs, NodeOpinions
 from dumpscope.domain.records import Int8
 

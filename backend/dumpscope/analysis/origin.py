@@ -12,14 +12,20 @@ from typing import Final
 
 import numpy as np
 
-from dumpscope.analysis.arguments import find_arguments
 from dumpscope.analysis.case import Case
-from dumpscope.analysis.computation import find_computations
-from dumpscope.analysis.drift import find_drift
 from dumpscope.analysis.finding import Finding
-from dumpscope.analysis.sources import find_first_bit, find_first_visible, find_sources, find_structure, in_forward
-from dumpscope.analysis.steps import StepEnd, blame, carried_over
-from dumpscope.analysis.weights import find_weights
+from dumpscope.analysis.rules.arguments import find_arguments
+from dumpscope.analysis.rules.computation import find_computations
+from dumpscope.analysis.rules.drift import find_drift
+from dumpscope.analysis.rules.previous_step import StepEnd, blame, carried_over
+from dumpscope.analysis.rules.sources import (
+    find_first_bit,
+    find_first_visible,
+    find_sources,
+    find_structure,
+    in_forward,
+)
+from dumpscope.analysis.rules.weights import find_weights
 from dumpscope.domain.records import Kind, NodeKind
 from dumpscope.verdict.score import nonfinite_differs
 

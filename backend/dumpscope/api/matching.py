@@ -10,7 +10,7 @@ from dumpscope.api.schemas import Wire
 from dumpscope.index.comparisons.hand_matches import EditState
 from dumpscope.match.by_hand import Edit
 from dumpscope.match.preview import Preview
-from dumpscope.match.proposals import Proposals
+from dumpscope.match.renames.proposals import Proposals
 
 SENT = 500
 """Calls without a partner sent at once."""

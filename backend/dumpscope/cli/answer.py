@@ -9,8 +9,8 @@ from dumpscope.cli.printing import line, listed, number, plural, styled
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.numbering import on_ranks
 from dumpscope.domain.result import Answer, Side
-from dumpscope.export.frames import user_frame
 from dumpscope.export.report import headline
+from dumpscope.export.stack_frames import user_frame
 
 _ORIGINS: Final = 5
 _PROBLEMS: Final = 10

@@ -12,8 +12,8 @@ from typing import Annotated, Final
 
 import typer
 
-from dumpscope.collection import collect_rarely
 from dumpscope.errors import DumpscopeError, UsageError
+from dumpscope.gc_tuning import collect_rarely
 
 FINE: Final = 0
 DIVERGED: Final = 1

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from dumpscope.analysis.overflow import Finding, Overflow, overflow
+from dumpscope.analysis.overflow.births import Finding, Overflow, overflow
 from dumpscope.cli.app import DIVERGED, FINE, INCOMPLETE
 from dumpscope.cli.opening import opened, ranks, require_some
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.errors import Problem
 from dumpscope.export.document import problem_document
-from dumpscope.export.frames import user_frame
+from dumpscope.export.stack_frames import user_frame
 
 LISTED: Final = 100
 """Findings listed per rank and step; the counts are over all."""

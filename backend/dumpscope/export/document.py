@@ -15,9 +15,9 @@ from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Int64
 from dumpscope.domain.result import Answer, Reference, Side
 from dumpscope.errors import Problem
-from dumpscope.export.cells import Drawn, Series
-from dumpscope.export.table import Table
-from dumpscope.export.text import Cell
+from dumpscope.export.table.cell_text import Cell
+from dumpscope.export.table.cells import Drawn, Series
+from dumpscope.export.table.series import Table
 
 SCHEMA: Final = 1
 _EXACT = 2**53

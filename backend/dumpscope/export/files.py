@@ -16,8 +16,8 @@ from dumpscope.export.junit import junit_text
 from dumpscope.export.ptdbg.advice import advice
 from dumpscope.export.ptdbg.table import ptdbg_csv, ptdbg_xlsx
 from dumpscope.export.report import Report, report_html
-from dumpscope.export.table import Table
-from dumpscope.export.tables import csv_text
+from dumpscope.export.table.csv import csv_text
+from dumpscope.export.table.series import Table
 from dumpscope.export.xlsx import write_xlsx
 
 FORMATS: Final = ("csv", "xlsx", "json", "html", "junit", "ptdbg", "ptdbg-csv", "ptdbg-xlsx")

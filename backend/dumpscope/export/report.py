@@ -10,9 +10,9 @@ from typing import Final
 from dumpscope.domain.facts import VERDICT_WORDS, Origin, Verdict
 from dumpscope.domain.numbering import on_ranks
 from dumpscope.domain.result import Answer
-from dumpscope.export.frames import user_frame
-from dumpscope.export.rows import Number
-from dumpscope.export.style import STYLE
+from dumpscope.export.report_style import STYLE
+from dumpscope.export.stack_frames import user_frame
+from dumpscope.export.table.rows import Number
 
 TOP_ROWS: Final = 200
 LISTED: Final = 500

@@ -11,11 +11,11 @@ from typing import IO, Any, Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from dumpscope.domain.records import Bool
-from dumpscope.export.cells import Drawn
-from dumpscope.export.columns import ACCURACY, TableColumn, columns
-from dumpscope.export.table import Table
-from dumpscope.export.tables import bound, selected
-from dumpscope.export.text import Cell
+from dumpscope.export.table.cell_text import Cell
+from dumpscope.export.table.cells import Drawn
+from dumpscope.export.table.columns import ACCURACY, TableColumn, columns
+from dumpscope.export.table.csv import bound, selected
+from dumpscope.export.table.series import Table
 
 SHEET_ROWS: Final = 1_048_575
 """Rows a sheet holds below its heading."""

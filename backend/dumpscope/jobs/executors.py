@@ -12,8 +12,8 @@ from importlib import import_module
 from multiprocessing import get_context, parent_process
 from typing import Any, ParamSpec, TypeVar
 
-from dumpscope.collection import collect_rarely
 from dumpscope.errors import UsageError
+from dumpscope.gc_tuning import collect_rarely
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -13,10 +13,10 @@ from dumpscope.domain.result import ResultTree
 from dumpscope.errors import Problem
 from dumpscope.match.by_hand import apply_edits, parse_edits
 from dumpscope.match.calls import match_calls
-from dumpscope.match.fusion_rules import load_rules
 from dumpscope.match.items import Assigned, find_items, pair_items
-from dumpscope.match.mapping import Mapping, parse_mapping
 from dumpscope.match.matching import Matching
+from dumpscope.match.operators.fusion_rules import load_rules
+from dumpscope.match.renames.mapping_files import Mapping, parse_mapping
 from dumpscope.match.result_tree import node_pairs, result_tree
 
 

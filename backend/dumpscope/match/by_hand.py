@@ -10,8 +10,8 @@ import yaml
 
 from dumpscope.domain.facts import Method
 from dumpscope.errors import Problem, UsageError
-from dumpscope.match.mapping import load_yaml
 from dumpscope.match.matching import Matching
+from dumpscope.match.renames.mapping_files import load_yaml
 
 MOST: Final = 10_000
 """Edits of one comparison."""

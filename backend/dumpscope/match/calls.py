@@ -12,12 +12,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dumpscope.domain.facts import Method
 from dumpscope.domain.records import Direction, NodeKind, RankDump
 from dumpscope.match.align import align
-from dumpscope.match.aten import find_operators
-from dumpscope.match.fusion import find_fusions
-from dumpscope.match.fusion_rules import Rule
-from dumpscope.match.mapping import Mapping, rename_labels
 from dumpscope.match.matching import Matching
-from dumpscope.match.renaming import rename
+from dumpscope.match.operators.aten import find_operators
+from dumpscope.match.operators.fusion import find_fusions
+from dumpscope.match.operators.fusion_rules import Rule
+from dumpscope.match.renames.mapping_files import Mapping, rename_labels
+from dumpscope.match.renames.rename_rules import rename
 from dumpscope.match.sides import Side, common_names, is_call, module_path, prepare, relative_label, similarity
 
 Key = tuple[int, str]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dumpscope.domain.records import NodeKind
 from dumpscope.match.matching import Matching
-from dumpscope.match.operations import moves_data
+from dumpscope.match.operators.operations import moves_data
 from dumpscope.match.sides import Side, is_call
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.domain.facts import ItemPairs
 from dumpscope.domain.records import Int32, Int64, Items, RankDump, item_name
-from dumpscope.match.forms import Places, by_shape, common_places, forms_differ
+from dumpscope.match.ptdbg_items import Places, by_shape, common_places, forms_differ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

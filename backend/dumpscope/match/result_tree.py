@@ -9,8 +9,8 @@ import numpy as np
 from dumpscope.domain.facts import Method, NodePairs
 from dumpscope.domain.records import Bool, Float64, Int32, Int64
 from dumpscope.domain.result import ResultTree
-from dumpscope.match.leftovers import explain
 from dumpscope.match.matching import Matching
+from dumpscope.match.unmatched import explain
 
 
 def node_pairs(matching: Matching) -> NodePairs:

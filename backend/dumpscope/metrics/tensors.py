@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from dumpscope.domain.facts import TensorFacts
-from dumpscope.metrics import compiled, kernels
+from dumpscope.metrics import kernels
 from dumpscope.metrics.histogram import SAMPLED_FROM, median_ulp
 from dumpscope.metrics.kernels import BLOCK, LARGE_SUM, SMALL_SUM, Plan
+from dumpscope.metrics.native import loader
 from dumpscope.metrics.partial import Partial, merge
 from dumpscope.metrics.stretches import LONGEST, STRETCH, Pair, Parts
 from dumpscope.metrics.ulps import Raw, is_float
@@ -46,7 +47,7 @@ def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -
     if target.size == 0:
         return Partial()
     first, second = target.reshape(-1), golden.reshape(-1)
-    fused = compiled.kernel_for(first, second)
+    fused = loader.kernel_for(first, second)
     pair = Pair(first, second)
 
     length = STRETCH if fused is None or threads > 1 else LONGEST

@@ -13,9 +13,9 @@ import numpy as np
 from dumpscope.domain.english import MEASURE
 from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Float64, Int64
-from dumpscope.plots.distribution import ApiDistribution, api_distribution_said
-from dumpscope.plots.lanes import Lanes
-from dumpscope.plots.order import ErrorOrder, Mark, error_order_said
+from dumpscope.plots.error_axis import Lanes
+from dumpscope.plots.run.distribution import ApiDistribution, api_distribution_said
+from dumpscope.plots.run.order import ErrorOrder, Mark, error_order_said
 from dumpscope.plots.template import MARK, OUTPUT, TARGET, number
 
 WIDTH, HEIGHT = 960, 300

@@ -15,13 +15,13 @@ from dumpscope.api.wire import phrases
 from dumpscope.domain.phrases import english
 from dumpscope.errors import NotFoundError
 from dumpscope.export.document import wire
-from dumpscope.export.plain import plain_csv
+from dumpscope.export.number_csv import plain_csv
 from dumpscope.index.comparisons.catalogue import find_unit, stored_units
 from dumpscope.index.store import tables
 from dumpscope.pipeline.figures.registry import draw
 from dumpscope.pipeline.figures.request import Wanted
 from dumpscope.pipeline.figures.values import peek
-from dumpscope.plots.window import Box
+from dumpscope.plots.pair.window import Box
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["figures"])
 

@@ -35,7 +35,7 @@ from dumpscope.index.pair_queries.node_pairs import holds_node
 from dumpscope.match import check_options
 from dumpscope.match.by_hand import Edit, parse_edits, write_edits
 from dumpscope.match.preview import preview
-from dumpscope.match.proposals import propose
+from dumpscope.match.renames.proposals import propose
 from dumpscope.pipeline.compare.rank_pairs import require_chosen
 from dumpscope.pipeline.results.require_dumps import require_dumps
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 
-from dumpscope.analysis.overflow import PARTS, Finding, Level, Part
+from dumpscope.analysis.overflow.births import PARTS, Finding, Level, Part
 from dumpscope.api.parameters import Cursor, Id, Limit, Rank, Step, words
 from dumpscope.api.replies import after, page_reply, reply
 from dumpscope.api.schemas import Page, Phrase, Wire

@@ -12,7 +12,7 @@ from dumpscope.domain.records import Role
 from dumpscope.domain.result import Answer
 from dumpscope.export.ptdbg.marks import floats
 from dumpscope.export.ptdbg.table import failing
-from dumpscope.export.table import Table
+from dumpscope.export.table.series import Table
 
 _AT_INPUT: Final = ("input", "weight", "configuration", "communication")
 """Kinds of causes that show in what a call received."""

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from dumpscope.domain.records import Bool, Float64, Int64, Role
-from dumpscope.export.cells import MISSING, Series
-from dumpscope.export.table import Table
+from dumpscope.export.table.cells import MISSING, Series
+from dumpscope.export.table.series import Table
 
 PLAIN, YELLOW, RED = 0, 1, 2
 HUGE: Final = 1e10

@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 from sqlalchemy import update as update_rows
 
-from dumpscope.analysis.makers import trace
+from dumpscope.analysis.dataflow import trace
 from dumpscope.domain.facts import (
     CAUSES,
     CLASS_WORDS,

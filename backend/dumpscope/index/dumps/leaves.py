@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from dumpscope.domain.records import ROLE_WORDS, STATISTICS, derived_name, names_item
-from dumpscope.export.rows import Number, stored
+from dumpscope.export.table.rows import Number, stored
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import DERIVED_SUFFIXES, STATE_BITS
 from dumpscope.index.store.texts import texts_by_id

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select
 
-from dumpscope.analysis.collectives import Collective, Part
-from dumpscope.analysis.messages import Half
+from dumpscope.analysis.ranks.collectives import Collective, Part
+from dumpscope.analysis.ranks.messages import Half
 from dumpscope.domain.facts import VERDICT_WORDS, Verdict
 from dumpscope.errors import NotFoundError
 from dumpscope.index.comparisons.catalogue import StoredUnit, stored_units

@@ -9,12 +9,15 @@ import numpy as np
 
 from dumpscope.analysis.case import Case
 from dumpscope.analysis.classes import classify, exactness, mark
-from dumpscope.analysis.collectives import Collective
+from dumpscope.analysis.dataflow import Flow, find_makers
+from dumpscope.analysis.dump_differences import describe
+from dumpscope.analysis.evidence import describe_finding
 from dumpscope.analysis.finding import Finding
-from dumpscope.analysis.makers import Flow, find_makers
-from dumpscope.analysis.messages import messages
+from dumpscope.analysis.node_columns import frames, tell
 from dumpscope.analysis.origin import find_origins
-from dumpscope.analysis.ranks import (
+from dumpscope.analysis.ranks.collectives import Collective
+from dumpscope.analysis.ranks.messages import messages
+from dumpscope.analysis.ranks.origins import (
     RankFindings,
     Told,
     causal_order,
@@ -25,12 +28,9 @@ from dumpscope.analysis.ranks import (
     tell_spread,
     traffic_of,
 )
-from dumpscope.analysis.ranks import tell as tell_finding
+from dumpscope.analysis.ranks.origins import tell as tell_finding
 from dumpscope.analysis.reference import of_target, target_at_fault
-from dumpscope.analysis.settings import describe
-from dumpscope.analysis.steps import StepEnd, end_of, in_steps
-from dumpscope.analysis.story import frames, tell
-from dumpscope.analysis.words import describe_finding
+from dumpscope.analysis.rules.previous_step import StepEnd, end_of, in_steps
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import Facts, ItemOpinions, Outcome, Verdict
 from dumpscope.domain.phrases import Phrase, english

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from dumpscope.analysis.case import Case
+from dumpscope.analysis.node_columns import frames
 from dumpscope.analysis.origin import find_origins
-from dumpscope.analysis.ranks import Told
+from dumpscope.analysis.ranks.origins import Told
 from dumpscope.analysis.reference import deciding, golden_at_fault, of_golden
-from dumpscope.analysis.story import frames
 from dumpscope.domain.distances import FARTHER, MEASURE_WORDS
 from dumpscope.domain.facts import Facts, ItemOpinions
 from dumpscope.domain.phrases import english

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from dumpscope.analysis.collectives import Collective
+from dumpscope.analysis.ranks.collectives import Collective
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import Header, Layout, RankDump, RankRef
 from dumpscope.domain.result import Answer, Side, Unit

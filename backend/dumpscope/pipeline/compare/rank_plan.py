@@ -15,9 +15,9 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import Kind, RankDump, RankRef, item_name
 from dumpscope.errors import Problem, UnreadableError, UsageError
 from dumpscope.parallel.evidence import Evidence, evidence
-from dumpscope.parallel.layout import lay_out
+from dumpscope.parallel.join_unit import join_unit
 from dumpscope.parallel.plan import Plan, UnitPlan, left_out, parse_plan, write_plan
-from dumpscope.parallel.unit import join_unit
+from dumpscope.parallel.rank_layout import lay_out
 from dumpscope.pipeline.compare.joined_tensors import make_tensors
 from dumpscope.pipeline.compare.rank_pairs import number
 

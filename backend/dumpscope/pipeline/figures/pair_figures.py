@@ -14,24 +14,24 @@ from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.figures.pair_tensors import has_file, item_of, load_sides, why_missing, why_unreadable
 from dumpscope.pipeline.figures.request import Drawn, Wanted, nothing
-from dumpscope.plots.density import pair_density_data, pair_density_figure, pair_density_said, pair_density_table
-from dumpscope.plots.errors import (
+from dumpscope.plots.pair.density import pair_density_data, pair_density_figure, pair_density_said, pair_density_table
+from dumpscope.plots.pair.difference_map import (
+    difference_map_data,
+    difference_map_figure,
+    difference_map_said,
+    difference_map_table,
+)
+from dumpscope.plots.pair.errors import (
     error_histogram_data,
     error_histogram_figure,
     error_histogram_said,
     error_histogram_table,
 )
-from dumpscope.plots.histogram import (
+from dumpscope.plots.pair.histogram import (
     pair_histogram_data,
     pair_histogram_figure,
     pair_histogram_said,
     pair_histogram_table,
-)
-from dumpscope.plots.places import (
-    difference_map_data,
-    difference_map_figure,
-    difference_map_said,
-    difference_map_table,
 )
 
 Array = NDArray[Any]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dumpscope.domain.phrases import Phrase
-from dumpscope.plots.places import Reduce
+from dumpscope.plots.pair.difference_map import Reduce
 from dumpscope.plots.table import Table
 
 

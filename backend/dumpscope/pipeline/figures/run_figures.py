@@ -19,15 +19,20 @@ from dumpscope.index.store.database import Database, fetch_columns
 from dumpscope.index.store.texts import texts_by_id
 from dumpscope.index.trees.trees import direction_word, find_pair
 from dumpscope.pipeline.figures.request import Drawn, Wanted, nothing
-from dumpscope.plots.apis import all_apis_data, all_apis_figure, all_apis_said, all_apis_table
-from dumpscope.plots.distribution import (
+from dumpscope.plots.run.apis import all_apis_data, all_apis_figure, all_apis_said, all_apis_table
+from dumpscope.plots.run.distribution import (
     api_distribution_data,
     api_distribution_figure,
     api_distribution_said,
     api_distribution_table,
 )
-from dumpscope.plots.order import error_order_data, error_order_figure, error_order_said, error_order_table
-from dumpscope.plots.runs import call_over_runs_data, call_over_runs_figure, call_over_runs_said, call_over_runs_table
+from dumpscope.plots.run.order import error_order_data, error_order_figure, error_order_said, error_order_table
+from dumpscope.plots.run.steps_and_ranks import (
+    call_over_runs_data,
+    call_over_runs_figure,
+    call_over_runs_said,
+    call_over_runs_table,
+)
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
 
 

@@ -11,7 +11,7 @@ from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.pair_queries.item_pairs import get_item_pair
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.figures.pair_tensors import load_sides, why_missing, why_unreadable
-from dumpscope.plots.window import Box, Landmarks, Window, landmarks, starting_point, window, worst_within
+from dumpscope.plots.pair.window import Box, Landmarks, Window, landmarks, starting_point, window, worst_within
 from dumpscope.readers.tensors.arrays import LoadedTensor
 
 

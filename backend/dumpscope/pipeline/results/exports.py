@@ -17,8 +17,8 @@ from dumpscope.errors import ConflictError, NotFoundError
 from dumpscope.export.document import json_text
 from dumpscope.export.junit import junit_text
 from dumpscope.export.report import report_html
-from dumpscope.export.table import Table
-from dumpscope.export.tables import csv_heading, csv_rows
+from dumpscope.export.table.csv import csv_heading, csv_rows
+from dumpscope.export.table.series import Table
 from dumpscope.export.xlsx import write_xlsx
 from dumpscope.index.comparisons.catalogue import StoredUnit, get_comparison, stored_units
 from dumpscope.index.comparisons.distances import has_distances

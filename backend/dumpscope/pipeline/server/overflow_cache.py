@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dumpscope.analysis.overflow import Overflow, overflow
-from dumpscope.analysis.overflow_tree import Below, roll_up
+from dumpscope.analysis.overflow.births import Overflow, overflow
+from dumpscope.analysis.overflow.tree import Below, roll_up
 from dumpscope.index.dumps.load_rank import load_rank
 from dumpscope.index.store.database import Database
 

@@ -13,7 +13,7 @@ import numpy as np
 from llvmlite import binding  # type: ignore[import-untyped]
 from numba.core import types
 
-from dumpscope.machine import machine
+from dumpscope.numba_support import machine
 from dumpscope.readers.tensors.bulk import CLOSED, FAILED
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK

@@ -1,0 +1,1 @@
+"""Where NaN and infinity were born in one dump."""

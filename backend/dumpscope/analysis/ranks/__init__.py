@@ -1,0 +1,1 @@
+"""Origins and communication over ranks."""

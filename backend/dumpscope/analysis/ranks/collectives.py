@@ -1,0 +1,224 @@
+"""Communications with every rank's part, and the order that they force upon what happens on different ranks."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from zlib import crc32
+
+from dumpscope.analysis.ranks.messages import RECEIVE, SEND, Group, Message
+
+MESSAGE: Final = "send_receive"
+"""Name of a communication between two ranks."""
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """clock: place in the order of communication; what happens on two ranks is ordered by it where one can know of the other"""
+
+    rank: int
+    message: Message
+    clock: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collective:
+    """One communication of one step.
+
+    api: "all_reduce", ..., or MESSAGE; call: how many of its kind its group had before; ranks: of its group
+    parts: by rank (of a message the sender first); missing: ranks of the group that are not in the comparison or did not call
+    """
+
+    step: int
+    api: str
+    call: int
+    ranks: tuple[int, ...]
+    parts: tuple[Part, ...]
+    missing: tuple[int, ...]
+
+    @property
+    def fed(self) -> list[Part]:
+        """Parts that gave something bad."""
+        return [part for part in self.parts if part.message.given is not None and part.message.given.bad]
+
+    @property
+    def hit(self) -> list[Part]:
+        """Parts that took something bad."""
+        return [part for part in self.parts if part.message.taken is not None and part.message.taken.bad]
+
+    @property
+    def faulty(self) -> bool:
+        """All that was given is known and agrees, and what was taken does not."""
+        givers = [part.message.given for part in self.parts if part.message.given is not None]
+        known = bool(givers) and not self.missing and all(half.score == half.score for half in givers)
+        return known and not self.fed and bool(self.hit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """All communication of one step."""
+
+    collectives: list[Collective]
+    clocks: dict[int, tuple[list[int], list[int]]] = field(repr=False)  # by rank: node pairs that rise, their clocks
+    by_call: dict[tuple[int, int], list[Collective]] = field(repr=False)  # by rank and node pair
+
+    def of(self, rank: int, pair: int) -> list[Collective]:
+        """The communications that a call takes part in: several for a batch."""
+        return self.by_call.get((rank, pair), [])
+
+    def clock(self, rank: int, pair: int) -> tuple[int, int]:
+        """Place of a node pair in the order of communication: communications that it may know of, and 0 where it is the last
+        of them, 1 where it stands behind."""
+        pairs, clocks = self.clocks.get(rank, ([], []))
+        at = bisect_left(pairs, pair)
+        if at < len(pairs) and pairs[at] == pair:
+            return clocks[at], 0
+        return (clocks[at - 1] if at else 0), 1
+
+
+def connect(step: int, messages: Mapping[int, Sequence[Message]]) -> Traffic:
+    """Join the messages of all ranks of a step, by group and call sequence. messages: by rank, in the order of its calls"""
+    names = _Groups(messages)
+    joined: dict[Key, list[tuple[int, Message]]] = {}
+    order: dict[int, list[tuple[Key, Message]]] = {rank: [] for rank in messages}
+    for rank, own in sorted(messages.items()):
+        calls: dict[tuple[Key, str], int] = {}
+        for message in own:
+            channel = names.channel(rank, message)
+            number = calls[channel, message.api] = calls.get((channel, message.api), -1) + 1
+            joined.setdefault((*channel, number), []).append((rank, message))
+            order[rank].append(((*channel, number), message))
+    clocks = _clocks(joined, order)
+    collectives = []
+    by_call: dict[tuple[int, int], list[Collective]] = {}
+    for key, members in joined.items():
+        one = _collective(step, key, members, names, clocks)
+        collectives.append(one)
+        for rank, message in members:
+            by_call.setdefault((rank, message.pair), []).append(one)
+    collectives.sort(key=lambda one: (min(part.clock for part in one.parts), one.parts[0].rank))
+    return Traffic(collectives=collectives, clocks=_by_rank(order, clocks), by_call=by_call)
+
+
+class _Groups:
+    """Which ranks belong to a group, told from all the groups that any rank names."""
+
+    def __init__(self, messages: Mapping[int, Sequence[Message]]) -> None:
+        named = {message.group for own in messages.values() for message in own if isinstance(message.group, tuple)}
+        known = {rank for group in named for rank in group} | set(messages)
+        self.world = tuple(range(max(known, default=0) + 1))
+        self._ids = {f"{crc32(str(list(ranks)).encode()):08x}": ranks for ranks in (*named, self.world)}
+
+    def ranks(self, group: Group) -> tuple[int, ...] | str:
+        """Of a group that is known by an id only, and by no rank otherwise, the id."""
+        if group is None:
+            return self.world
+        return self._ids.get(group, group) if isinstance(group, str) else group
+
+    def channel(self, rank: int, message: Message) -> Key:
+        """What calls of two ranks have in common where they are one communication, but for their number."""
+        ranks = self.ranks(message.group)
+        if message.api not in (SEND, RECEIVE):
+            return message.api, ranks
+        peer = self.peer(message)
+        ends = (rank, peer) if message.api == SEND else (peer, rank)
+        return MESSAGE, ranks, *ends, message.tag
+
+    def peer(self, message: Message) -> int | None:
+        ranks = self.ranks(message.group)
+        if message.in_group and message.peer is not None and isinstance(ranks, tuple) and message.peer < len(ranks):
+            return ranks[message.peer]
+        return message.peer
+
+
+def _collective(
+    step: int, key: Key, members: list[tuple[int, Message]], names: _Groups, clocks: dict[tuple[Key, int, str], int]
+) -> Collective:
+    ranks = names.ranks(members[0][1].group)
+    call = key[-1]
+    assert isinstance(call, int)
+    if key[0] == MESSAGE:
+        expected: Iterable[object] = key[2:4]
+        members = sorted(members, key=lambda member: member[1].api != SEND)
+    else:
+        expected = ranks if isinstance(ranks, tuple) else ()
+    present = {rank for rank, _ in members}
+    return Collective(
+        step=step,
+        api=str(key[0]),
+        call=call,
+        ranks=ranks if isinstance(ranks, tuple) else tuple(sorted(present)),
+        parts=tuple(Part(rank=rank, message=m, clock=clocks[key, rank, m.api]) for rank, m in members),
+        missing=tuple(rank for rank in expected if isinstance(rank, int) and rank not in present),
+    )
+
+
+def _clocks(
+    joined: Mapping[Key, Sequence[tuple[int, Message]]], order: Mapping[int, Sequence[tuple[Key, Message]]]
+) -> dict[tuple[Key, int, str], int]:
+    """A number per communication, rank and side that is larger than those of all that happened before and could be known there.
+
+    Who only gives waits for nobody; who takes waits for those who give. Asynchronous receives are recorded where they were
+    called, so ranks may seem to wait for each other: then the rank that is least far goes on without waiting.
+    """
+    clocks: dict[tuple[Key, int, str], int] = {}
+    now, place = dict.fromkeys(order, 0), dict.fromkeys(order, 0)
+    steps = {rank: _giving_first(own) for rank, own in order.items()}
+    givers = {
+        key: [(rank, message.api) for rank, message in members if message.given is not None]
+        for key, members in joined.items()
+    }
+    waiting: dict[tuple[Key, int, str], set[int]] = {}  # what is awaited -> ranks
+    ready = sorted(order)
+    announced: set[tuple[Key, int, str]] = set()
+    given_at: dict[tuple[Key, int, str], int] = {}  # when the giver had given, and goes on if it takes nothing
+
+    def advance(rank: int, *, force: bool) -> None:
+        while place[rank] < len(steps[rank]):
+            key, message = steps[rank][place[rank]]
+            own = (key, rank, message.api)
+            if message.given is not None and own not in announced:
+                announced.add(own)
+                given_at[own] = now[rank] + (message.taken is None)
+                ready.extend(sorted(waiting.pop(own, ())))
+            needed = [(key, other, api) for other, api in givers[key]] if message.taken is not None else []
+            missing = [one for one in needed if one not in announced]
+            if missing and not force:
+                waiting.setdefault(missing[0], set()).add(rank)
+                return
+            force = False
+            heard = [given_at[one] for one in needed if one in announced]
+            clocks[own] = now[rank] = max([now[rank], *heard]) + 1
+            place[rank] += 1
+
+    while True:
+        while ready:
+            advance(ready.pop(0), force=False)
+        stuck = [rank for rank in sorted(order) if place[rank] < len(steps[rank])]
+        if not stuck:
+            return clocks
+        rank = min(stuck, key=lambda one: now[one])
+        for ranks in waiting.values():
+            ranks.discard(rank)
+        advance(rank, force=True)
+
+
+def _giving_first(own: Sequence[tuple[Key, Message]]) -> list[tuple[Key, Message]]:
+    """The messages of a batch at once: what is given does not wait for what is taken in the same call."""
+    return sorted(own, key=lambda one: (one[1].pair, one[1].taken is not None))
+
+
+def _by_rank(
+    order: Mapping[int, Sequence[tuple[Key, Message]]], clocks: Mapping[tuple[Key, int, str], int]
+) -> dict[int, tuple[list[int], list[int]]]:
+    found: dict[int, tuple[list[int], list[int]]] = {}
+    for rank, own in order.items():
+        latest: dict[int, int] = {}
+        for key, message in own:
+            latest[message.pair] = max(latest.get(message.pair, 0), clocks[key, rank, message.api])
+        found[rank] = (list(latest), list(latest.values()))
+    return found

@@ -1,0 +1,1 @@
+"""The causal rules O-1 to O-7 of docs/verdicts.md, one module a rule."""

@@ -1,0 +1,19 @@
+"""A table of numbers as comma-separated values."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+
+from dumpscope.export.table.cell_text import cell
+from dumpscope.export.table.rows import Number
+
+
+def plain_csv(columns: Sequence[str], rows: Sequence[Sequence[Number]]) -> str:
+    """One heading, then the rows; numbers in full, not-finite ones as `nan`, `inf` and `-inf`, nothing as an empty cell."""
+    sheet = io.StringIO()
+    writer = csv.writer(sheet)
+    writer.writerow(columns)
+    writer.writerows([cell(value, "") for value in row] for row in rows)
+    return sheet.getvalue()

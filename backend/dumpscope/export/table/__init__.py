@@ -1,0 +1,1 @@
+"""The result table of a unit: its columns, cells and text."""

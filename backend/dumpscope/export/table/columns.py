@@ -1,0 +1,227 @@
+"""Columns of the result tables: msprobe's names and order by mode, its older accuracy column, then ours (docs/tables.md)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dumpscope.domain.facts import TENSOR_METRICS, Outcome, Verdict
+from dumpscope.domain.records import Int64
+from dumpscope.export.table.cell_text import Cell, all_guarded, cell, guarded, percent
+from dumpscope.export.table.cells import MISSING, Bound, Series, Texts
+from dumpscope.export.table.series import Table
+from dumpscope.export.table.sides import SideTable
+
+ACCURACY: Final = "Accuracy Reached or Not"
+ACCURACY_WORDS: Final = {Verdict.YES: "Yes", Verdict.NA: "N/A", Verdict.WARNING: "Warning", Verdict.NO: "No"}
+REAL: Final = (
+    "Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio",
+)  # fmt: skip
+"""Columns of the first six of TENSOR_METRICS."""
+REFERENCE: Final = ("Target to Reference", "Golden to Reference", "Reference Ratio")
+"""Columns of a comparison with an absolute reference."""
+_OF_SCALARS: Final = (2, 3)
+"""Places of the metrics msprobe has for a single element."""
+_STATS: Final = ("max", "min", "mean", "l2norm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableColumn:
+    """bind: a table in, its cells out; texts of distinct values are made then"""
+
+    name: str
+    bind: Callable[[Table], Bound]
+
+
+def columns(mode: str, *, stacks: bool, reference: bool = False) -> list[TableColumn]:
+    """Columns of a table in `mode` (tensor, statistics, md5 or structure), with the stack column where stacks exist and distances
+    where there is a reference."""
+    listed = [*_basic()]
+    if mode == "tensor":
+        listed += [TableColumn(name=name, bind=_tensor(place)) for place, name in enumerate(REAL)]
+        listed += stat_columns("N/A")
+    elif mode == "statistics":
+        names = ("Max", "Min", "Mean", "L2norm")
+        listed += [TableColumn(name=f"{name} diff", bind=_diff(place)) for place, name in enumerate(names)]
+        names = ("Max", "Min", "Mean", "Norm")
+        listed += [TableColumn(name=f"{name}RelativeErr", bind=_rel(place)) for place, name in enumerate(names)]
+        listed += stat_columns("N/A")
+    elif mode == "md5":
+        listed += [
+            TableColumn(name="NPU MD5", bind=lambda table: table.target.digest.shown(_text)),
+            TableColumn(name="BENCH MD5", bind=lambda table: table.golden.digest.shown(_text)),
+        ]
+    listed += [
+        TableColumn(name="Requires_grad Consistent", bind=_grads_agree),
+        TableColumn(name="Result", bind=lambda table: table.result.shown(str)),
+        TableColumn(name="Err_message", bind=lambda table: table.errors.shown(json.dumps)),
+    ]
+    if stacks:
+        listed.append(stack_column("N/A"))
+    if mode == "tensor":
+        listed.append(TableColumn(name="Data_name", bind=_files))
+    listed.append(TableColumn(name=ACCURACY, bind=_accuracy))
+    return listed + _ours(mode, reference=reference)
+
+
+def names_of(side: SideTable, absent: str) -> Bound:
+    """Item names, `absent` in rows without this side."""
+    return lambda rows: Texts(texts=all_guarded([absent if name is None else name for name in side.names(rows)]))
+
+
+def stat_columns(missing: str) -> list[TableColumn]:
+    """The eight statistics. missing: what stands where there is no such side; `None` stands where a record has none."""
+    return [
+        TableColumn(name=f"{word} {stat}", bind=_stat(golden, place, missing))
+        for word, golden in (("NPU", False), ("Bench", True))
+        for place, stat in enumerate(_STATS)
+    ]
+
+
+def stack_column(absent: str) -> TableColumn:
+    return TableColumn(
+        name="NPU_Stack_Info",
+        bind=lambda table: table.stack.shown(lambda stack: absent if stack is None else str(list(stack))),
+    )
+
+
+def message_column(name: str) -> TableColumn:
+    return TableColumn(name=name, bind=lambda table: lambda rows: Texts(texts=all_guarded(table.messages(rows))))
+
+
+def _basic() -> list[TableColumn]:
+    return [
+        TableColumn(name="NPU Name", bind=lambda table: names_of(table.target, "N/A")),
+        TableColumn(name="Bench Name", bind=lambda table: names_of(table.golden, "N/A")),
+        TableColumn(name="NPU Dtype", bind=lambda table: table.target.dtype.shown(_text)),
+        TableColumn(name="Bench Dtype", bind=lambda table: table.golden.dtype.shown(_text)),
+        TableColumn(name="NPU Tensor Shape", bind=lambda table: table.target.shape.shown(_text)),
+        TableColumn(name="Bench Tensor Shape", bind=lambda table: table.golden.shape.shown(_text)),
+        TableColumn(name="NPU Requires_grad", bind=lambda table: table.target.requires_grad.shown(_known)),
+        TableColumn(name="Bench Requires_grad", bind=lambda table: table.golden.requires_grad.shown(_known)),
+    ]
+
+
+def _ours(mode: str, *, reference: bool) -> list[TableColumn]:
+    listed = [
+        TableColumn(name="Match", bind=lambda table: table.match.shown(str)),
+        TableColumn(name="Match Confidence", bind=lambda table: table.confidence.shown(_known)),
+        TableColumn(name="Rule", bind=lambda table: table.rule.shown(str)),
+        TableColumn(name="Score", bind=lambda table: table.score.shown(_known)),
+        message_column("Message"),
+        TableColumn(name="Node", bind=lambda table: lambda rows: Texts(texts=all_guarded(table.nodes(rows)))),
+        TableColumn(name="Node Class", bind=lambda table: table.cls.shown(str)),
+        TableColumn(name="Step", bind=lambda table: table.constant(table.step).shown(_known)),
+        TableColumn(name="Rank", bind=lambda table: table.constant(table.rank).shown(_known)),
+        TableColumn(name="No Partner", bind=lambda table: lambda rows: Texts(texts=all_guarded(table.leftovers(rows)))),
+    ]
+    if mode == "tensor":
+        metrics = (("Relative L2", "rel_l2"), ("Max ULP", "max_ulp"), ("Median ULP", "median_ulp"))
+        listed += [TableColumn(name=name, bind=_tensor(TENSOR_METRICS.index(metric))) for name, metric in metrics]
+        counts = (
+            ("Elements", "elements"), ("Unequal Elements", "unequal"), ("NPU NonFinite", "nonfinite_target"),
+            ("Bench NonFinite", "nonfinite_golden"), ("NonFinite Disagree", "nonfinite_disagree"),
+        )  # fmt: skip
+        listed += [TableColumn(name=name, bind=_count(count)) for name, count in counts]
+    if reference:
+        listed += [TableColumn(name=name, bind=_standing(place)) for place, name in enumerate(REFERENCE)]
+    return listed
+
+
+def _text(value: Any) -> str:
+    return "N/A" if value is None or value is MISSING else guarded(value)
+
+
+def _known(value: Any) -> Cell:
+    return "N/A" if value is None or value is MISSING else value
+
+
+def _stat(golden: bool, place: int, missing: str) -> Callable[[Table], Bound]:
+    def show(value: Any) -> Cell:
+        return missing if value is MISSING else cell(value, "None")
+
+    return lambda table: (table.golden if golden else table.target).stat(place).shown(show)
+
+
+def _tensor(place: int) -> Callable[[Table], Bound]:
+    words = ("N/A", "shape unmatched", "unsupported", math.nan)
+
+    def bind(table: Table) -> Bound:
+        series = table.tensor(place)
+        width = len(series.table)
+        disagree, elements = table.count_column("nonfinite_disagree"), table.count_column("elements")
+        outcome = table.row_outcome
+
+        def codes(rows: Int64) -> Any:
+            found = series.codes(rows)
+            other = np.where(outcome[rows] == Outcome.SHAPE, 1, 2)
+            single = np.where(elements[rows] != 1, 0, 3 if place in _OF_SCALARS else 2)
+            absent = np.where(disagree[rows] > 0, single, other)
+            return np.where(found == 0, width + absent, found)
+
+        return Series(table=[*series.table, *words], codes=codes, numbers=series.numbers).shown(_known)
+
+    return bind
+
+
+def _standing(place: int) -> Callable[[Table], Bound]:
+    return lambda table: table.standing()[place][1].shown(_known)
+
+
+def _count(name: str) -> Callable[[Table], Bound]:
+    return lambda table: table.count(name).shown(_known)
+
+
+def _diff(place: int) -> Callable[[Table], Bound]:
+    return lambda table: table.diff(place).shown(lambda value: cell(value, "N/A"))
+
+
+def _rel(place: int) -> Callable[[Table], Bound]:
+    """Relative errors as msprobe writes them: 0, `12.5%`, `inf`, `nan`."""
+
+    def bind(table: Table) -> Bound:
+        series = table.rel(place)
+        measured = series.numbers
+        assert measured is not None
+        zero = len(series.table)
+
+        def codes(rows: Int64) -> Any:
+            found = series.codes(rows)
+            return np.where((found < 0) & (measured(rows) == 0), zero, found)
+
+        return Series(table=[*series.table, 0], codes=codes, numbers=lambda rows: measured(rows) * 100).shown(
+            percent, "%"
+        )
+
+    return bind
+
+
+def _grads_agree(table: Table) -> Bound:
+    codes = table.target.requires_grad.codes, table.golden.requires_grad.codes
+    agree = Series(
+        table=(False, True), codes=lambda rows: (np.maximum(codes[0](rows), 1) == np.maximum(codes[1](rows), 1)).astype(np.int32)
+    )  # fmt: skip
+    return agree.shown(bool)
+
+
+def _accuracy(table: Table) -> Bound:
+    return table.coded(list(Verdict), table.verdict).shown(lambda verdict: ACCURACY_WORDS[verdict])
+
+
+def _files(table: Table) -> Bound:
+    sides = (table.target.data_name, table.golden.data_name)
+    return lambda rows: Texts(
+        texts=[
+            str([_file(target), _file(golden)])
+            for target, golden in zip(*(side.values(rows) for side in sides), strict=True)
+        ]
+    )
+
+
+def _file(name: Any) -> str:
+    return "N/A" if name is MISSING else name or "-1"

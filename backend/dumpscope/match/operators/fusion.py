@@ -1,0 +1,187 @@
+"""One call on one side, a run of calls on the other: found by rule or by its boundary, compared at the boundary.
+
+The boundary is what the run receives from outside (its inputs that no call of the run made) and what its last call makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from dumpscope.domain.records import NodeKind, Role
+from dumpscope.match.gaps import Gap, computing, find_gaps
+from dumpscope.match.matching import Matching
+from dumpscope.match.operators.boundary import Found, Value, note, pair_values, received_by, same_numbers, values
+from dumpscope.match.operators.fusion_rules import Rule, run_ends
+from dumpscope.match.operators.operations import moves_data, operation
+from dumpscope.match.sides import Side
+
+OWN: Final = 0.9
+"""Confidence of a pair by a rule of the user's."""
+BUILT_IN: Final = 0.8
+PROPOSED: Final = 0.6
+"""Confidence of a pair that only its boundary proposes."""
+UNSEEN: Final = 0.8
+"""Factor where no input or no output of the boundary could be paired."""
+
+
+def find_fusions(matching: Matching, rules: Sequence[Rule]) -> None:
+    """Fuse what the gaps between matched calls hold, and the backward calls of what was fused."""
+    for gap in list(find_gaps(matching)):
+        for on_target in (False, True):
+            _fuse_gap(matching, gap, rules, on_target=on_target)
+
+
+def _fuse_gap(matching: Matching, gap: Gap, rules: Sequence[Rule], *, on_target: bool) -> None:
+    """on_target: the runs are the target's."""
+    single_side, run_side = (matching.golden, matching.target) if on_target else (matching.target, matching.golden)
+    singles, calls = (gap.golden, gap.target) if on_target else (gap.target, gap.golden)
+    free_single, free_run = (
+        (matching.free_golden, matching.free_target) if on_target else (matching.free_target, matching.free_golden)
+    )
+    cores = [entry for entry in computing(single_side, singles) if free_single(entry)]
+    calls = [entry for entry in calls if free_run(entry)]
+    start = 0
+    for single in cores:
+        rest = calls[start:]
+        found, confidence = _by_rule(single_side, run_side, single, rest, rules)
+        if found is None and len(cores) == 1:
+            found, confidence = _proposed(single_side, run_side, single, rest), PROPOSED
+        if found is None:
+            continue
+        start += rest.index(max(found.inner, key=rest.index)) + 1
+        if not found.inputs or not found.outputs:
+            confidence *= UNSEEN
+        note(matching, found, confidence, on_target=on_target, holders=True)
+        fuse_backward(matching, found, confidence, on_target=on_target)
+
+
+def _by_rule(
+    single_side: Side, run_side: Side, single: int, calls: Sequence[int], rules: Sequence[Rule]
+) -> tuple[Found | None, float]:
+    name = operation(single_side.label[single])
+    wanted = [rule for rule in rules if name in rule.fused]
+    cores = computing(run_side, list(calls)) if wanted else []
+    words = [operation(run_side.label[entry]) for entry in cores]
+    for first in range(len(cores)):
+        ends = {(end, rule.own) for rule in wanted for run in rule.runs for end in run_ends(run, words, first)}
+        tries = [
+            (found, own)
+            for end, own in sorted(ends, reverse=True)
+            if (found := _boundary(single_side, run_side, single, cores[first:end], calls)) is not None
+        ]
+        if tries:
+            found, own = max(tries, key=lambda one: (one[0].outputs, one[0].same, one[0].inputs))
+            return found, OWN if own else BUILT_IN
+    return None, 0.0
+
+
+def _proposed(single_side: Side, run_side: Side, single: int, calls: Sequence[int]) -> Found | None:
+    """The one extra call here beside all extra calls there, where inputs agree in numbers and the output in shape."""
+    cores = computing(run_side, list(calls))
+    if single_side.kind[single] != NodeKind.API or len(cores) < 2:
+        return None
+    found = _boundary(single_side, run_side, single, cores, calls)
+    return found if found is not None and found.agree and found.outputs else None
+
+
+def _boundary(
+    single_side: Side, run_side: Side, single: int, cores: Sequence[int], calls: Sequence[int]
+) -> Found | None:
+    """The run with the calls around it that only move data; None where it makes another number of elements."""
+    made = values(single_side, single, Role.OUTPUT)
+    places = {entry: place for place, entry in enumerate(calls)}
+    begin, stop = places[cores[0]], places[cores[-1]] + 1
+    while begin and _loose(run_side, calls[begin - 1]):
+        begin -= 1
+    behind = stop
+    while behind < len(calls) and _loose(run_side, calls[behind]):
+        behind += 1
+    ends = [calls[place] for place in (stop - 1, *range(stop, behind))]
+    out = made[0] if made else None
+    pairs: list[tuple[int, int]] = []
+    same = False
+    end = cores[-1]
+    last = values(run_side, end, Role.OUTPUT)
+    if out is not None and last:
+        if all(out.size != value.size for value in last):
+            return None
+        for entry in ends:
+            fitting = [value for value in values(run_side, entry, Role.OUTPUT) if value.shape == out.shape]
+            if fitting:
+                end = entry
+                pairs, same = [(out.item, fitting[0].item)], same_numbers(out, fitting[0])
+                break
+    inner = tuple(calls[begin : places[end] + 1])
+    received = values(single_side, single, Role.INPUT, Role.KWARG)
+    needed = received_by(run_side, [entry for entry in inner if entry < run_side.dumped])
+    inputs, agree = pair_values(received, needed)
+    return Found(
+        single=single,
+        inner=inner,
+        end=end,
+        items=(*inputs, *pairs),
+        inputs=len(inputs),
+        agree=agree,
+        outputs=len(pairs),
+        same=same,
+    )
+
+
+def _loose(side: Side, entry: int) -> bool:
+    """A call of the run's side that may belong to any run next to it."""
+    return side.kind[entry] == NodeKind.API and moves_data(side.label[entry])
+
+
+def fuse_backward(matching: Matching, found: Found, confidence: float, *, on_target: bool) -> None:
+    """The backward of the fused call beside that of the run: the gradient that arrives, and those that leave.
+
+    The run's gradient of an input that several of its calls use is a sum that no call holds: it cannot be compared.
+    """
+    single_side, run_side = (matching.golden, matching.target) if on_target else (matching.target, matching.golden)
+    single = single_side.backward(found.single)
+    backward = [(entry, back) for entry in found.inner if (back := run_side.backward(entry)) is not None]
+    if single is None or not backward:
+        return
+    inner = tuple(back for _, back in reversed(backward))
+    arriving = _first(values(single_side, single, Role.INPUT)), _first(values(run_side, inner[0], Role.INPUT))
+    pairs = []
+    if arriving[0] is not None and arriving[1] is not None and arriving[0].shape == arriving[1].shape:
+        pairs.append((arriving[0].item, arriving[1].item))
+    pairs += _leaving(single_side, run_side, found, single, dict(backward))
+    note(
+        matching,
+        Found(
+            single=single, inner=inner, end=inner[-1], items=tuple(pairs), inputs=1, agree=True, outputs=1, same=True
+        ),
+        confidence,
+        on_target=on_target,
+        holders=False,
+    )
+
+
+def _leaving(
+    single_side: Side, run_side: Side, found: Found, single: int, backward: dict[int, int]
+) -> Iterator[tuple[int, int]]:
+    """Pairs of gradients of inputs: the gradient of an argument stands at the argument's own place."""
+    place_of = {value.item: value.path for value in values(single_side, found.single, Role.INPUT)}
+    gradients = {value.path: value for value in values(single_side, single, Role.OUTPUT)}
+    uses: dict[object, list[tuple[int, int]]] = {}
+    owner: dict[int, object] = {}
+    for entry in found.inner:
+        for value in values(run_side, entry, Role.INPUT):
+            uses.setdefault(value.mark, []).append((entry, value.path))
+            owner[value.item] = value.mark
+    for one, other in found.items:
+        users = uses.get(owner.get(other), [])
+        mine = gradients.get(place_of.get(one, -1))
+        if mine is None or len(users) != 1 or users[0][0] not in backward:
+            continue
+        entry, path = users[0]
+        theirs = {value.path: value for value in values(run_side, backward[entry], Role.OUTPUT)}.get(path)
+        if theirs is not None and theirs.shape == mine.shape:
+            yield mine.item, theirs.item
+
+
+def _first(found: list[Value]) -> Value | None:
+    return found[0] if found else None

@@ -1,0 +1,95 @@
+"""Rules of fused calls: the built-in file and a user's, read into patterns over operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from dumpscope.errors import UsageError
+from dumpscope.match.operators.operations import operation
+from dumpscope.match.renames.mapping_files import load_yaml
+
+HINT: Final = "write `name: {fused: [rms_norm], runs: [[pow, mean, add, rsqrt, mul]]}` (docs/matching.md)"
+LONGEST: Final = 64
+"""Words of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One call of a run: any of these operations; it may be missing."""
+
+    operations: frozenset[str]
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """fused: operations of the one call; runs: what does the same; own: from the user's file"""
+
+    name: str
+    fused: frozenset[str]
+    runs: tuple[tuple[Word, ...], ...]
+    own: bool
+
+
+def load_rules(text: str | None) -> tuple[Rule, ...]:
+    """The user's rules, then the built-in ones. Raises UsageError that names the rule and what is wrong with it."""
+    own = _parse(text, own=True) if text else ()
+    return (*own, *_built_in())
+
+
+@cache
+def _built_in() -> tuple[Rule, ...]:
+    return _parse((resources.files(__package__) / "fusion_rules.yaml").read_text("utf-8"), own=False)
+
+
+def _parse(text: str, *, own: bool) -> tuple[Rule, ...]:
+    rules = []
+    for name, body in load_yaml(text, "fusion", HINT).items():
+        if not isinstance(body, dict) or set(body) != {"fused", "runs"}:
+            raise _wrong(name, "must hold `fused` and `runs`, nothing else")
+        fused, runs = _words(name, "fused", body["fused"]), body["runs"]
+        if not isinstance(runs, list) or not runs:
+            raise _wrong(name, "`runs` must be a list of runs, each a list of operations")
+        rules.append(
+            Rule(
+                name=str(name)[:200],
+                fused=frozenset(map(operation, fused)),
+                runs=tuple(tuple(map(_word, _words(name, "a run", run))) for run in runs),
+                own=own,
+            )
+        )
+        if any(all(word.optional for word in run) for run in rules[-1].runs):
+            raise _wrong(name, "a run needs a call that is always there (a word without brackets)")
+    return tuple(rules)
+
+
+def _words(name: object, what: str, value: object) -> list[str]:
+    if not isinstance(value, list) or not value or not all(isinstance(word, str) and word for word in value):
+        raise _wrong(name, f"`{what}` must be a list of operations")
+    if len(value) > LONGEST:
+        raise _wrong(name, f"`{what}` holds more than {LONGEST} operations")
+    return value
+
+
+def _word(text: str) -> Word:
+    optional = text.startswith("(") and text.endswith(")")
+    names = (text[1:-1] if optional else text).split("|")
+    return Word(frozenset(map(operation, names)), optional)
+
+
+def _wrong(name: object, why: str) -> UsageError:
+    return UsageError(f"fusion: {str(name)[:200]!r}: {why}", hint=HINT)
+
+
+def run_ends(run: Sequence[Word], operations: Sequence[str], start: int) -> set[int]:
+    """Where the run can end that begins with `operations[start]`: first places behind it."""
+    ends = {start}
+    for word in run:
+        ends = {end + 1 for end in ends if end < len(operations) and operations[end] in word.operations} | (
+            ends if word.optional else set()
+        )
+    return ends - {start}

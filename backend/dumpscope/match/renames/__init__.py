@@ -1,0 +1,1 @@
+"""Names that differ on both sides: rename rules, proposals, mapping files."""

@@ -1,0 +1,131 @@
+"""msprobe's mapping files: module renames (cell_mapping, layer_mapping) and item pairs (data_mapping)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+import yaml
+
+from dumpscope.domain.options import Options
+from dumpscope.errors import UsageError
+from dumpscope.match.renames.rename_rules import Rename, parse_renames
+
+HINT: Final = "write one `target: golden` pair a line"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mapping:
+    """cells: target "path.Class" -> golden; layers: {class or TopLayer: {target sub path: golden sub path}};
+    data: target item name -> golden item name; rules: the user's rename rules."""
+
+    cells: dict[str, str] = field(default_factory=dict)
+    layers: dict[str, dict[str, str]] = field(default_factory=dict)
+    data: dict[str, str] = field(default_factory=dict)
+    rules: tuple[Rename, ...] = ()
+
+    @property
+    def renames(self) -> bool:
+        return bool(self.cells or self.layers or self.rules)
+
+
+def parse_mapping(options: Options) -> Mapping:
+    """Mapping of a comparison's options; raises UsageError that names the option and the place in the file."""
+    cells = _flat(options.cell_mapping, "cell_mapping")
+    data = _flat(options.data_mapping, "data_mapping")
+    layers: dict[str, dict[str, str]] = {}
+    for name, body in load_yaml(options.layer_mapping, "layer_mapping").items():
+        if body is None:
+            continue
+        if not isinstance(body, dict):
+            raise UsageError(
+                f"layer_mapping: {name!r} must hold pairs of paths",
+                hint="write `target.path: golden.path` lines below it",
+            )
+        layers[str(name)] = {str(key): _word(value, "layer_mapping", key) for key, value in body.items()}
+    return Mapping(cells=cells, layers=layers, data=data, rules=parse_renames(options.rename))
+
+
+def rename_labels(labels: Iterable[str], mapping: Mapping) -> dict[str, str]:
+    """Target module labels that the mapping changes -> the golden labels they stand for."""
+    known = sorted(set(labels), key=len)
+    renamed: dict[str, str] = {}
+    if mapping.layers:
+        renamed.update(_rename_layers(known, mapping.layers))
+    for label in known:
+        current = renamed.get(label, label)
+        if current in mapping.cells:
+            renamed[label] = mapping.cells[current]
+            continue
+        for old, new in mapping.cells.items():
+            if _contains(current, old):
+                current = current.replace(old, new, 1)
+        if current != label:
+            renamed[label] = current
+    return renamed
+
+
+def _rename_layers(known: list[str], layers: dict[str, dict[str, str]]) -> dict[str, str]:
+    """Rename paths from the root down: a module's class says which table applies to what lies below it."""
+    class_of = {label.rpartition(".")[0]: label.rpartition(".")[2] for label in known}
+    renamed: dict[str, str] = {}
+    for label in known:
+        path, _, cls = label.rpartition(".")
+        parts = path.split(".")
+        out: list[str] = []
+        i = 0
+        while i < len(parts):
+            here = ".".join(parts[:i])
+            owner = class_of.get(here, "TopLayer") if here else "TopLayer"
+            for end in range(len(parts), i, -1):
+                new = layers.get(owner, {}).get(".".join(parts[i:end]))
+                if new is not None:
+                    out += new.split(".")
+                    i = end
+                    break
+            else:
+                out.append(parts[i])
+                i += 1
+        fresh = f"{'.'.join(out)}.{cls}" if path else label
+        if fresh != label:
+            renamed[label] = fresh
+    return renamed
+
+
+def _contains(label: str, part: str) -> bool:
+    return re.search(rf"(^|\.){re.escape(part)}($|\.)", label) is not None
+
+
+def _flat(text: str | None, option: str) -> dict[str, str]:
+    return {str(key): _word(value, option, key) for key, value in load_yaml(text, option).items()}
+
+
+def _word(value: object, option: str, key: object) -> str:
+    """A name on the golden side. A list or table is refused before it is spelled: a few aliases unfold to gigabytes."""
+    if isinstance(value, list | dict | set | tuple):
+        raise UsageError(
+            f"{option}: {str(key)[:200]!r} holds a {type(value).__name__}",
+            hint=HINT,
+        )
+    return str(value)
+
+
+def load_yaml(text: str | None, option: str, hint: str = HINT) -> dict[object, object]:
+    """The mapping that a user's yaml text holds. Raises UsageError that names the option and the place."""
+    if not text:
+        return {}
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "unknown place"
+        raise UsageError(f"{option} is not valid yaml at {place}", hint=hint) from error
+    except (ValueError, RecursionError) as error:  # an impossible date, nesting without end
+        raise UsageError(f"{option} cannot be read as yaml", hint=hint) from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise UsageError(f"{option} must be a yaml mapping, not {type(data).__name__}", hint=hint)
+    return data

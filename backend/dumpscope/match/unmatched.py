@@ -1,0 +1,104 @@
+"""Why a call has no partner: told from what stands in the same place on the other side, by the rules of docs/matching.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dumpscope.domain.facts import Leftover, NodePairs
+from dumpscope.domain.records import Direction, Int8, Int32, Int64, NodeKind
+from dumpscope.match.gaps import computing, find_gaps
+from dumpscope.match.matching import Fusion, Matching
+from dumpscope.match.operators.operations import backend, moves_data
+from dumpscope.match.sides import Side
+
+Reason = tuple[Leftover, int]
+"""A cause, and the entry of the other side that it is told from, -1 where it is none."""
+
+
+def explain(matching: Matching, pairs: NodePairs, surely: Sequence[bool]) -> tuple[Int8, Int32]:
+    """Cause per node pair and the node pair that it is told from: the fused call, the first call in the same place on the other
+    side, or else the nearest matched call before (-1 where there is none).
+
+    surely: per node pair, whether the other side made the same call and did not dump it
+    """
+    leftover = np.zeros(len(pairs), np.int8)
+    beside = np.full(len(pairs), -1, np.int32)
+    alone = np.flatnonzero((pairs.target < 0) | (pairs.golden < 0))
+    if not len(alone):
+        return leftover, beside
+    rows = _rows(pairs.target, matching.target.dumped), _rows(pairs.golden, matching.golden.dumped)
+    sides = (
+        _Leftovers(matching.target, matching.golden, matching.inside_target, matching.beyond_target),
+        _Leftovers(matching.golden, matching.target, matching.inside_golden, matching.beyond_golden),
+    )
+    for gap in find_gaps(matching):
+        calls = [x for x in gap.target if matching.free_target(x)], [x for x in gap.golden if matching.free_golden(x)]
+        cores = computing(matching.target, calls[0]), computing(matching.golden, calls[1])
+        sides[0].note(calls[0], cores[0], cores[1])
+        sides[1].note(calls[1], cores[1], cores[0])
+    before = _matched_before(pairs)
+    for row in alone.tolist():
+        on_target = int(pairs.target[row]) >= 0
+        entry = int(pairs.target[row] if on_target else pairs.golden[row])
+        cause, other = sides[0 if on_target else 1].reason(entry, surely=bool(surely[row]))
+        leftover[row] = cause
+        if cause == Leftover.INSIDE:
+            beside[row] = rows[0][other]  # by the target's entry of the pair
+        else:
+            beside[row] = rows[1 if on_target else 0][other] if other >= 0 else before[row]
+    return leftover, beside
+
+
+class _Leftovers:
+    """Calls of one side that have no partner, and what stands in their place on the other."""
+
+    def __init__(self, side: Side, other: Side, inside: dict[int, Fusion], beyond: set[int]) -> None:
+        self._side, self._inside, self._beyond = side, inside, beyond
+        self._opposite: dict[int, tuple[int, list[int]]] = {}
+        kinds = zip(other.kind[: other.dumped], other.direction[: other.dumped], strict=True)
+        self._recorded = set(kinds)
+        self._labels = set(other.label[: other.dumped])
+        self._forward: dict[tuple[str, int], int] = {}
+
+    def note(self, calls: list[int], cores: list[int], opposite: list[int]) -> None:
+        """Calls of one gap, those of them that compute, and those of the other side."""
+        for entry in calls:
+            self._opposite[entry] = (len(cores), opposite)
+            self._forward[self._side.label[entry], self._side.index[entry]] = entry
+
+    def reason(self, entry: int, *, surely: bool) -> Reason:
+        side = self._side
+        fusion = self._inside.get(entry)
+        if fusion is not None:
+            return Leftover.INSIDE, fusion.target
+        if surely or entry in self._beyond or (side.kind[entry], side.direction[entry]) not in self._recorded:
+            return Leftover.LEFT_OUT, -1
+        label = side.label[entry]
+        if side.kind[entry] == NodeKind.API and moves_data(label) and label not in self._labels:
+            return Leftover.LEFT_OUT, -1
+        if side.direction[entry] == Direction.BACKWARD:
+            entry = self._forward.get((label, side.index[entry]), entry)
+        mine, opposite = self._opposite.get(entry, (0, []))
+        if opposite and mine:
+            if mine == 1 < len(opposite):
+                return Leftover.FUSED, opposite[0]
+            return (Leftover.DECOMPOSED if mine > 1 == len(opposite) else Leftover.REPLACED), opposite[0]
+        if backend(label) is not None and label not in self._labels:
+            return Leftover.ONE_BACKEND, -1
+        return Leftover.INSERTED, -1
+
+
+def _rows(column: Int32, entries: int) -> Int64:
+    """Node pair of every dumped entry of a side."""
+    rows = np.full(entries, -1, np.int64)
+    has = column >= 0
+    rows[column[has]] = np.flatnonzero(has)
+    return rows
+
+
+def _matched_before(pairs: NodePairs) -> Int64:
+    both = (pairs.target >= 0) & (pairs.golden >= 0)
+    before: Int64 = np.maximum.accumulate(np.where(both, np.arange(len(pairs)), -1))
+    return before

@@ -1,0 +1,201 @@
+"""When the compiled kernel is used, and how: for contiguous pairs of float32, bfloat16 or float16, once there is much to do.
+
+Numba and the kernel take a third of a second to load, so a process does so only after some data has gone through the numpy
+kernel. Without numba the numpy kernel does everything; both give the same numbers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from types import ModuleType
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from dumpscope.domain.records import Int64
+from dumpscope.metrics import kernels
+from dumpscope.metrics.histogram import ULP_BINS
+from dumpscope.metrics.partial import Partial
+from dumpscope.metrics.stretches import IN_MEMORY, Pair, Place, address
+from dumpscope.metrics.ulps import Raw
+
+LOAD_AT: Final = 128 << 20
+"""Bytes of suitable pairs (both sides) this process has to meet before the kernel is loaded: numpy takes a third of a second for
+them, as loading does."""
+
+SMALLEST: Final = 64
+"""Elements below which the numpy kernel does it: bits of tensors should not count towards loading the compiled one."""
+
+_FLOAT32, _BFLOAT16, _FLOAT16 = 0, 1, 2
+_FORMS: Final = {
+    np.dtype(np.float32): _FLOAT32,
+    np.dtype(ml_dtypes.bfloat16): _BFLOAT16,
+    np.dtype(np.float16): _FLOAT16,
+}
+_UNITS: Final = {
+    (_FLOAT32, _FLOAT32): _FLOAT32,
+    (_BFLOAT16, _BFLOAT16): _BFLOAT16,
+    (_FLOAT16, _FLOAT16): _FLOAT16,
+    (_FLOAT32, _BFLOAT16): _BFLOAT16,
+    (_BFLOAT16, _FLOAT32): _BFLOAT16,
+}
+
+
+class _Loader:
+    """Loads the kernel once per process, when enough bytes have asked for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._met = 0
+        self._tried = False
+        self._module: ModuleType | None = None
+
+    def module(self, more: int) -> ModuleType | None:
+        """The kernel's module if it pays; more: bytes of the pair at hand. While one thread loads it, others do without."""
+        if self._tried or not self._lock.acquire(blocking=False):
+            return self._module
+        try:
+            self._met += more
+            if self._met >= LOAD_AT and not self._tried:
+                self._module = _load()
+                self._tried = True
+        finally:
+            self._lock.release()
+        return self._module
+
+
+def _load() -> ModuleType | None:
+    """The compiled kernel, if numba is here and it reproduces the numpy kernel: old machine code may lie in a cache folder."""
+    try:
+        module = importlib.import_module("dumpscope.metrics.native.fused")
+        return module if _agrees(module) else None
+    except (
+        Exception
+    ):  # whatever keeps a compiler from working (no numba, no disk, no such processor), numpy does the work
+        return None
+
+
+def _agrees(module: ModuleType) -> bool:
+    values = np.linspace(-3, 5, 2500, dtype=np.float32)
+    values[7] = np.nan
+    noisy = values * np.geomspace(1 - 1e-6, 1.9, values.size, dtype=np.float32)
+    for dtype, form in _FORMS.items():
+        target, golden = values.astype(dtype), noisy.astype(dtype)
+        plan = kernels.plan(target.dtype, golden.dtype)
+        for sampled in (False, True):
+            kernel = FusedKernel(module, form, form, form)
+            ours = kernel(Pair(target, golden), 0, target.size, plan.eps, detail=True, sampled=sampled)
+            theirs = Partial()
+            with np.errstate(all="ignore"):
+                kernels.measure(target, golden, plan, 0, theirs, detail=True, sampled=sampled)
+            if not ours.matches(theirs):
+                return False
+    return True
+
+
+_loader: Final = _Loader()
+
+
+def prepare(size: int) -> bool:
+    """Load the kernel now if `size` bytes of pairs are to come, before threads would start without it. Whether it is loaded."""
+    return _loader.module(size if size >= LOAD_AT else 0) is not None
+
+
+def loaded() -> ModuleType | None:
+    """The kernel's module, if this process has loaded it."""
+    return _loader.module(0)
+
+
+def forms(target: np.dtype[Any], golden: np.dtype[Any]) -> tuple[int, int, int] | None:
+    """The kernel's names for both dtypes and for the one whose steps are counted; None for a pair it does not know."""
+    first, second = _FORMS.get(target), _FORMS.get(golden)
+    unit = _UNITS.get((first, second))  # type: ignore[arg-type]
+    return None if first is None or second is None or unit is None else (first, second, unit)
+
+
+def kernel_for(target: Raw, golden: Raw) -> FusedKernel | None:
+    """The compiled kernel for two flat contiguous arrays, None where the numpy kernel has to do it."""
+    if target.size < SMALLEST:
+        return None
+    known = forms(target.dtype, golden.dtype)
+    if known is None:
+        return None
+    module = _loader.module(target.nbytes + golden.nbytes)
+    return None if module is None else FusedKernel(module, *known)
+
+
+class FusedKernel:
+    """Measures stretches of one pair."""
+
+    __slots__ = ("_golden_form", "_module", "_target_form", "_unit")
+
+    def __init__(self, module: ModuleType, target_form: int, golden_form: int, unit: int) -> None:
+        self._module = module
+        self._target_form = target_form
+        self._golden_form = golden_form
+        self._unit = unit
+
+    def __call__(self, pair: Pair, start: int, stop: int, eps: float, *, detail: bool, sampled: bool) -> Partial:
+        """Measure elements start..stop."""
+        fused = self._module
+        results, ulps = empty_results(fused, 1), np.zeros(ULP_BINS, np.int64)
+        known = (0, 0, 0, 0, 0)  # what the sides are need not be recognised
+
+        def measure(first: int, size: int, target: Place, golden: Place, buffer: int) -> None:
+            sides = (*reversed(target), *known, self._target_form, *reversed(golden), *known, self._golden_form)
+            stretch = (*sides, size, first, self._unit, sampled, buffer, False)
+            fused.compare(np.array((stretch,), np.int64), eps, detail, ulps, results)
+
+        direct = pair.readable and fused.READS
+        if direct:
+            with pair.places(start) as (target, golden, buffer):
+                measure(start, stop - start, target, golden, buffer)
+        if not direct or results[0, fused.CUT]:
+            results, ulps = empty_results(fused, 1), np.zeros(ULP_BINS, np.int64)
+            for first, some, others in pair.parts(start, stop):  # a file that was cut shows here
+                one, other = _aligned(some), _aligned(others)
+                measure(first, one.size, (IN_MEMORY, address(one)), (IN_MEMORY, address(other)), 0)
+        return partials(fused, results, [stop - start], ulps)[0]
+
+
+def empty_results(fused: ModuleType, rows: int) -> Int64:
+    """What the kernel adds to, shape (rows, RESULTS)."""
+    results = np.zeros((rows, fused.RESULTS), dtype=np.int64)
+    results[:, fused.MAX_AT] = -1
+    return results
+
+
+def partials(fused: ModuleType, results: Int64, elements: list[int], ulps: Int64) -> list[Partial]:
+    """Each row of the kernel's results as a Partial over so many elements; ulps: the histogram of all of them."""
+    numbers = results[:, : fused.ABS_DECADES].tolist()
+    reals = results.view(np.float64)[:, : fused.ABS_DECADES].tolist()
+    return [
+        Partial(
+            elements=size,
+            excluded=number[fused.EXCLUDED],
+            unequal=number[fused.UNEQUAL],
+            nonfinite_target=number[fused.BAD_TARGET],
+            nonfinite_golden=number[fused.BAD_GOLDEN],
+            disagree=number[fused.DISAGREE],
+            products=real[fused.PRODUCTS],
+            targets=real[fused.TARGETS],
+            goldens=real[fused.GOLDENS],
+            differences=real[fused.DIFFERENCES],
+            max_abs=real[fused.MAX_ABS],
+            max_at=number[fused.MAX_AT],
+            max_rel=real[fused.MAX_REL],
+            below_1e3=number[fused.BELOW_1E3] - number[fused.DISAGREE],
+            below_5e3=number[fused.BELOW_5E3] - number[fused.DISAGREE],
+            max_ulp=number[fused.MAX_ULP],
+            ulps=ulps,
+            abs_decades=row[fused.ABS_DECADES : fused.REL_DECADES],
+            rel_decades=row[fused.REL_DECADES :],
+        )
+        for row, number, real, size in zip(results, numbers, reals, elements, strict=True)
+    ]
+
+
+def _aligned(values: Raw) -> Raw:
+    return values if values.flags.aligned else values.copy()

@@ -1,0 +1,1 @@
+"""Figures about one pair of tensors."""

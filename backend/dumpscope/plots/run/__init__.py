@@ -1,0 +1,1 @@
+"""Figures about the calls of a run."""

@@ -1,0 +1,194 @@
+"""Errors of all APIs side by side: a box over the calls of each, the API of the current call marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dumpscope.domain.english import MEASURE
+from dumpscope.domain.phrases import Phrase, phrase
+from dumpscope.domain.records import Float64, Int64
+from dumpscope.plots.error_axis import Lanes, lanes
+from dumpscope.plots.run.distribution import quartiles
+from dumpscope.plots.table import Table, table
+from dumpscope.plots.template import MARK, OUTPUT, TARGET, Figure, axis, layout, number, plain, short
+
+SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiErrors:
+    """One API. quartiles: as of ApiDistribution; largest: error of its worst call, at place `worst` of the run, named `node`"""
+
+    api: str
+    calls: int
+    compared: int
+    above: int
+    quartiles: tuple[float, float, float, float, float]
+    largest: float
+    worst: int
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllApis:
+    """shown: APIs with a compared call, largest error first, at most SHOWN and the current one among them
+    apis, unseen, above: how many there are, have no compared call, and have one above the floor
+    current: (API, error, node) of the call being looked at; None without one, nan error where it was not compared
+    rank: place of its API among all by largest error, from 1; None where none of its calls was compared
+    """
+
+    shown: tuple[ApiErrors, ...]
+    apis: int
+    unseen: int
+    above: int
+    current: tuple[str, float, str] | None
+    rank: int | None
+    floor: float | None
+    lanes: Lanes
+
+
+def all_apis_data(
+    apis: Sequence[str],
+    api: Int64,
+    error: Float64,
+    names: Sequence[str],
+    *,
+    current: int | None = None,
+    floor: float | None = 1.0,
+    log: bool = True,
+) -> AllApis:
+    """Errors of every API; `api` (a place in `apis`, -1: of none), `error` and `names` have one entry per call in call order.
+
+    error: never negative; nan where not compared, inf where nothing excuses it. current: position of the call to mark
+    """
+    walk = np.argsort(api, kind="stable")
+    starts = np.searchsorted(api[walk], np.arange(len(apis) + 1))
+    found = []
+    for place, name in enumerate(apis):
+        calls = walk[starts[place] : starts[place + 1]]
+        compared = calls[~np.isnan(error[calls])]
+        boxes = quartiles(error[compared])
+        if boxes is None:
+            continue
+        worst = int(compared[error[compared].argmax()])
+        found.append(
+            ApiErrors(
+                api=name,
+                calls=len(calls),
+                compared=len(compared),
+                above=0 if floor is None else int(np.count_nonzero(error[compared] > floor)),
+                quartiles=boxes,
+                largest=float(error[worst]),
+                worst=worst,
+                node=names[worst],
+            )
+        )
+    found.sort(key=lambda one: (-one.largest, -one.quartiles[2], one.api))
+    marked = None
+    if current is not None and api[current] >= 0:
+        marked = (apis[api[current]], float(error[current]), names[current])
+    rank = None
+    if marked is not None:
+        rank = next((place for place, one in enumerate(found, 1) if one.api == marked[0]), None)
+    shown = found[:SHOWN]
+    if rank is not None and rank > SHOWN:
+        shown.append(found[rank - 1])
+    values = [np.asarray([*one.quartiles, one.largest]) for one in shown]
+    return AllApis(
+        shown=tuple(shown),
+        apis=len(apis),
+        unseen=len(apis) - len(found),
+        above=sum(1 for one in found if one.above),
+        current=marked,
+        rank=rank,
+        floor=floor,
+        lanes=lanes(*values, np.asarray([floor] if floor else []), log=log),
+    )
+
+
+def all_apis_figure(data: AllApis) -> Figure:
+    """Plotly figure: one lying box per API, the worst on top, its worst call beside it; a click there selects that call."""
+    places = list(range(len(data.shown)))
+    boxes = data.lanes.place(
+        np.asarray([one.quartiles for one in data.shown], dtype=np.float64).reshape(-1, 5)
+    ).T.tolist()
+    traces: list[dict[str, object]] = [
+        {
+            "type": "box", "orientation": "h", "name": "all calls", "y": places, "lowerfence": boxes[0], "q1": boxes[1],
+            "median": boxes[2], "q3": boxes[3], "upperfence": boxes[4], "line": {"color": TARGET, "width": 1.5},
+            "hoverinfo": "skip", "showlegend": False,
+        },
+        {
+            "type": "scatter", "mode": "markers", "name": "worst call", "y": places,
+            "x": data.lanes.place(np.asarray([one.largest for one in data.shown])).tolist(),
+            "text": [f"{plain(short(one.node, 44))}: {number(one.largest)}" for one in data.shown],
+            "customdata": [one.worst for one in data.shown], "marker": {"color": OUTPUT, "size": 6},
+            "hovertemplate": "%{text}<extra></extra>",
+        },
+    ]  # fmt: skip
+    marked = None
+    if data.current is not None and data.rank is not None and not np.isnan(data.current[1]):
+        api, error, node = data.current
+        marked = [one.api for one in data.shown].index(api)
+        traces.append({
+            "type": "scatter", "mode": "markers", "name": "this call", "y": [marked],
+            "x": data.lanes.place(np.asarray([error])).tolist(), "text": [f"{plain(short(node))}: {number(error)}"],
+            "marker": {"color": MARK, "size": 12, "symbol": "diamond", "line": {"width": 2, "color": "white"}},
+            "hovertemplate": "%{text}<extra></extra>",
+        })  # fmt: skip
+    shapes = []
+    if data.floor:
+        shapes.append({
+            "type": "line", "xref": "x", "x0": data.floor, "x1": data.floor, "yref": "paper", "y0": 0, "y1": 1,
+            "line": {"dash": "dot", "width": 1, "color": MARK},
+        })  # fmt: skip
+    return {
+        "data": traces,
+        "layout": layout(
+            xaxis=axis(MEASURE, **data.lanes.axis()),
+            yaxis=axis(
+                "",
+                range=[len(places) - 0.4, -0.6],
+                tickmode="array",
+                tickvals=places,
+                ticktext=[plain(short(one.api, 30)) for one in data.shown],
+                zeroline=False,
+            ),
+            shapes=shapes,
+            dragmode="pan",
+            meta={"inView": marked},
+        ),
+    }
+
+
+def all_apis_said(data: AllApis) -> list[Phrase]:
+    """The figure in words."""
+    if not data.shown:
+        return [phrase("apis.none", apis=data.apis)]
+    worst = data.shown[0]
+    parts = [
+        phrase("apis.all", apis=data.apis, measure=[phrase("measure.score")]),
+        phrase("apis.worst", api=worst.api, error=number(worst.largest), name=worst.node),
+    ]
+    if data.floor is not None:
+        parts.append(phrase("apis.above", above=data.above, floor=number(data.floor)))
+    if data.unseen:
+        parts.append(phrase("apis.unseen", unseen=data.unseen))
+    left = data.apis - data.unseen - len(data.shown)
+    if left:
+        parts.append(phrase("apis.left", left=left))
+    if data.current is not None and data.rank is not None:
+        parts.append(phrase("apis.current", api=data.current[0], rank=data.rank))
+    return parts
+
+
+def all_apis_table(data: AllApis) -> Table:
+    """One row per API shown."""
+    names = ("lower whisker", "first quartile", "median", "third quartile", "upper whisker")
+    return table(
+        ("api", "calls", "compared", "above the floor", *names, "largest", "worst call"),
+        ((one.api, one.calls, one.compared, one.above, *one.quartiles, one.largest, one.node) for one in data.shown),
+    )
