@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dumpscope.analysis.ranks.collectives import MESSAGE, connect
 from dumpscope.analysis.ranks.messages import RECEIVE, SEND, Group, Half, Message

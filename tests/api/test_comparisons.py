@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 from ui.made import late
 
 from api.conftest import BASE, Client, Make, compare, register, settled
-from dumpscope.api import details, schemas
 from dumpscope.api.app import create_app
+from dumpscope.api.models import details, schemas
 
 ORIGIN = "Functional.softmax.1.forward"
 

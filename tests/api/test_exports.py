@@ -12,7 +12,7 @@ import pytest
 from fastapi import Request
 
 from api.conftest import Client, compare
-from dumpscope.api.attended import attended
+from dumpscope.api.cancellable import attended
 from dumpscope.api.state import State
 from dumpscope.errors import CancelledError
 from dumpscope.pipeline.results import exports

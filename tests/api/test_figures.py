@@ -18,9 +18,9 @@ from plots.tensor_dumps import node_of, write_dump
 
 from api.conftest import BASE, Client, compare
 from api.test_comparisons import fits, get
-from dumpscope.api import schemas
 from dumpscope.api.app import create_app
-from dumpscope.api.routes import figures
+from dumpscope.api.models import schemas
+from dumpscope.api.routes.comparisons import figures
 from dumpscope.pipeline.figures.registry import NAMES
 from dumpscope.settings import Settings
 

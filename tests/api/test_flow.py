@@ -11,7 +11,7 @@ import pytest
 
 from api.conftest import Client, compare, settled
 from api.test_comparisons import ORIGIN, fits, get
-from dumpscope.api.flows import Flow
+from dumpscope.api.models.dataflow import Flow
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from fastapi.testclient import TestClient
 from pydantic import TypeAdapter
 
 from api.conftest import BASE, Client, Make, compare, register, settled
-from dumpscope.api import schemas
 from dumpscope.api.app import create_app
+from dumpscope.api.models import schemas
 from dumpscope.domain.job import Job
 from dumpscope.errors import CancelledError
 from dumpscope.index.dumps.catalogue import create_dump

@@ -119,7 +119,9 @@ def test_large_answers_travel_compressed(client: Client) -> None:
 
 
 def test_openapi_is_printed_without_a_server_and_equals_the_served_one(client: Client) -> None:
-    printed = subprocess.run([sys.executable, "-m", "dumpscope.api.schema"], capture_output=True, text=True, check=True)
+    printed = subprocess.run(
+        [sys.executable, "-m", "dumpscope.api.openapi"], capture_output=True, text=True, check=True
+    )
     assert printed.stderr == ""
     assert json.loads(printed.stdout) == client.get("/api/openapi.json").json()
 
@@ -130,7 +132,7 @@ def test_an_unexpected_failure_gives_an_id_and_no_detail(
     def explode(*_args: object) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("dumpscope.api.routes.dumps.get_dump", explode)
+    monkeypatch.setattr("dumpscope.api.routes.dumps.catalogue.get_dump", explode)
     client._transport.raise_server_exceptions = False  # type: ignore[attr-defined]
     reply = client.get("/api/dumps/abc")
     assert reply.status_code == 500

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from api.conftest import BASE, Client, compare, settled
 from dumpscope.api.app import create_app
-from dumpscope.api.routes.exports import Sent
+from dumpscope.api.routes.comparisons.exports import Sent
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline.results.result_files import open_copies

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from api.conftest import BASE, Client, Make, register, settled
 from api.test_uploads import RELU, archive, folder_parts

@@ -421,7 +421,7 @@ def test_a_name_cannot_steer_the_terminal() -> None:
 
 
 def test_an_internal_error_is_one_line_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    import dumpscope.cli.info  # noqa: PLC0415
+    import dumpscope.cli.commands.info  # noqa: PLC0415
 
     def broken(*_: object, **__: object) -> int:
         raise ZeroDivisionError("of\nall things")

@@ -88,7 +88,7 @@ def test_a_result_opens_on_its_comparison_and_stays_untouched(results: Path, tmp
 
 
 def test_it_is_said_that_changes_are_lost(results: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    from dumpscope.cli.serve import _copied  # noqa: PLC0415
+    from dumpscope.cli.commands.serve import _copied  # noqa: PLC0415
 
     page = _copied([results / "fault" / "result.db"], tmp_path / "dumpscope.db")
     assert page.startswith("/comparisons/")
@@ -123,7 +123,7 @@ def test_the_data_of_a_server_that_the_environment_names_stays_out_of_it(results
 def test_a_result_of_an_older_dumpscope_is_brought_up_to_date_in_the_copy(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], revision: str
 ) -> None:
-    from dumpscope.cli.serve import _copied  # noqa: PLC0415
+    from dumpscope.cli.commands.serve import _copied  # noqa: PLC0415
 
     file = older(results / "fault" / "result.db", tmp_path, revision)
     content = file.read_bytes()

@@ -16,8 +16,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from ui.sizes import synthetic
 
 from dumpscope.domain.context import gather
@@ -40,8 +39,7 @@ from dumpscope.export.table.csv import csv_text
 from dumpscope.export.table.rows import scalar_changes, stored
 from dumpscope.export.table.series import Table
 from dumpscope.export.xlsx import letters, write_xlsx
-from dumpscope.pipeline.compare.in_process import Outcome as Result
-from dumpscope.pipeline.compare.in_process import compare_layouts
+from dumpscope.pipeline.compare.in_process import Outcome as Result, compare_layouts
 from dumpscope.pipeline.compare.unit_store import Shelf
 from dumpscope.pipeline.results.report import report
 from dumpscope.readers import discover

@@ -23,8 +23,7 @@ from dumpscope.export.ptdbg.advice import advice
 from dumpscope.export.ptdbg.marks import PLAIN, RED, YELLOW, row_marks
 from dumpscope.export.ptdbg.table import ptdbg_columns, ptdbg_csv, ptdbg_xlsx
 from dumpscope.export.table.series import Table
-from dumpscope.pipeline.compare.in_process import Outcome as Compared
-from dumpscope.pipeline.compare.in_process import compare_layouts
+from dumpscope.pipeline.compare.in_process import Outcome as Compared, compare_layouts
 from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.readers import discover, read_rank
 from export.small import NODE, small_unit, tensor, with_facts

@@ -7,8 +7,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from dumpscope.match import align as module
 from dumpscope.match.align import align

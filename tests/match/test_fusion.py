@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from pipeline.comparing import NOWHERE
 
 from dumpscope.domain.facts import LEFTOVER_WORDS, METHOD_WORDS, VERDICT_WORDS, Class, Outcome

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dumpscope.cli.compare import status
+from dumpscope.cli.commands.compare import status
 from dumpscope.domain.facts import Class, Verdict
 from dumpscope.domain.numbering import as_ranges, on_ranks
 from dumpscope.domain.options import Options

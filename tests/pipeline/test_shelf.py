@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dumpscope.cli.compare import Request, run
+from dumpscope.cli.commands.compare import Request, run
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Unit
 from dumpscope.errors import DumpscopeError

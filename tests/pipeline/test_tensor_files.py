@@ -15,8 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from dumpscope.metrics import WHOLE, Laid, compare_many, sort_of
 from dumpscope.metrics.native import loader

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from dumpscope.domain.facts import METHOD_WORDS, VERDICT_WORDS
 from dumpscope.domain.options import Options

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from dumpscope.domain.records import Layout
 from dumpscope.errors import DumpscopeError, LimitError, UnreadableError

@@ -7,8 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dumpscope.errors import TensorError
 from dumpscope.readers.tensors.arrays import ELEMENT_TYPES, element_type, numpy_dtype, strided, torch_name

@@ -8,8 +8,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dumpscope.readers.archives.entry_names import FOLDED, PLAIN, Folding, probe
 

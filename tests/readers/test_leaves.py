@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dumpscope.domain.records import Items, Role
 from dumpscope.readers.msprobe.json_decode import MARK

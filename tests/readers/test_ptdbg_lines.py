@@ -8,8 +8,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from dumpscope.readers.ptdbg.lines import LINE_LIMIT, Data, Stack, looks_like_lines, read_lines
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from dumpscope.domain.run import Run
 from dumpscope.readers.msprobe.run_file import NAME_LIMIT, SIZE_LIMIT, TEXT_LIMIT, read_run

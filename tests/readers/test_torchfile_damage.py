@@ -6,12 +6,10 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from dumpscope.errors import TensorError
-from dumpscope.readers.tensors import mapped_file
-from dumpscope.readers.tensors import torch_file as torchfile
+from dumpscope.readers.tensors import mapped_file, torch_file as torchfile
 
 from .pickles import KINDS, tensor, torch_file
 

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from dumpscope import errors
-from dumpscope.api.failures import CODES
+from dumpscope.api.error_body import CODES
 from dumpscope.domain.english import ENGLISH
 from dumpscope.plots.pair.density import pair_density_data, pair_density_figure
 from dumpscope.plots.pair.difference_map import difference_map_data, difference_map_figure

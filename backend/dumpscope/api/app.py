@@ -13,31 +13,32 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
 from dumpscope import __version__
-from dumpscope.api import failures, pages, reference
-from dumpscope.api.guards import Guards
-from dumpscope.api.methods import Head
-from dumpscope.api.prefixes import Unprefixed
+from dumpscope.api import api_docs, error_body, pages
+from dumpscope.api.access import Guards
+from dumpscope.api.http_methods import Head
+from dumpscope.api.proxy_prefix import Unprefixed
 from dumpscope.api.replies import StrictJSON
-from dumpscope.api.routes import (
-    comparisons,
-    dumps,
+from dumpscope.api.routes import health, jobs
+from dumpscope.api.routes.comparisons import (
+    catalogue as comparisons,
     exports,
     figures,
-    health,
-    jobs,
     matching,
     notes,
-    overflow,
-    paths,
     plans,
     policies,
+    results,
+    trends,
+)
+from dumpscope.api.routes.dumps import (
+    catalogue as dumps,
+    overflow,
     prechecks,
     reproduce,
-    results,
     runs,
     sample,
+    server_paths,
     transfers,
-    trends,
     uploads,
 )
 from dumpscope.api.state import State
@@ -80,14 +81,14 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
             Middleware(Head),
         ],
     )
-    failures.install(app)
-    api = APIRouter(prefix="/api", responses=failures.RESPONSES)
+    error_body.install(app)
+    api = APIRouter(prefix="/api", responses=error_body.RESPONSES)
     for module in (
         health,
         dumps,
         uploads,
         transfers,
-        paths,
+        server_paths,
         comparisons,
         sample,
         results,
@@ -103,7 +104,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
         figures,
         exports,
         jobs,
-        reference,
+        api_docs,
     ):
         api.include_router(module.router)
     app.include_router(api)

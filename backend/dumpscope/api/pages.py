@@ -17,7 +17,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
-from dumpscope.api.prefixes import clean_prefix
+from dumpscope.api.proxy_prefix import clean_prefix
 
 router = APIRouter(include_in_schema=False)
 

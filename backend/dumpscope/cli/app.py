@@ -57,7 +57,7 @@ Host = Annotated[
 @app.command()
 def info(path: Dump, json: Json = False) -> int:
     """What is in a dump: framework, task, level, steps, ranks, nodes, items, problems."""
-    from dumpscope.cli.info import run  # noqa: PLC0415
+    from dumpscope.cli.commands.info import run  # noqa: PLC0415
 
     return run(path, as_json=json)
 
@@ -123,7 +123,7 @@ def compare(
     Exit status: 0 nothing at or above --fail-on, 1 a divergence, 2 bad usage or unreadable input, 3 compared but some
     items could not be read.
     """
-    from dumpscope.cli.compare import Request, run  # noqa: PLC0415
+    from dumpscope.cli.commands.compare import Request, run  # noqa: PLC0415
 
     return run(
         Request(
@@ -158,7 +158,7 @@ def overflow(path: Dump, json: Json = False) -> int:
 
     Exit status: 1 where one was found that nobody asked for.
     """
-    from dumpscope.cli.overflow import run  # noqa: PLC0415
+    from dumpscope.cli.commands.overflow import run  # noqa: PLC0415
 
     return run(path, as_json=json)
 
@@ -170,7 +170,7 @@ def calibrate(
     output: Annotated[Path, typer.Option("-o", "--output", help="Policy file to write.")] = Path("policy.yaml"),
 ) -> int:
     """Measure the noise of a healthy pair and write floors for `compare --policy`."""
-    from dumpscope.cli.calibrate import run  # noqa: PLC0415
+    from dumpscope.cli.commands.calibrate import run  # noqa: PLC0415
 
     return run(one, other, output)
 
@@ -200,7 +200,7 @@ def trends(
     json: Json = False,
 ) -> int:
     """How calls go over steps and ranks: numbers of one dump or errors of two, growth, first bad step."""
-    from dumpscope.cli.trends import Request, run  # noqa: PLC0415
+    from dumpscope.cli.commands.trends import Request, run  # noqa: PLC0415
 
     return run(
         Request(
@@ -237,7 +237,7 @@ def parse(
         return prompt()
     if prefix is None:
         raise UsageError("parse PATH needs a NODE_PREFIX", hint="dumpscope parse PATH NODE_PREFIX")
-    from dumpscope.cli.parse import run  # noqa: PLC0415
+    from dumpscope.cli.commands.parse import run  # noqa: PLC0415
 
     return run(path, prefix)
 
@@ -256,7 +256,7 @@ def serve(
     ] = None,
 ) -> int:
     """Serve the web UI and the REST interface, of the data folder or of result files."""
-    from dumpscope.cli.serve import run  # noqa: PLC0415
+    from dumpscope.cli.commands.serve import run  # noqa: PLC0415
 
     return run(results=results or [], host=host, port=port, data_dir=data_dir, roots=root or [])
 
@@ -269,7 +269,7 @@ def demo(
     no_serve: Annotated[bool, typer.Option("--no-serve", help="Compare and print the answer only.")] = False,
 ) -> int:
     """Compare two bundled real dumps that hold a known fault, and serve the result."""
-    from dumpscope.cli.demo import run  # noqa: PLC0415
+    from dumpscope.cli.commands.demo import run  # noqa: PLC0415
 
     return run(host=host, port=port, data_dir=data_dir, serve=not no_serve)
 

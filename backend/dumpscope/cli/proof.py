@@ -34,7 +34,7 @@ def reproduce(
 
     Exit status: with --matrix 1 where a cell fails.
     """
-    from dumpscope.cli.reproduce import Request, run  # noqa: PLC0415
+    from dumpscope.cli.commands.reproduce import Request, run  # noqa: PLC0415
 
     return run(
         Request(
@@ -79,7 +79,7 @@ def precheck(
 
     Exit status: 1 where a call is wrong here, or its recorded result is.
     """
-    from dumpscope.cli.precheck import Request, run  # noqa: PLC0415
+    from dumpscope.cli.commands.precheck import Request, run  # noqa: PLC0415
     from dumpscope.pipeline.operators.precheck import ERROR_DATA, Workers  # noqa: PLC0415
     from dumpscope.pipeline.operators.precheck_config import CheckConfig, read_check_config  # noqa: PLC0415
 
@@ -121,7 +121,7 @@ def precheck_compare(
 
     Exit status: 1 where device A is worse, by the ratios or by our units.
     """
-    from dumpscope.cli.precheck_compare import run  # noqa: PLC0415
+    from dumpscope.cli.commands.precheck_compare import run  # noqa: PLC0415
 
     return run(mine, other, output, as_json=json)
 
@@ -148,7 +148,7 @@ def bisect(
 
     Without --metric and --golden a run is right when it ends with status 0. Exit status: 1 where nothing is found.
     """
-    from dumpscope.cli.bisect import Request, run  # noqa: PLC0415
+    from dumpscope.cli.commands.bisect import Request, run  # noqa: PLC0415
     from dumpscope.pipeline.operators.bisect import Wanted  # noqa: PLC0415
 
     wanted = Wanted(
@@ -186,7 +186,7 @@ def handover(
     python: Annotated[str | None, typer.Option("--python", help="Python with torch. Default: the present one.")] = None,
 ) -> int:
     """Pack one call for its owner: script, tensors, stack, environment, matrix."""
-    from dumpscope.cli.handover import Request, run  # noqa: PLC0415
+    from dumpscope.cli.commands.handover import Request, run  # noqa: PLC0415
 
     return run(
         Request(

@@ -32,10 +32,10 @@ from dumpscope_capture.ptdbg import (
     core,
     overflow_check,
     register_hook,
+    session as sessions,
     set_dump_path,
     set_dump_switch,
 )
-from dumpscope_capture.ptdbg import session as sessions
 from dumpscope_capture.ptdbg.surroundings import shadows, warnings
 
 PKL = Path("out/ptdbg_dump_v6.0/step0/rank0/dump.pkl")

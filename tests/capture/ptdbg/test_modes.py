@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from capture.ptdbg.reading import calls, lines, names
 from dumpscope_capture.ptdbg import acc_cmp_dump, configure, register_hook, set_dump_path, set_dump_switch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from dumpscope import __version__
-from dumpscope.api import schemas
+from dumpscope.api.models import schemas
 from dumpscope.api.replies import reply
 from dumpscope.api.state import Shared
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from dumpscope.api import schemas, wire
+from dumpscope.api.models import from_index, schemas
 from dumpscope.api.parameters import Cursor, Id, Limit
 from dumpscope.api.replies import after, list_reply, reply
 from dumpscope.api.state import Shared, State
@@ -27,13 +27,13 @@ HEARTBEAT_SECONDS: Final = 15.0
 def listing(state: Shared, cursor: Cursor = None, limit: Limit = 100) -> Response:
     """Jobs, newest first."""
     found = state.jobs.list(after=after(cursor), limit=limit + 1)
-    return list_reply([((serial,), job) for serial, job in found], limit, None, state.jobs.count, wire.job)
+    return list_reply([((serial,), job) for serial, job in found], limit, None, state.jobs.count, from_index.job)
 
 
 @router.get("/jobs/{job_id}", response_model=schemas.Job)
 def one(job_id: Id, state: Shared) -> Response:
     """One job."""
-    return reply(wire.job(state.jobs.get(job_id)))
+    return reply(from_index.job(state.jobs.get(job_id)))
 
 
 @router.get(
@@ -66,4 +66,4 @@ async def _stream(state: State, job: Job) -> AsyncIterator[str]:
 
 def _event(job: Job) -> str:
     name = "done" if job.status == "done" else "failed" if job.over else "progress"
-    return f"id: {job.version}\nevent: {name}\ndata: {wire.job(job).model_dump_json()}\n\n"
+    return f"id: {job.version}\nevent: {name}\ndata: {from_index.job(job).model_dump_json()}\n\n"

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Select, delete, func, select, update
-from sqlalchemy import insert as insert_row
+from sqlalchemy import Select, delete, func, insert as insert_row, select, update
 
 from dumpscope.domain.facts import VERDICT_WORDS, Origin, Reached
 from dumpscope.domain.joined import joined_from

@@ -10,8 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from dumpscope.analysis.reference import deciding
-from dumpscope.domain.distances import MEASURE_WORDS, Distances
-from dumpscope.domain.distances import Standing as Standings
+from dumpscope.domain.distances import MEASURE_WORDS, Distances, Standing as Standings
 from dumpscope.domain.facts import Facts, ItemOpinions
 from dumpscope.domain.records import Float64, Int8, Int64
 from dumpscope.domain.result import Unit

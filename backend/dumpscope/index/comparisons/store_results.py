@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, select
-from sqlalchemy import update as update_rows
+from sqlalchemy import Connection, select, update as update_rows
 
 from dumpscope.analysis.dataflow import trace
 from dumpscope.domain.facts import (

@@ -16,8 +16,7 @@ from dumpscope.index.comparisons.joined_dumps import SIDES, joined_id
 from dumpscope.index.pair_queries.notes import note, pair_key
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import to_json
-from dumpscope.index.store.database import Database, fetch_columns
-from dumpscope.index.store.database import insert as insert_columns
+from dumpscope.index.store.database import Database, fetch_columns, insert as insert_columns
 from dumpscope.index.store.owners import RANKS, UNITS
 from dumpscope.index.store.texts import intern_stacks, intern_texts, stacks_by_id, texts_by_id
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, or_, select, update
-from sqlalchemy import insert as insert_row
+from sqlalchemy import ColumnElement, Connection, delete, func, insert as insert_row, or_, select, update
 
 from dumpscope.errors import ConflictError, NotFoundError, Problem
 from dumpscope.index.store import tables

@@ -8,8 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, update
-from sqlalchemy import insert as insert_row
+from sqlalchemy import Connection, delete, func, insert as insert_row, select, update
 
 from dumpscope.domain.job import FINISHED, Job
 from dumpscope.errors import NotFoundError

@@ -13,8 +13,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Connection, Table, and_, delete, func, or_, select, update
-from sqlalchemy import insert as insert_row
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    delete,
+    func,
+    insert as insert_row,
+    or_,
+    select,
+    update,
+)
 
 from dumpscope.errors import NotFoundError
 from dumpscope.index.store import tables

@@ -25,10 +25,10 @@ from dumpscope.analysis.ranks.origins import (
     join_replicas,
     place,
     settle,
+    tell as tell_finding,
     tell_spread,
     traffic_of,
 )
-from dumpscope.analysis.ranks.origins import tell as tell_finding
 from dumpscope.analysis.reference import of_target, target_at_fault
 from dumpscope.analysis.rules.previous_step import StepEnd, end_of, in_steps
 from dumpscope.domain.context import Context, gather

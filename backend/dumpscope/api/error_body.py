@@ -1,0 +1,91 @@
+"""The one error body, whatever went wrong."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from sqlalchemy.exc import DBAPIError
+from starlette.exceptions import HTTPException
+
+from dumpscope.api.http_methods import allowed
+from dumpscope.api.models.schemas import Error
+from dumpscope.api.replies import StrictJSON
+from dumpscope.errors import DumpscopeError, LimitError
+
+log = logging.getLogger("dumpscope.api")
+
+CODES = {
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "limit",
+    422: "invalid",
+}
+
+RESPONSES: dict[int | str, dict[str, Any]] = {"default": {"model": Error, "description": "What went wrong."}}
+"""For every route: errors look the same everywhere."""
+
+
+def install(app: FastAPI) -> None:
+    """Answer every kind of failure with the one body."""
+
+    @app.exception_handler(DumpscopeError)
+    async def ours(_request: Request, error: DumpscopeError) -> Response:
+        return StrictJSON(error.body(), error.status)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_request: Request, error: RequestValidationError) -> Response:
+        return failure(422, "invalid", _sentence(error), "see /api/docs for what this call takes")
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> Response:
+        detail, hint = str(error.detail), None
+        if error.status_code == 404 and detail == HTTPStatus.NOT_FOUND.phrase:
+            detail, hint = f"there is nothing at {request.url.path[:200]}", "GET /api/docs shows every call"
+        if error.status_code == 405:
+            methods = ", ".join(allowed(app, request.scope))
+            if request.method == "OPTIONS":
+                return Response(status_code=204, headers={"Allow": methods})
+            detail, hint = f"{request.method} means nothing here", f"this address takes {methods}"
+            error.headers = {"Allow": methods}
+        reply = failure(error.status_code, CODES.get(error.status_code, "http"), detail, hint)
+        reply.headers.update(error.headers or {})
+        return reply
+
+    @app.exception_handler(DBAPIError)
+    async def database(_request: Request, error: DBAPIError) -> Response:
+        return _unexpected(error)
+
+    @app.exception_handler(Exception)
+    async def unexpected(_request: Request, error: Exception) -> Response:
+        return _unexpected(error)
+
+
+def failure(status: int, code: str, detail: str, hint: str | None) -> Response:
+    return StrictJSON({"error": code, "detail": detail, "hint": hint, "status": status}, status)
+
+
+def too_large(limit: int) -> Response:
+    error = LimitError(f"the request body is larger than {limit} bytes", hint="files go to /api/uploads")
+    return StrictJSON(error.body(), error.status)
+
+
+def _unexpected(error: Exception) -> Response:
+    number = secrets.token_hex(4)
+    log.error("request failed, id %s", number, exc_info=error)
+    return failure(500, "internal", f"the server failed (id {number})", f"its log says more under the id {number}")
+
+
+def _sentence(error: RequestValidationError) -> str:
+    parts = []
+    for one in error.errors()[:5]:
+        place = ".".join(str(step) for step in one["loc"][1:])  # the first step is body, query or path
+        parts.append(f"{place}: {one['msg']}" if place else str(one["msg"]))
+    return "; ".join(parts) or "the request is not valid"

@@ -1,0 +1,1 @@
+"""Wire models: what travels, as OpenAPI describes it."""

@@ -1,0 +1,133 @@
+"""Wire models of a matching that is tried, and of matches made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from dumpscope.api.models.schemas import Wire
+from dumpscope.api.replies import REPLY_BYTES
+from dumpscope.index.comparisons.hand_matches import EditState
+from dumpscope.match.by_hand import Edit
+from dumpscope.match.preview import Preview
+from dumpscope.match.renames.proposals import Proposals
+
+SENT = 500
+"""Calls without a partner sent at once."""
+
+
+class RenameRule(Wire):
+    """`labels`: labels of the target that it renames; `pairs`: calls whose partner has the new label."""
+
+    rule: str
+    labels: int
+    pairs: int
+
+
+class LeftCall(Wire):
+    name: str
+    side: Literal["target", "golden"]
+    leftover: str
+    beside: str | None
+
+
+class MatchingPreview(Wire):
+    """`left` holds at most 500 of `left_count` calls without a partner; those `inside` fused calls are not among them."""
+
+    step: int
+    rank: int
+    pairs: int
+    methods: dict[str, int]
+    inside: int
+    rules: list[RenameRule]
+    left: list[LeftCall]
+    left_count: int
+
+
+class RuleExample(Wire):
+    label: str
+    renamed: str
+
+
+class ProposedRule(Wire):
+    """A rename rule; `labels`, `pairs`: what it makes together with the others; `examples`: at most three."""
+
+    rule: str
+    labels: int
+    pairs: int
+    examples: list[RuleExample]
+
+
+class RuleProposals(Wire):
+    """`now`: what is matched without these rules, `after`: with all of them."""
+
+    rules: list[ProposedRule]
+    now: MatchingPreview
+    after: MatchingPreview
+
+
+class HandEdit(Wire):
+    """`match`: target and golden are one call; `unmatch`: the one that is named has no partner, the other is null.
+
+    `state`: `applied` where the result holds it, `waiting` until it is compared again, `overruled` by a later edit of the same
+    node, `absent` where this step and rank lacks a node that it names.
+    """
+
+    kind: Literal["match", "unmatch"]
+    target: str | None
+    golden: str | None
+    state: EditState
+
+
+class HandEdits(Wire):
+    """The last of `count` edits that fit one reply, in the order in which they were made. They take effect when the comparison is
+    compared again; `waiting` of all do not show in its result yet."""
+
+    edits: list[HandEdit]
+    count: int
+    waiting: int
+
+
+def hand_edits(edits: Sequence[Edit], states: Sequence[EditState]) -> HandEdits:
+    sent: list[HandEdit] = []
+    size = 0
+    for edit, state in zip(reversed(edits), reversed(states), strict=True):
+        one = HandEdit(kind="match" if edit.join else "unmatch", target=edit.target, golden=edit.golden, state=state)
+        size += len(one.model_dump_json().encode()) + 1
+        if sent and size > REPLY_BYTES:
+            break
+        sent.append(one)
+    return HandEdits(edits=sent[::-1], count=len(edits), waiting=sum(state == "waiting" for state in states))
+
+
+def matching_preview(found: Preview) -> MatchingPreview:
+    return MatchingPreview(
+        step=found.step,
+        rank=found.rank,
+        pairs=found.pairs,
+        methods=found.methods,
+        inside=found.inside,
+        rules=[RenameRule(rule=one.rule, labels=one.labels, pairs=one.pairs) for one in found.rules],
+        left=[
+            LeftCall(name=one.name, side=one.side, leftover=one.leftover, beside=one.beside)  # type: ignore[arg-type]
+            for one in found.left[:SENT]
+        ],
+        left_count=len(found.left),
+    )
+
+
+def rule_proposals(found: Proposals) -> RuleProposals:
+    counts = found.after.rules[len(found.after.rules) - len(found.rules) :]
+    return RuleProposals(
+        rules=[
+            ProposedRule(
+                rule=rule.text,
+                labels=count.labels,
+                pairs=count.pairs,
+                examples=[RuleExample(label=label, renamed=fresh) for label, fresh in rule.examples],
+            )
+            for rule, count in zip(found.rules, counts, strict=True)
+        ],
+        now=matching_preview(found.now),
+        after=matching_preview(found.after),
+    )

@@ -1,0 +1,53 @@
+"""What travels while an upload is sent in pieces (docs/rest.md)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dumpscope.api.models.schemas import Problem, Wire
+
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+
+
+class NewUpload(BaseModel):
+    """What will come. `name`: of the dump; its top folder's or archive's when left out."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    files: Annotated[int, Field(ge=1, lt=2**31)]
+    bytes: Count
+    name: Annotated[str, Field(max_length=200)] = ""
+
+
+class UploadRoom(Wire):
+    """`limit`: bytes one upload may have; `free`: bytes left on the disk; `request`: bytes one request may carry;
+    `hours`: how long an upload that broke off is kept."""
+
+    limit: int
+    free: int
+    files: int
+    request: int
+    hours: float
+
+
+class Upload(Wire):
+    """`files`, `bytes`: announced; `whole`: files that are there; `there`: bytes; `dump`: what it became, once finished."""
+
+    id: str
+    name: str
+    files: int
+    bytes: int
+    whole: int
+    there: int
+    problems: list[Problem]
+    dump: str | None
+
+
+class UploadedFile(Wire):
+    """`bytes`: there; `size`: of the whole file"""
+
+    path: str
+    bytes: int
+    size: int

@@ -1,0 +1,140 @@
+"""Result files to download."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Final, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from dumpscope.api.cancellable import attended
+from dumpscope.api.parameters import Filters, Id, Rank, Step
+from dumpscope.api.state import Shared, State
+from dumpscope.errors import UsageError
+from dumpscope.index.comparisons.catalogue import get_comparison
+from dumpscope.index.pair_queries.node_pairs import NodeFilter
+from dumpscope.pipeline.results.exports import (
+    EXPORTS,
+    csv_text,
+    export_units,
+    html_page,
+    json_document,
+    junit_document,
+    xlsx_file,
+)
+from dumpscope.pipeline.results.save import keep_copy
+from dumpscope.pipeline.tasks.cleanup import export_folder
+
+router = APIRouter(tags=["exports"])
+
+Kind = Literal["csv", "xlsx", "json", "html", "junit.xml", "db"]
+
+PIECE: Final = 1 << 18
+"""Bytes of a result file that are sent at a time."""
+
+FILES: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The file.", "content": {media.split(";")[0]: {} for media in EXPORTS.values()}}
+}
+
+
+@router.get("/comparisons/{comparison_id}/export.{kind}", response_class=Response, responses=FILES)
+async def export(
+    request: Request,
+    comparison_id: Id,
+    kind: Kind,
+    state: Shared,
+    filters: Filters,
+    step: Annotated[Step, Query(description="Only this step.")] = None,
+    rank: Annotated[Rank, Query(description="Only this rank.")] = None,
+    pairs: Annotated[bool, Query(description="json: every item pair too.")] = False,
+) -> Response:
+    """The result as a file: csv and xlsx tables, the summary document, a JUnit report, a self-contained page, or a database.
+
+    The filters say which calls the tables, the pairs of the document and the JUnit report hold. The database (`db`) is what
+    `dumpscope serve FILE` opens: the whole comparison with the notes on its pair, nothing else of the server. Closing the
+    connection ends the work and leaves nothing.
+    """
+    asked = _Asked(state=state, comparison=comparison_id, kind=kind, filters=filters, step=step, rank=rank, pairs=pairs)
+    return await attended(request, asked.answer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What a file is asked of."""
+
+    state: State
+    comparison: str
+    kind: Kind
+    filters: NodeFilter
+    step: int | None
+    rank: int | None
+    pairs: bool
+
+    def answer(self, check: Callable[[], None]) -> Response:
+        """The file, or its first bytes and the rest as it is sent. check: raises where nobody waits for it any more"""
+        if self.kind == "db":
+            whole = self.step is None and self.rank is None and not self.filters
+            return _result_file(self.state, self.comparison, check, whole=whole)
+        return self._table(check)
+
+    def _table(self, check: Callable[[], None]) -> Response:
+        state, kind, filters = self.state, self.kind, self.filters
+        answer, units = export_units(state.database, self.comparison, self.step, self.rank, filters)
+        name = get_comparison(state.database, self.comparison).name
+        headers = {"Content-Disposition": attachment(name, kind)}
+        if kind == "xlsx":
+            with export_folder(state.settings.data_dir) as folder:
+                file = folder / "table.xlsx"
+                xlsx_file(state.database, units, filters, file, check)
+                return _sent(file, headers, kind)
+        if kind == "html":
+            page = html_page(state.database, answer, units, check)
+            return Response(page, headers=headers, media_type=EXPORTS[kind])
+        if kind == "csv":
+            text = csv_text(state.database, units, filters)
+        elif kind == "json":
+            text = json_document(state.database, answer, units, filters, pairs=self.pairs)
+        else:
+            text = junit_document(state.database, units, filters, name)
+        pieces = (piece.encode("utf-8", "replace") for piece in text)
+        return StreamingResponse(pieces, headers=headers, media_type=EXPORTS[kind])
+
+
+def _result_file(state: State, comparison_id: str, check: Callable[[], None], *, whole: bool) -> Response:
+    if not whole:
+        raise UsageError("a result file holds the whole comparison", hint="leave out step, rank and the filters")
+    name = get_comparison(state.database, comparison_id).name
+    with export_folder(state.settings.data_dir) as folder:
+        file = keep_copy(folder / "result.db", state.database, comparison_id, check)
+        return _sent(file, {"Content-Disposition": attachment(name, "db")}, "db")
+
+
+def _sent(file: Path, headers: dict[str, str], kind: str) -> Response:
+    """The file as it is now; it may be removed while it is sent."""
+    return Sent(file.open("rb"), {**headers, "Content-Length": str(file.stat().st_size)}, EXPORTS[kind])
+
+
+class Sent(StreamingResponse):
+    """An open file, closed when it was sent or whoever asked for it has gone: its room on the disk is free then, not later."""
+
+    def __init__(self, stream: BinaryIO, headers: dict[str, str], media_type: str) -> None:
+        pieces = iter(lambda: stream.read(PIECE), b"")
+        super().__init__(pieces, headers=headers, media_type=media_type)
+        self._stream = stream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._stream.close()
+
+
+def attachment(name: str, kind: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_") or "comparison"
+    return f"attachment; filename=\"{plain[:100]}.{kind}\"; filename*=UTF-8''{quote(name[:100], safe='')}.{kind}"

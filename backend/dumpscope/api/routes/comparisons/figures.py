@@ -1,0 +1,202 @@
+"""Figures as plotly JSON, each with its words and its numbers; values around one element."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from dumpscope.api.models.from_index import phrases
+from dumpscope.api.models.schemas import Figure, Phrase, Wire
+from dumpscope.api.parameters import Id, Key, Rank, Step
+from dumpscope.api.replies import StrictJSON, reply
+from dumpscope.api.routes.comparisons.exports import attachment
+from dumpscope.api.state import Shared
+from dumpscope.domain.phrases import english
+from dumpscope.errors import NotFoundError
+from dumpscope.export.document import wire
+from dumpscope.export.number_csv import plain_csv
+from dumpscope.index.comparisons.catalogue import find_unit, stored_units
+from dumpscope.index.store import tables
+from dumpscope.pipeline.figures.registry import draw
+from dumpscope.pipeline.figures.request import Wanted
+from dumpscope.pipeline.figures.values import peek
+from dumpscope.plots.pair.window import Box
+
+router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["figures"])
+
+NUMBERS = r"^\d{1,18}(,\d{1,18}){0,63}$"
+
+WITHIN = r"^[0-9]+:[0-9]+-[0-9]+(,[0-9]+:[0-9]+-[0-9]+)*$"
+
+Within = Annotated[
+    str | None,
+    Query(
+        pattern=WITHIN,
+        max_length=2000,
+        description="Without `at`: the worst element of a part, as `0:4-8,2:0-16` (dimension:start-stop).",
+    ),
+]
+Axes = Annotated[
+    str | None, Query(pattern=NUMBERS, description="One or two dimensions, as `0,2`: the one that goes down first.")
+]
+
+
+def _wanted(
+    node: Annotated[str | None, Query(max_length=4000, description="Node the figure is about or marks.")] = None,
+    pair: Annotated[int | None, Query(ge=0, lt=2**53, description="Item pair the figure is about.")] = None,
+    log: Annotated[
+        bool | None, Query(description="Logarithmic counts or axes; what suits the figure when left out.")
+    ] = None,
+    axes: Axes = None,
+    reduce: Annotated[Literal["max", "rms"], Query(description="How a map reduces what a cell holds.")] = "max",
+) -> Wanted:
+    return Wanted(node=node, pair=pair, log=log, axes=_numbers(axes) or (), reduce=reduce)
+
+
+Asked = Annotated[Wanted, Depends(_wanted)]
+
+
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    return None if text is None else tuple(map(int, text.split(",")))
+
+
+def _box(text: str | None) -> Box | None:
+    if text is None:
+        return None
+    parts = [part.replace("-", ":").split(":") for part in text.split(",")]
+    return {int(dimension): (int(start), int(stop)) for dimension, start, stop in parts}
+
+
+@router.get(
+    "/figures/{name}.csv",
+    response_class=Response,
+    responses={200: {"description": "The numbers behind the figure.", "content": {"text/csv": {}}}},
+)
+def figure_csv(
+    comparison_id: Id, name: str, state: Shared, wanted: Asked, step: Step = None, rank: Rank = None
+) -> Response:
+    """What a figure draws, as a table; 404 where there is nothing to draw."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    drawn = draw(state.database, comparison_id, unit, name, wanted)
+    if drawn.figure is None or drawn.table is None:
+        raise NotFoundError(english(drawn.said))
+    found = drawn.table()
+    headers = {"Content-Disposition": attachment(f"{wanted.node or 'run'} {name}", "csv")}
+    return Response(plain_csv(found.columns, found.rows), headers=headers, media_type="text/csv; charset=utf-8")
+
+
+@router.get("/figures/{name}", response_model=Figure)
+def figure(
+    comparison_id: Id, name: str, state: Shared, wanted: Asked, step: Step = None, rank: Rank = None
+) -> Response:
+    """`histogram`, `pair-density`, `difference-map` and `error-histogram` of a tensor pair; `api-distribution`, `api-errors`,
+    `error-order` and `call-runs` of calls. `missing` says why there is nothing to draw."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    drawn = draw(state.database, comparison_id, unit, name, wanted)
+    text = english(drawn.said)
+    words = {"text": "", "missing": text} if drawn.figure is None else {"text": text, "missing": None}
+    return StrictJSON({"figure": wire(drawn.figure), "log": drawn.log, **words, "said": drawn.said})
+
+
+class PairValue(Wire):
+    """Texts of full digits; null where that side has no such element. `equal`: the same number, or both NaN."""
+
+    target: str | None
+    golden: str | None
+    difference: str | None
+    equal: bool
+
+
+class Places(Wire):
+    """Indices worth looking at: the largest difference, the first difference, the first NaN or infinity of one side only."""
+
+    worst: list[int] | None
+    first: list[int] | None
+    lost: list[int] | None
+
+
+class Values(Wire):
+    """`rows`: cells from index `row` and `column` on along `axes` (down and across; of a vector across alone), `at` among them.
+    `places` only where `at` and `within` were left out; `missing` says why there is nothing."""
+
+    item: str
+    target_dtype: str | None
+    golden_dtype: str | None
+    target_shape: list[int] | None
+    golden_shape: list[int] | None
+    at: list[int] | None
+    axes: list[int]
+    row: int
+    column: int
+    rows: list[list[PairValue]]
+    places: Places | None
+    text: str
+    missing: str | None
+    said: list[Phrase]
+
+
+@router.get("/pairs/{pair_id}/values", response_model=Values)
+def values(
+    comparison_id: Id,
+    pair_id: Key,
+    state: Shared,
+    at: Annotated[
+        str | None, Query(pattern=NUMBERS, description="Index of an element, as `3,5`; the worst when left out.")
+    ] = None,
+    within: Within = None,
+    axes: Axes = None,
+    rows: Annotated[int, Query(ge=1, le=21)] = 9,
+    columns: Annotated[int, Query(ge=1, le=21)] = 5,
+) -> Response:
+    """Values of both sides and their difference around one element, every digit exact."""
+    owner = pair_id >> tables.KEY_BITS
+    unit = next((one for one in stored_units(state.database, comparison_id) if one.id == owner), None)
+    if unit is None:
+        raise NotFoundError(f"no item pair {pair_id} in this comparison", hint="GET .../pairs lists them")
+    found = peek(
+        state.database,
+        unit,
+        pair_id,
+        at=_numbers(at),
+        within=_box(within),
+        axes=_numbers(axes) or (),
+        rows=rows,
+        columns=columns,
+    )
+    seen, marks = found.window, found.landmarks
+    text = english(found.said)
+    shapes = [None if shape is None else list(shape) for shape in found.shapes]
+    return reply(
+        Values(
+            item=found.item,
+            target_dtype=found.dtypes[0],
+            golden_dtype=found.dtypes[1],
+            target_shape=shapes[0],
+            golden_shape=shapes[1],
+            at=None if seen is None else list(seen.at),
+            axes=[] if seen is None else [one for one in seen.axes if one is not None],
+            row=0 if seen is None else seen.row,
+            column=0 if seen is None else seen.column,
+            rows=[]
+            if seen is None
+            else [
+                [
+                    PairValue(target=one.target, golden=one.golden, difference=one.difference, equal=one.equal)
+                    for one in line
+                ]
+                for line in seen.values
+            ],
+            places=None
+            if marks is None
+            else Places(
+                **{
+                    name: None if (index := getattr(marks, name)) is None else list(index)
+                    for name in ("worst", "first", "lost")
+                }
+            ),
+            text="" if seen is None else text,
+            missing=text if seen is None else None,
+            said=phrases(found.said),
+        )
+    )

@@ -1,0 +1,198 @@
+"""The matching of a comparison: tried with other options, changed by hand, and made again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fastapi import APIRouter, Response
+
+from dumpscope.api.models import bodies, schemas
+from dumpscope.api.models.matching import (
+    HandEdits,
+    MatchingPreview,
+    RuleProposals,
+    hand_edits,
+    matching_preview,
+    rule_proposals,
+)
+from dumpscope.api.parameters import Id, Rank, Step
+from dumpscope.api.replies import reply
+from dumpscope.api.state import Shared
+from dumpscope.domain.options import Options
+from dumpscope.errors import ConflictError, NotFoundError
+from dumpscope.index.comparisons.catalogue import (
+    change_comparison,
+    edit_options,
+    find_unit,
+    get_comparison,
+    stored_units,
+)
+from dumpscope.index.comparisons.hand_matches import EditState, edit_states
+from dumpscope.index.dumps.catalogue import StoredRank, get_dump, stored_ranks
+from dumpscope.index.dumps.load_rank import load_rank
+from dumpscope.index.pair_queries.node_pairs import holds_node
+from dumpscope.match import check_options
+from dumpscope.match.by_hand import Edit, parse_edits, write_edits
+from dumpscope.match.preview import preview
+from dumpscope.match.renames.proposals import propose
+from dumpscope.pipeline.compare.rank_pairs import require_chosen
+from dumpscope.pipeline.results.require_dumps import require_dumps
+
+router = APIRouter(prefix="/comparisons", tags=["matching"])
+
+OF = "/{comparison_id}/matching"
+
+
+@router.post(f"{OF}/preview", response_model=MatchingPreview)
+def try_matching(
+    comparison_id: Id, body: bodies.MatchingOptions, state: Shared, step: Step = None, rank: Rank = None
+) -> Response:
+    """What these options would match in one step and rank: pairs by method and by rename rule, and what would be left."""
+    row = get_comparison(state.database, comparison_id)
+    unit = find_unit(state.database, comparison_id, step, rank)
+    changes = {key: value for key, value in body.model_dump().items() if value is not None}
+    if "rename" in changes:
+        changes["rename"] = tuple(changes["rename"])
+    sides = load_rank(state.database, unit.target), load_rank(state.database, unit.golden)
+    found = preview(*sides, replace(row.options, **changes), step=unit.step, rank=unit.rank)
+    return reply(matching_preview(found))
+
+
+@router.get(f"{OF}/proposals", response_model=RuleProposals)
+def proposals(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """Rename rules for the calls of one step and rank that have no partner, and what they would match; none where none helps."""
+    row = get_comparison(state.database, comparison_id)
+    unit = find_unit(state.database, comparison_id, step, rank)
+    sides = load_rank(state.database, unit.target), load_rank(state.database, unit.golden)
+    return reply(rule_proposals(propose(*sides, row.options, step=unit.step, rank=unit.rank)))
+
+
+@router.post("/preview", response_model=MatchingPreview)
+def try_dumps(body: bodies.NewComparison, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """What comparing these dumps under these options would match in one step and rank, before anything is compared."""
+    options = Options.from_json(body.options.model_dump())
+    check_options(options)
+    dumps = get_dump(state.database, body.target), get_dump(state.database, body.golden)
+    for dump in dumps:
+        if dump.status != "ready":
+            raise ConflictError(f"the dump {dump.name} is not read yet", hint="wait for its job")
+    require_chosen(options, *((dump.steps, dump.ranks) for dump in dumps))
+    target, golden = _common([stored_ranks(state.database, dump.id) for dump in dumps], options, step, rank)
+    sides = load_rank(state.database, target.id), load_rank(state.database, golden.id)
+    return reply(matching_preview(preview(*sides, options, step=target.step, rank=target.rank)))
+
+
+def _common(
+    sides: Sequence[Sequence[StoredRank]], options: Options, step: int | None, rank: int | None
+) -> tuple[StoredRank, StoredRank]:
+    """The first step and rank of both that was asked for; two single ranks are compared whatever their numbers."""
+    target, golden = sides
+    if len(target) == len(golden) == 1:
+        return target[0], golden[0]
+    there = {(one.step, one.rank): one for one in golden}
+    for one in target:
+        wanted = step in (None, one.step) and rank in (None, one.rank)
+        chosen = (not options.steps or one.step in options.steps) and (not options.ranks or one.rank in options.ranks)
+        if wanted and chosen and (one.step, one.rank) in there:
+            return one, there[one.step, one.rank]
+    raise NotFoundError("the dumps have no such step and rank in common", hint="name another, or none")
+
+
+@router.get(OF, response_model=HandEdits)
+def edits(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """Matches made by hand, oldest first, and what became of each in one step and rank."""
+    return _listed(state, comparison_id, get_comparison(state.database, comparison_id).options, step, rank)
+
+
+@router.get(f"{OF}/matches.yaml", response_class=Response, responses={200: {"content": {"application/yaml": {}}}})
+def export(comparison_id: Id, state: Shared) -> Response:
+    """Matches made by hand as the file that `--matches` and the option `matches` read."""
+    text = write_edits(parse_edits(get_comparison(state.database, comparison_id).options.matches))
+    named = {"Content-Disposition": f'attachment; filename="matches-{comparison_id}.yaml"'}
+    return Response(text, media_type="application/yaml", headers=named)
+
+
+@router.post(f"{OF}/match", response_model=HandEdits)
+def join(comparison_id: Id, body: bodies.HandMatch, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """Say that two nodes are one call; the step and rank must hold both."""
+    _require(state, comparison_id, step, rank, target=body.target, golden=body.golden)
+    edit = Edit(join=True, target=body.target, golden=body.golden)
+    return _added(state, comparison_id, (edit,), step, rank)
+
+
+@router.post(f"{OF}/unmatch", response_model=HandEdits)
+def part(comparison_id: Id, body: bodies.HandUnmatch, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """Say that a node has no partner; the step and rank must hold it."""
+    target, golden = (body.node, None) if body.side == "target" else (None, body.node)
+    _require(state, comparison_id, step, rank, target=target, golden=golden)
+    return _added(state, comparison_id, (Edit(join=False, target=target, golden=golden),), step, rank)
+
+
+@router.post(f"{OF}/import", response_model=HandEdits)
+def take(comparison_id: Id, body: bodies.HandMatches, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """Add the matches of such a file behind those that are there; a later one is the last word on a node."""
+    return _added(state, comparison_id, parse_edits(body.matches), step, rank)
+
+
+@router.post(f"{OF}/undo", response_model=HandEdits)
+def undo(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """Forget the last match made by hand."""
+
+    def change(options: Options) -> Options:
+        known = parse_edits(options.matches)
+        if not known:
+            raise ConflictError("no match was made by hand", hint="GET .../matching lists them")
+        return _with(options, known[:-1])
+
+    return _listed(state, comparison_id, edit_options(state.database, comparison_id, change), step, rank)
+
+
+@router.post(f"{OF}/apply", status_code=202, response_model=schemas.Accepted)
+def apply(comparison_id: Id, state: Shared) -> Response:
+    """Compare again with the matches made by hand."""
+    row = get_comparison(state.database, comparison_id)
+    if row.status in ("pending", "running"):
+        raise ConflictError("the comparison is still at work", hint="wait for its job or cancel it")
+    require_dumps(state.database, [side for side in (row.target, row.golden, row.reference) if side is not None])
+    change_comparison(state.database, comparison_id, status="pending")
+    job = state.runner.submit("compare", comparison_id)
+    change_comparison(state.database, comparison_id, job=job.id)
+    return reply(schemas.Accepted(id=comparison_id, job=job.id), 202, {"Location": f"/api/comparisons/{comparison_id}"})
+
+
+def _added(state: Shared, comparison_id: str, added: Sequence[Edit], step: int | None, rank: int | None) -> Response:
+    options = edit_options(
+        state.database, comparison_id, lambda options: _with(options, (*parse_edits(options.matches), *added))
+    )
+    return _listed(state, comparison_id, options, step, rank)
+
+
+def _listed(state: Shared, comparison_id: str, options: Options, step: int | None, rank: int | None) -> Response:
+    """The edits of these options with their states; all wait where there is no result."""
+    known = parse_edits(options.matches)
+    units = stored_units(state.database, comparison_id)
+    states: list[EditState] = ["waiting"] * len(known)
+    for unit in units:
+        if step in (None, unit.step) and rank in (None, unit.rank):
+            with state.database.read() as connection:
+                states = edit_states(connection, unit, known)
+            break
+    return reply(hand_edits(known, states))
+
+
+def _with(options: Options, edits: tuple[Edit, ...]) -> Options:
+    changed = replace(options, matches=write_edits(edits) if edits else None)
+    parse_edits(changed.matches)  # refuses one too many
+    return changed
+
+
+def _require(
+    state: Shared, comparison_id: str, step: int | None, rank: int | None, *, target: str | None, golden: str | None
+) -> None:
+    """Raise NotFoundError where the step and rank do not hold these nodes on these sides."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    with state.database.read() as connection:
+        for side, name in (("target", target), ("golden", golden)):
+            if name is not None and not holds_node(connection, unit, name, golden=side == "golden"):
+                raise NotFoundError(f"no node {name[:200]!r} in the {side}", hint="GET .../nodes lists them")

@@ -1,0 +1,93 @@
+"""How the ranks of two dumps are joined: tried before anything is compared, and as a comparison did it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter, Response
+
+from dumpscope.api.models import bodies
+from dumpscope.api.models.plans import (
+    TENSORS,
+    ComparisonPlan,
+    PlanPreview,
+    PlanTrial,
+    comparison_plan,
+    plan_preview,
+    plan_trial,
+)
+from dumpscope.api.parameters import Id
+from dumpscope.api.replies import reply
+from dumpscope.api.routes.comparisons.catalogue import answered
+from dumpscope.api.state import Shared
+from dumpscope.domain.options import Options
+from dumpscope.errors import ConflictError, LimitError, NotFoundError
+from dumpscope.index.comparisons.catalogue import get_comparison
+from dumpscope.index.dumps.catalogue import DumpRow, get_dump, stored_ranks
+from dumpscope.match import check_options
+from dumpscope.parallel.plan import parse_plan
+from dumpscope.pipeline.compare.on_server_joined import stored_plan
+from dumpscope.pipeline.compare.plan_dry_run import try_plan
+
+router = APIRouter(tags=["comparisons"])
+
+MOST: Final = 1_000_000
+"""Items of a dump's first step up to which a plan is found while the caller waits."""
+
+
+@router.post("/plans", response_model=PlanPreview)
+def preview(body: bodies.NewPlan, state: Shared) -> Response:
+    """The plan by which two dumps would be joined: found, or that of the body completed and checked. Nothing is stored."""
+    given = parse_plan(body.plan)
+    for dump in _ready(state, body):
+        ranks = stored_ranks(state.database, dump.id)
+        first = [rank.items for rank in ranks if rank.step == ranks[0].step]
+        if not given.units and sum(first) > MOST:
+            raise LimitError(
+                f"the first step of {dump.name} holds {sum(first)} items, too many to wait for",
+                hint="compare the dumps: the plan comes with the result",
+            )
+    found, problems = stored_plan(state.database, body.target, body.golden, Options(parallel=body.plan))
+    return reply(plan_preview(found, problems))
+
+
+@router.post("/plans/try", response_model=PlanTrial)
+def trial(body: bodies.TriedPlan, state: Shared) -> Response:
+    """What a plan would make of one step and unit: tensors joined, taken once, summed or left out. Nothing is stored."""
+    options = Options.from_json({**body.options.model_dump(), "parallel": body.plan or "{}"})
+    check_options(options)
+    _ready(state, body)
+    found = try_plan(
+        state.database, body.target, body.golden, options,
+        step=body.step, unit=body.unit, q=body.q, copies=body.copies, limit=TENSORS,
+    )  # fmt: skip
+    return reply(plan_trial(found))
+
+
+@router.get(
+    "/comparisons/{comparison_id}/plan.yaml",
+    response_class=Response,
+    responses={200: {"content": {"application/yaml": {}}}},
+)
+def export(comparison_id: Id, state: Shared) -> Response:
+    """The plan of a comparison as the file that `--plan` and the option `parallel` read."""
+    joined = answered(get_comparison(state.database, comparison_id)).joined
+    if joined is None:
+        raise NotFoundError("ranks were compared one by one: there is no plan", hint="POST /api/plans finds one")
+    named = {"Content-Disposition": f'attachment; filename="plan-{comparison_id}.yaml"'}
+    return Response(joined.plan, media_type="application/yaml", headers=named)
+
+
+@router.get("/comparisons/{comparison_id}/plan", response_model=ComparisonPlan)
+def plan(comparison_id: Id, state: Shared) -> Response:
+    """Which ranks were joined with which, and how."""
+    return reply(comparison_plan(answered(get_comparison(state.database, comparison_id)).joined))
+
+
+def _ready(state: Shared, body: bodies.NewPlan) -> list[DumpRow]:
+    """Both dumps. Raises ConflictError where one is not read yet."""
+    dumps = [get_dump(state.database, dump_id) for dump_id in (body.target, body.golden)]
+    for dump in dumps:
+        if dump.status != "ready":
+            raise ConflictError(f"the dump {dump.name} is {dump.status}", hint="wait for its job, or register it again")
+    return dumps

@@ -1,0 +1,71 @@
+"""A policy tried before everything is judged by it."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from dumpscope.api.models import schemas
+from dumpscope.api.parameters import Id, Rank, Step
+from dumpscope.api.replies import real, reply
+from dumpscope.api.state import Shared
+from dumpscope.index.comparisons.catalogue import find_unit
+from dumpscope.pipeline.compare.policy_dry_run import try_policy
+from dumpscope.verdict.policy import load_policy
+
+router = APIRouter(prefix="/comparisons/{comparison_id}/policies", tags=["policies"])
+
+
+class TriedPolicy(BaseModel):
+    """A policy's name, or the text of a policy file (docs/verdicts.md)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    policy: Annotated[str, Field(min_length=1, max_length=100_000)]
+
+
+class ChangedCall(schemas.Wire):
+    name: str
+    before: schemas.VerdictWord
+    after: schemas.VerdictWord
+    score: schemas.Real
+
+
+class PolicyTrial(schemas.Wire):
+    """Calls of one step and rank by verdict, now and under the policy; `rows`: the worst of those that change."""
+
+    step: int
+    rank: int
+    before: dict[str, int]
+    after: dict[str, int]
+    changed: int
+    rows: list[ChangedCall]
+
+
+@router.post("/try", response_model=PolicyTrial)
+def attempt(comparison_id: Id, body: TriedPolicy, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """What a policy would make of one step and rank; nothing is stored."""
+    load_policy(body.policy)
+    unit = find_unit(state.database, comparison_id, step, rank)
+    trial = try_policy(state.database, unit, body.policy)
+    return reply(
+        PolicyTrial(
+            step=unit.step,
+            rank=unit.rank,
+            before=trial.before,
+            after=trial.after,
+            changed=trial.changed,
+            rows=[
+                ChangedCall(
+                    name=row.name,
+                    before=row.before,  # type: ignore[arg-type]
+                    after=row.after,  # type: ignore[arg-type]
+                    score=None if math.isnan(row.score) else real(row.score),
+                )
+                for row in trial.rows
+            ],
+        )
+    )

@@ -1,0 +1,259 @@
+"""What a comparison found, page by page: tree, strip, nodes, item pairs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from dumpscope.api.models import details, from_index, schemas
+from dumpscope.api.models.dataflow import Flow
+from dumpscope.api.parameters import (
+    Api,
+    Around,
+    Beside,
+    Cursor,
+    End,
+    Filters,
+    Id,
+    Key,
+    Level,
+    Limit,
+    Name,
+    Parent,
+    Place,
+    Rank,
+    Reveal,
+    Step,
+    Terms,
+    Verdicts,
+    words,
+)
+from dumpscope.api.replies import decode_cursor, levels_reply, page_reply, reply
+from dumpscope.api.state import Shared
+from dumpscope.domain.facts import VERDICT_WORDS
+from dumpscope.domain.phrases import english
+from dumpscope.errors import NotFoundError
+from dumpscope.index.comparisons.catalogue import find_unit, stored_units
+from dumpscope.index.pair_queries.collectives import collectives_of, list_collectives, list_parts
+from dumpscope.index.pair_queries.dataflow import node_flow
+from dumpscope.index.pair_queries.item_pairs import get_item_pair, items_of_node, list_item_pairs
+from dumpscope.index.pair_queries.list_positions import node_pairs_around, node_pairs_at
+from dumpscope.index.pair_queries.node_details import node_context
+from dumpscope.index.pair_queries.node_pairs import NodeFilter, list_node_pairs, one_node_pair
+from dumpscope.index.pair_queries.pair_columns import node_columns
+from dumpscope.index.pair_queries.strip import strip
+from dumpscope.index.store import tables
+from dumpscope.index.store.page import END
+from dumpscope.index.trees.tree_levels import comparison_levels
+from dumpscope.index.trees.trees import comparison_reveal, comparison_tree
+
+router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["results"])
+
+DETAIL_PAIRS: Final = 100
+"""Item pairs sent with one node."""
+
+
+@router.get("/tree", response_model=schemas.Page[schemas.TreeRow] | schemas.TreePath)
+def tree(
+    comparison_id: Id,
+    state: Shared,
+    step: Step = None,
+    rank: Rank = None,
+    parent: Parent = None,
+    reveal: Reveal = None,
+    around: Beside = None,
+    end: End = False,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> Response:
+    """Children of a row of the module tree with the counts below them (of many those `around` one), or with `reveal` the
+    rows on the way to a node."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    if reveal is not None:
+        return reply(schemas.TreePath(path=comparison_reveal(state.database, unit, reveal)))
+    seek = END if end and cursor is None else decode_cursor(cursor)[0]
+    page = comparison_tree(state.database, unit, parent=parent, seek=seek, around=around, limit=limit)
+    return page_reply(page, from_index.tree_row, walkable=True)
+
+
+@router.get("/tree/levels", response_model=details.TreeLevels)
+def tree_levels(
+    comparison_id: Id,
+    state: Shared,
+    reveal: Annotated[str, Query(max_length=4000, description="The node at the end of the way.")],
+    step: Step = None,
+    rank: Rank = None,
+    first: Level = 0,
+) -> Response:
+    """The way to a node from the top, level by level, each with the rows beside it."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    return levels_reply(comparison_levels(state.database, unit, reveal, first=first), from_index.tree_row)
+
+
+@router.get("/strip", response_model=details.Strip)
+def overview(
+    comparison_id: Id,
+    state: Shared,
+    step: Step = None,
+    rank: Rank = None,
+    buckets: Annotated[int, Query(ge=1, le=1500)] = 800,
+) -> Response:
+    """All node pairs in equal buckets of execution order, the worst of each."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    found = strip(node_columns(state.database, unit), buckets=buckets)
+    return reply(
+        details.Strip(total=unit.pairs, buckets=[details.bucket(row) for row in found], backward=unit.backward)
+    )
+
+
+@router.get("/nodes", response_model=schemas.Page[schemas.NodeRow])
+def nodes(
+    comparison_id: Id,
+    state: Shared,
+    filters: Filters,
+    step: Step = None,
+    rank: Rank = None,
+    sort: Literal["order", "-out_score", "-ratio", "name"] = "order",
+    around: Around = None,
+    at: Place = None,
+    end: End = False,
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> Response:
+    """Node pairs in execution order or by error; `around` centres the page on a node, `at` begins it at a place of the list,
+    `end` asks for the last ones."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    if around is not None and cursor is None:
+        page = node_pairs_around(state.database, unit, around, filters=filters, sort=sort, limit=limit)
+    elif at is not None and cursor is None:
+        page = node_pairs_at(state.database, unit, at, filters=filters, sort=sort, limit=limit)
+    else:
+        seek, total = decode_cursor(cursor)
+        if end and cursor is None:
+            seek = END
+        page = list_node_pairs(state.database, unit, filters=filters, sort=sort, seek=seek, total=total, limit=limit)
+    return page_reply(page, from_index.node_row, walkable=True)
+
+
+@router.get("/nodes/{name:anything}/flow", response_model=Flow)
+def flow(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """One hop of data flow: which dumped call made each tensor that this one received, and which received what it made."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    units = stored_units(state.database, comparison_id)
+    return reply(from_index.flow(node_flow(state.database, unit, name, units)))
+
+
+@router.get("/nodes/{name:anything}", response_model=details.NodeDetail)
+def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """One node pair: why it got its verdict, its item pairs, both call stacks, relatives and place in the tree."""
+    units = stored_units(state.database, comparison_id)
+    unit = find_unit(state.database, comparison_id, step, rank)
+    with state.database.read() as connection:
+        row = one_node_pair(connection, unit, name)
+        pairs = items_of_node(connection, unit, row.pair, limit=DETAIL_PAIRS)
+        context = node_context(connection, unit, row.pair)
+        collectives = collectives_of(connection, units, unit, row.pair)
+    worst = max(
+        pairs,
+        key=lambda pair: (VERDICT_WORDS.index(pair.verdict), -1.0 if pair.score is None else pair.score),
+        default=None,
+    )
+    why = from_index.reason(row, worst)
+    return reply(
+        details.NodeDetail(
+            **from_index.node_fields(row),
+            reason=english(why),
+            reason_said=from_index.phrases(why),
+            rule=worst.rule if worst else "",
+            items=[from_index.pair(pair) for pair in pairs],
+            item_count=row.items,
+            target_stack=context.target_stack[: from_index.SENT_FRAMES],
+            golden_stack=context.golden_stack[: from_index.SENT_FRAMES],
+            path=context.path,
+            siblings=context.siblings,
+            collectives=[details.told_collective(row) for row in collectives],
+        )
+    )
+
+
+@router.get("/collectives", response_model=schemas.Page[details.Collective])
+def collectives(
+    comparison_id: Id,
+    state: Shared,
+    step: Step = None,
+    rank: Annotated[Rank, Query(description="Only those that this rank has a part in.")] = None,
+    verdict: Verdicts = [],  # noqa: B006
+    api: Annotated[str, Query(max_length=300, description="all_reduce, send_receive, ...")] = "",
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> Response:
+    """Communications of a step, each with every rank's part, in the order that they force."""
+    unit = find_unit(state.database, comparison_id, step, None)
+    seek, total = decode_cursor(cursor)
+    page = list_collectives(
+        state.database,
+        comparison_id,
+        unit.step,
+        api=api,
+        verdicts=words(verdict),
+        rank=rank,
+        seek=seek,
+        total=total,
+        limit=limit,
+    )
+    return page_reply(page, details.told_collective)
+
+
+@router.get("/collectives/{collective_id}/parts", response_model=schemas.Page[details.CollectivePart])
+def collective_parts(
+    comparison_id: Id, collective_id: Key, state: Shared, cursor: Cursor = None, limit: Limit = 100
+) -> Response:
+    """Every rank's part in a communication."""
+    seek, _total = decode_cursor(cursor)
+    page = list_parts(state.database, comparison_id, collective_id, seek=seek, limit=limit)
+    return page_reply(page, details.told_part)
+
+
+@router.get("/pairs", response_model=schemas.Page[schemas.Pair])
+def pairs(
+    comparison_id: Id,
+    state: Shared,
+    step: Step = None,
+    rank: Rank = None,
+    verdict: Verdicts = [],  # noqa: B006
+    api: Api = "",
+    q: Terms = "",
+    node_name: Annotated[str | None, Query(alias="node", max_length=4000, description="Only this node's.")] = None,
+    sort: Literal["order", "-score"] = "order",
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> Response:
+    """Item pairs in execution order or by error."""
+    unit = find_unit(state.database, comparison_id, step, rank)
+    number = None
+    if node_name is not None:
+        with state.database.read() as connection:
+            number = one_node_pair(connection, unit, node_name).pair
+    seek, total = decode_cursor(cursor)
+    page = list_item_pairs(
+        state.database,
+        unit,
+        filters=NodeFilter(verdicts=words(verdict), api=api, q=q),
+        node=number,
+        sort=sort,
+        seek=seek,
+        total=total,
+        limit=limit,
+    )
+    return page_reply(page, from_index.pair)
+
+
+@router.get("/pairs/{pair_id}", response_model=schemas.PairWithDetail)
+def pair(comparison_id: Id, pair_id: Key, state: Shared) -> Response:
+    """One item pair with its worst element and error histograms."""
+    owner = pair_id >> tables.KEY_BITS
+    for unit in stored_units(state.database, comparison_id):
+        if unit.id == owner:
+            return reply(from_index.pair_with_detail(get_item_pair(state.database, unit, pair_id)))
+    raise NotFoundError(f"no item pair {pair_id} in this comparison", hint="GET .../pairs lists them")

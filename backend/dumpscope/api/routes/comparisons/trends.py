@@ -1,0 +1,223 @@
+"""How calls go over steps and ranks: what a heat map of rank, step and module is drawn from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from dumpscope.api.models.schemas import Real, VerdictWord, Wire
+from dumpscope.api.parameters import INT32, Cursor, Id, Search
+from dumpscope.api.replies import after, encode_cursor, real, reply
+from dumpscope.api.state import Shared
+from dumpscope.index.dump_queries.node_values import Part, Statistic
+from dumpscope.index.dump_queries.trends import dump_trends
+from dumpscope.index.pair_queries.trends import comparison_trends
+from dumpscope.index.trees.trend_rows import Kind
+
+router = APIRouter(tags=["results"])
+
+Name = Annotated[str | None, Query(max_length=4000, description="Only this call.")]
+OneRank = Annotated[int | None, Query(ge=0, le=INT32, description="Only this rank.")]
+Buckets = Annotated[int, Query(ge=1, le=100, description="At most so many buckets of steps.")]
+Kinds = Annotated[Kind, Query(description="Calls to list.")]
+Rows = Annotated[int, Query(ge=1, le=25, description="Rows of the page; it ends earlier where there are many steps.")]
+
+
+class TrendCell(Wire):
+    """The worst of a bucket of steps: `verdict` first met at `step` and `rank`, largest `score` and relative `error`; `target`
+    and `golden`: the statistic asked for, of both sides' outputs."""
+
+    bucket: int
+    verdict: VerdictWord
+    score: Real
+    error: Real
+    step: int
+    rank: int
+    target: Real
+    golden: Real
+
+
+class TrendPlace(Wire):
+    step: int
+    rank: int
+
+
+class TrendRow(Wire):
+    """`rank`: null where ranks share the row; `growth`: factor of the score per step, null with fewer than three values, the
+    others: of the statistic asked for; `first_bad`: where No was first reached."""
+
+    name: str
+    kind: str
+    rank: int | None
+    growth: Real
+    target_growth: Real
+    golden_growth: Real
+    first_bad: TrendPlace | None
+    cells: list[TrendCell]
+
+
+class StepRange(Wire):
+    first: int
+    last: int
+
+
+class TrendPage(Wire):
+    """`steps`: the buckets that cells name by their place."""
+
+    steps: list[StepRange]
+    ranks: list[int]
+    items: list[TrendRow]
+    next: str | None
+    total: int
+
+
+class ValueCell(Wire):
+    """`value` of a bucket of steps; `step`: the first that is not finite (`bad`), else the first that has the call."""
+
+    bucket: int
+    value: Real
+    bad: bool
+    step: int
+
+
+class ValueRow(Wire):
+    """`growth`: factor of the value's size per step, null with fewer than three; `first_bad`: the first NaN or infinity."""
+
+    name: str
+    kind: str
+    rank: int
+    growth: Real
+    first_bad: TrendPlace | None
+    cells: list[ValueCell]
+
+
+class ValuePage(Wire):
+    """`steps`: the buckets that cells name by their place."""
+
+    steps: list[StepRange]
+    ranks: list[int]
+    items: list[ValueRow]
+    next: str | None
+    total: int
+
+
+@router.get("/comparisons/{comparison_id}/trends", response_model=TrendPage)
+def trends(
+    comparison_id: Id,
+    state: Shared,
+    kind: Kinds = "module",
+    q: Search = "",
+    name: Name = None,
+    rank: OneRank = None,
+    statistic: Annotated[Statistic | None, Query(description="Also tell this of both sides.")] = None,
+    by_rank: Annotated[bool, Query(description="A row per rank instead of the worst of all.")] = False,
+    buckets: Buckets = 60,
+    cursor: Cursor = None,
+    limit: Rows = 20,
+) -> Response:
+    """Calls in execution order with the worst of every bucket of steps, over all ranks or one, or a row per rank."""
+    found = comparison_trends(
+        state.database,
+        comparison_id,
+        statistic=statistic,
+        by_rank=by_rank,
+        kind=kind,
+        q=q,
+        name=name,
+        rank=rank,
+        buckets=buckets,
+        after=after(cursor),
+        limit=limit,
+    )
+    page = found.page
+    return reply(
+        TrendPage(
+            steps=[StepRange(first=one.first, last=one.last) for one in found.steps],
+            ranks=found.ranks,
+            items=[
+                TrendRow(
+                    name=row.name,
+                    kind=row.kind,
+                    rank=row.rank,
+                    growth=real(row.growth),
+                    target_growth=real(row.target_growth),
+                    golden_growth=real(row.golden_growth),
+                    first_bad=_place(row.first_bad),
+                    cells=[
+                        TrendCell(
+                            bucket=cell.bucket,
+                            verdict=cell.verdict,  # type: ignore[arg-type]
+                            score=real(cell.score),
+                            error=real(cell.error),
+                            step=cell.step,
+                            rank=cell.rank,
+                            target=real(cell.target),
+                            golden=real(cell.golden),
+                        )
+                        for cell in row.cells
+                    ],
+                )
+                for row in page.rows
+            ],
+            next=encode_cursor(page.keys[-1], page.total) if page.more else None,
+            total=page.total,
+        )
+    )
+
+
+@router.get("/dumps/{dump_id}/trends", response_model=ValuePage)
+def values(
+    dump_id: Id,
+    state: Shared,
+    statistic: Annotated[Statistic, Query(description="What to tell of each call.")] = "norm",
+    part: Annotated[Part, Query(description="Of its outputs or its inputs.")] = "output",
+    kind: Kinds = "module",
+    q: Search = "",
+    name: Name = None,
+    rank: OneRank = None,
+    buckets: Buckets = 60,
+    cursor: Cursor = None,
+    limit: Rows = 20,
+) -> Response:
+    """Calls of one dump in the order they ran, a row per rank, with one statistic of every bucket of steps."""
+    found = dump_trends(
+        state.database,
+        dump_id,
+        statistic=statistic,
+        part=part,
+        kind=kind,
+        q=q,
+        name=name,
+        rank=rank,
+        buckets=buckets,
+        after=after(cursor),
+        limit=limit,
+    )
+    page = found.page
+    return reply(
+        ValuePage(
+            steps=[StepRange(first=one.first, last=one.last) for one in found.steps],
+            ranks=found.ranks,
+            items=[
+                ValueRow(
+                    name=row.name,
+                    kind=row.kind,
+                    rank=row.rank,
+                    growth=real(row.growth),
+                    first_bad=_place(row.first_bad),
+                    cells=[
+                        ValueCell(bucket=cell.bucket, value=real(cell.value), bad=cell.bad, step=cell.step)
+                        for cell in row.cells
+                    ],
+                )
+                for row in page.rows
+            ],
+            next=encode_cursor(page.keys[-1], page.total) if page.more else None,
+            total=page.total,
+        )
+    )
+
+
+def _place(place: tuple[int, int] | None) -> TrendPlace | None:
+    return None if place is None else TrendPlace(step=place[0], rank=place[1])

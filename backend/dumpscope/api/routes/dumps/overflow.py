@@ -1,0 +1,144 @@
+"""NaN, infinities and saturation of one dump: where they began, and every call they reached."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Response
+
+from dumpscope.analysis.overflow.births import PARTS, Finding, Level, Part
+from dumpscope.api.models.from_index import phrases
+from dumpscope.api.models.schemas import Page, Phrase, Wire
+from dumpscope.api.parameters import Cursor, Id, Limit, Rank, Step, words
+from dumpscope.api.replies import after, page_reply, reply
+from dumpscope.api.state import Shared, State
+from dumpscope.errors import UsageError
+from dumpscope.index.dumps.catalogue import find_rank, get_dump
+from dumpscope.index.store.page import Page as Rows
+from dumpscope.pipeline.server.overflow_cache import StoredOverflow, stored_overflow
+
+router = APIRouter(tags=["dumps"])
+
+MOST_ENTRIES: Final = 500
+
+Node = Annotated[str | None, Query(max_length=4000, description="Only this call.")]
+Entries = Annotated[list[str], Query(max_length=500, description="`entry` of tree rows; several times or with commas.")]
+Parts = Annotated[list[str], Query(description="Any of these parts; several times or with commas.")]
+
+
+class OverflowFinding(Wire):
+    """A call that saw a number that is not finite, or at the limit of its dtype. `inputs`, `outputs`: `nan`, `inf`, `-inf`,
+    `limit`, `-limit`; `items`: the records that hold them; `forward`: the call whose backward this is, or empty."""
+
+    ordinal: int
+    node: str
+    part: Part
+    level: Level
+    inputs: list[str]
+    outputs: list[str]
+    items: list[str]
+    evidence: str
+    evidence_said: list[Phrase]
+    advice: str
+    advice_said: list[Phrase]
+    forward: str
+
+
+class OverflowBelow(Wire):
+    """A row of the module tree that saw such a number, or has rows below it that did: `calls` of them, `part` the worst."""
+
+    entry: int
+    part: Part
+    calls: int
+
+
+class OverflowRows(Wire):
+    """Rows that saw nothing are left out."""
+
+    items: list[OverflowBelow]
+
+
+class OverflowSummary(Wire):
+    """`first`: the first number nobody asked for; `counts`: calls by part; `unknown`: calls whose tensors have no extrema."""
+
+    step: int
+    rank: int
+    first: OverflowFinding | None
+    counts: dict[Part, int]
+    checked: int
+    unknown: int
+
+
+@router.get("/dumps/{dump_id}/overflow", response_model=OverflowSummary)
+def summary(dump_id: Id, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """Where the first NaN, infinity or clipped number was born."""
+    found = _found(state, dump_id, step, rank).found
+    return reply(
+        OverflowSummary(
+            step=found.step,
+            rank=found.rank,
+            first=None if found.first is None else _finding(found.first),
+            counts=found.parts,
+            checked=found.checked,
+            unknown=found.unknown,
+        )
+    )
+
+
+@router.get("/dumps/{dump_id}/findings", response_model=Page[OverflowFinding])
+def findings(
+    dump_id: Id,
+    state: Shared,
+    step: Step = None,
+    rank: Rank = None,
+    node: Node = None,
+    part: Parts = [],  # noqa: B006  (FastAPI copies defaults)
+    cursor: Cursor = None,
+    limit: Limit = 100,
+) -> Response:
+    """Calls that saw such a number, in the order in which they ended."""
+    wanted = words(part)
+    if unknown := [word for word in wanted if word not in PARTS]:
+        raise UsageError(f"no part is called {unknown[0]!r}", hint=f"parts: {', '.join(PARTS)}")
+    found = _found(state, dump_id, step, rank).found.findings
+    rows = [one for one in found if (not wanted or one.part in wanted) and node in (None, one.node)]
+    start = after(cursor)
+    rest = [one for one in rows if start is None or one.ordinal > start]
+    shown = rest[:limit]
+    page = Rows(rows=shown, keys=[(one.ordinal,) for one in shown], more=len(rest) > limit, total=len(rows))
+    return page_reply(page, _finding)
+
+
+@router.get("/dumps/{dump_id}/overflow/tree", response_model=OverflowRows)
+def below(dump_id: Id, state: Shared, entries: Entries, step: Step = None, rank: Rank = None) -> Response:
+    """Which of these rows of the module tree saw such a number, themselves or below them."""
+    wanted = [int(word) if word.isascii() and word.isdigit() else None for word in words(entries)]
+    if None in wanted or len(wanted) > MOST_ENTRIES:
+        raise UsageError(f"`entries` are up to {MOST_ENTRIES} whole numbers", hint="the `entry` of rows of the tree")
+    seen = _found(state, dump_id, step, rank).below
+    rows = [(entry, seen[entry]) for entry in wanted if entry is not None and entry in seen]
+    items = [OverflowBelow(entry=entry, part=one.part, calls=one.calls) for entry, one in rows]
+    return reply(OverflowRows(items=items))
+
+
+def _found(state: State, dump_id: str, step: int | None, rank: int | None) -> StoredOverflow:
+    row = get_dump(state.database, dump_id)
+    stored = find_rank(state.database, dump_id, step, rank)
+    return stored_overflow(state.database, row.job, stored.id)
+
+
+def _finding(found: Finding) -> OverflowFinding:
+    return OverflowFinding(
+        ordinal=found.ordinal,
+        node=found.node,
+        part=found.part,
+        level=found.level,
+        inputs=list(found.inputs),
+        outputs=list(found.outputs),
+        items=list(found.items),
+        evidence=found.evidence,
+        evidence_said=phrases(found.said),
+        advice=found.advice,
+        advice_said=phrases(found.advised),
+        forward=found.forward,
+    )

@@ -1,0 +1,165 @@
+"""A script that runs one call of a dump alone, and an archive of it for the operator's owner."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Response
+
+from dumpscope.api.models.schemas import Wire
+from dumpscope.api.parameters import Id, Name, Rank, Step
+from dumpscope.api.replies import reply
+from dumpscope.api.routes.comparisons.exports import Sent, attachment
+from dumpscope.api.state import Shared, State
+from dumpscope.domain.records import Layout
+from dumpscope.errors import NotFoundError, UsageError
+from dumpscope.index.comparisons.catalogue import get_comparison, stored_units
+from dumpscope.index.dumps.catalogue import find_rank, get_dump
+from dumpscope.index.dumps.load_rank import rank_places
+from dumpscope.pipeline.figures.registry import draw
+from dumpscope.pipeline.figures.request import Wanted
+from dumpscope.pipeline.operators.handover import Evidence, hand_over, plan
+from dumpscope.pipeline.operators.reproduce import FoundCall, find_call, write_script
+from dumpscope.pipeline.tasks.cleanup import export_folder
+
+router = APIRouter(tags=["dumps"])
+
+PLOTTED: Final = ("error-order", "api-distribution")
+
+
+class Script(Wire):
+    """`file` is a name for it; it reads tensors below the dump's folder on the server (`--data` of the script: elsewhere).
+
+    `files` of them are there; `tensors` is how many its arguments are. Without any it makes its numbers up.
+    Where the call cannot be run alone `text` is null and `refused` says why.
+    """
+
+    name: str
+    file: str
+    text: str | None
+    refused: str | None
+    tensors: int
+    files: int
+    notes: list[str]
+
+
+class Part(Wire):
+    """A file of an archive; `bytes` as it is unpacked."""
+
+    name: str
+    bytes: int
+
+
+class Handover(Wire):
+    """What the archive of a call will hold; `bytes` in all, unpacked.
+
+    `made_up`: no tensor of the call is in the dump, so that the script makes its numbers up. `mind` says what is missing.
+    Where the call cannot be run alone there are no parts and `refused` says why."""
+
+    name: str
+    file: str
+    parts: list[Part]
+    bytes: int
+    made_up: bool
+    mind: list[str]
+    refused: str | None
+
+
+Of = Annotated[str | None, Query(pattern=r"^[0-9A-Za-z_-]{1,64}$", description="Comparison whose plots go in.")]
+ARCHIVE: dict[int | str, dict[str, Any]] = {200: {"description": "The archive.", "content": {"application/zip": {}}}}
+
+
+@router.get("/dumps/{dump_id}/reproduce/{name:anything}", response_model=Script)
+def script(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
+    """The text of a Python script that runs a call forward and backward and judges it, or why there is none."""
+    try:
+        found, origin, _ = _find(state, dump_id, name, step, rank)
+    except UsageError as error:
+        return reply(Script(name=name, file="", text=None, refused=_why(error), tensors=0, files=0, notes=[]))
+    return reply(
+        Script(
+            name=found.call["name"],
+            file=f"{found.call['name'].replace(os.sep, '_')}.py",
+            text=write_script(found, origin=origin, data=found.folder or ""),
+            refused=None,
+            tensors=len(found.arguments),
+            files=len(found.files),
+            notes=found.call["notes"],
+        )
+    )
+
+
+@router.get("/dumps/{dump_id}/handover/{name:anything}", response_model=Handover)
+def handover(
+    dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None, comparison: Of = None
+) -> Response:
+    """What the archive of a call for its owner will hold, and how large it is, before it is made."""
+    try:
+        found, origin, stored = _find(state, dump_id, name, step, rank)
+    except UsageError as error:
+        none = Handover(name=name, file="", parts=[], bytes=0, made_up=False, mind=[], refused=_why(error))
+        return reply(none)
+    planned = plan(found, origin, _drawings(state, comparison, stored, name))
+    return reply(
+        Handover(
+            name=found.call["name"],
+            file=f"{found.call['name'].replace(os.sep, '_')}.zip",
+            parts=[Part(name=part, bytes=size) for part, size in planned.parts],
+            bytes=sum(size for _, size in planned.parts),
+            made_up=bool(found.arguments) and not found.files,
+            mind=[*found.call["notes"], *planned.mind],
+            refused=None,
+        )
+    )
+
+
+@router.post("/dumps/{dump_id}/handover/{name:anything}", response_class=Response, responses=ARCHIVE)
+def hand_over_call(
+    dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None, comparison: Of = None
+) -> Response:
+    """The archive: script, tensors, arguments, environment, call stack, and plots of a comparison. Nothing is run here."""
+    found, origin, stored = _find(state, dump_id, name, step, rank)
+    evidence = Evidence(drawings=_drawings(state, comparison, stored, name))
+    with export_folder(state.settings.data_dir) as folder:
+        file = folder / "finding.zip"
+        hand_over(found, origin, file, evidence)
+        headers = {
+            "Content-Disposition": attachment(found.call["name"], "zip"),
+            "Content-Length": str(file.stat().st_size),
+        }
+        return Sent(file.open("rb"), headers, "application/zip")
+
+
+def _find(state: State, dump_id: str, name: str, step: int | None, rank: int | None) -> tuple[FoundCall, str, int]:
+    """The call, where it is from in one line, and the number of its rank in the index."""
+    dump = get_dump(state.database, dump_id)
+    stored = find_rank(state.database, dump_id, step, rank)
+    ref = rank_places(state.database, dump_id)[stored.id]
+    found = find_call(Layout(root=dump.path, ranks=[ref], problems=[]), name)
+    return found, f"{dump.name}, step {stored.step}, rank {stored.rank}", stored.id
+
+
+def _why(error: UsageError) -> str:
+    return f"{error.detail} ({error.hint})" if error.hint else error.detail
+
+
+def _drawings(state: State, comparison: str | None, rank: int, name: str) -> dict[str, str]:
+    """SVG by name, of the first step and rank of the comparison that this rank is a side of; none for a call it does not have."""
+    if comparison is None:
+        return {}
+    units = stored_units(state.database, comparison)
+    if not units:
+        get_comparison(state.database, comparison)
+    unit = next((one for one in units if rank in (one.target, one.golden)), None)
+    found: dict[str, str] = {}
+    if unit is None:
+        return found
+    for plot in PLOTTED:
+        try:
+            svg = draw(state.database, comparison, unit, plot, Wanted(node=name)).svg
+        except NotFoundError:
+            continue
+        if svg is not None:
+            found[plot] = svg()
+    return found

@@ -1,0 +1,193 @@
+"""Uploads in pieces: what arrived stays when the connection, the page or the server goes, and the rest is sent later."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from dumpscope.api.access import BODY_BYTES
+from dumpscope.api.models import schemas, transfers
+from dumpscope.api.parameters import Cursor, Id, Limit
+from dumpscope.api.replies import decode_cursor, page_reply, reply
+from dumpscope.api.routes.dumps.uploads import BODY, become, check_space, discard, pour, room
+from dumpscope.api.state import Shared, State
+from dumpscope.api.uploads.multipart import Receiver
+from dumpscope.errors import LimitError
+from dumpscope.index.dumps.catalogue import create_dump, get_dump
+from dumpscope.index.store.page import Page
+from dumpscope.pipeline.tasks.cleanup import held
+from dumpscope.pipeline.uploads.piece import SentPiece
+from dumpscope.pipeline.uploads.unfinished import Unfinished, room_on_disk
+
+router = APIRouter(tags=["dumps"])
+
+PROBLEMS_SHOWN: Final = 100
+
+BYTES: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+FilePath = Annotated[str, Query(max_length=8000, description="Path of the file relative to the dump.")]
+Size = Annotated[int, Query(ge=0, lt=2**53, description="Bytes of the whole file.")]
+Checksum = Annotated[
+    str | None,
+    Header(
+        alias="X-CRC32",
+        pattern="^[0-9a-fA-F]{8}$",
+        description="CRC-32 of the body; a body that has another is refused.",
+    ),
+]
+Offset = Annotated[int, Query(ge=0, lt=2**53, description="Where in the file the body begins; at most what is there.")]
+
+
+@router.get("/uploads", response_model=transfers.UploadRoom)
+def limits(state: Shared) -> Response:
+    """What an upload may have, before anything is sent."""
+    limit, free = room(state)
+    settings = state.settings
+    return reply(
+        transfers.UploadRoom(
+            limit=limit, free=free, files=settings.upload_files, request=BODY_BYTES, hours=settings.upload_hours
+        )
+    )
+
+
+@router.put("/uploads/{upload_id}", response_model=transfers.Upload)
+def begin(upload_id: Id, body: transfers.NewUpload, state: Shared) -> Response:
+    """Begin an upload under an id of the caller's choice, or go on with it: the answer says what is there."""
+    if body.files > state.settings.upload_files:
+        raise LimitError(
+            f"the upload has {body.files} files, but {state.settings.upload_files} are allowed",
+            hint="upload one archive, or register the folder by its path",
+        )
+    known = state.unfinished.look(upload_id)
+    if known is None or known.dump is None:
+        check_space(state, body.bytes, 0 if known is None else known.bytes)
+    upload = state.unfinished.begin(upload_id, name=body.name.strip(), files=body.files, bytes=body.bytes)
+    with upload.busy():
+        return _told(upload_id, upload)
+
+
+@router.get("/uploads/{upload_id}", response_model=transfers.Upload)
+def one(upload_id: Id, state: Shared) -> Response:
+    """How far an upload is."""
+    return _told(upload_id, state.unfinished.get(upload_id))
+
+
+@router.get("/uploads/{upload_id}/files", response_model=schemas.Page[transfers.UploadedFile])
+def files(upload_id: Id, state: Shared, cursor: Cursor = None, limit: Limit = 500) -> Response:
+    """Files that are there, whole or in part, by path."""
+    upload = state.unfinished.get(upload_id)
+    seek, _total = decode_cursor(cursor)
+    last = "" if seek is None else str(seek.key[0])
+    with upload.lock:
+        names = sorted([*upload.files, *upload.pieces])
+        rows = [name for name in names if name > last]
+        page = [
+            transfers.UploadedFile(path=name, bytes=piece.have, size=piece.size)
+            if (piece := upload.pieces.get(name)) is not None
+            else transfers.UploadedFile(path=name, bytes=upload.files[name], size=upload.files[name])
+            for name in rows[:limit]
+        ]
+    keys = [(row.path,) for row in page]
+    return page_reply(Page(rows=page, keys=keys, more=len(rows) > limit, total=len(names)), lambda row: row)
+
+
+@router.put("/uploads/{upload_id}/files", response_model=transfers.Upload, openapi_extra=BYTES)
+async def write(
+    upload_id: Id,
+    request: Request,
+    state: Shared,
+    path: FilePath,
+    size: Size,
+    offset: Offset = 0,
+    checksum: Checksum = None,
+) -> Response:
+    """A piece of one file. Bytes that came before the connection broke stay; 409 where the ones before `offset` are missing, or
+    where the body is not what its checksum says: nothing of it stays then."""
+    upload = await run_in_threadpool(state.unfinished.get, upload_id)
+    reason = upload.refusal(path)
+    if reason is not None:
+        await run_in_threadpool(upload.refuse, path, reason)
+        return _told(upload_id, upload)
+    piece = SentPiece(upload, path, size, offset, None if checksum is None else int(checksum, 16))
+    with upload.busy():
+        await run_in_threadpool(piece.add, b"")
+        await pour(request, piece.add)
+        await run_in_threadpool(piece.end)
+    return await run_in_threadpool(_told, upload_id, upload)
+
+
+@router.post("/uploads/{upload_id}/files", response_model=transfers.Upload, openapi_extra=BODY)
+async def batch(upload_id: Id, request: Request, state: Shared) -> Response:
+    """Many small files at once, each whole. Those that came before the connection broke stay."""
+    upload = await run_in_threadpool(state.unfinished.get, upload_id)
+    with upload.busy(), room_on_disk():
+        store = upload.batch()
+        receiver = Receiver(
+            request.headers.get("content-type", ""), store, limit=BODY_BYTES, files=state.settings.upload_files
+        )
+        try:
+            await pour(request, receiver.write)
+            receiver.finish()
+        finally:
+            receiver.close()
+            store.close()
+    return await run_in_threadpool(_told, upload_id, upload)
+
+
+@router.post("/uploads/{upload_id}/finish", status_code=202, response_model=schemas.Accepted)
+def finish(upload_id: Id, state: Shared) -> Response:
+    """Everything was sent: read it as a dump. Asked again, the answer is the same. 409 where something is missing."""
+    upload = state.unfinished.get(upload_id)
+    with upload.busy(), upload.lock:
+        if upload.dump is not None:
+            row = get_dump(state.database, upload.dump)
+            accepted = schemas.Accepted(id=row.id, job=row.job or "")
+            return reply(accepted, 202, {"Location": f"/api/dumps/{row.id}"})
+        upload.check()
+        return _finish(state, upload_id, upload)
+
+
+@router.delete("/uploads/{upload_id}", status_code=204)
+def cancel(upload_id: Id, state: Shared) -> Response:
+    """Break an upload off; what had arrived is removed."""
+    state.unfinished.remove(upload_id)
+    return Response(status_code=204)
+
+
+def _finish(state: State, upload_id: str, upload: Unfinished) -> Response:
+    state.settings.uploads.mkdir(parents=True, exist_ok=True)
+    dump_id = create_dump(state.database, name="upload", path=str(state.settings.uploads), owned=True)
+    try:
+        with held(upload.folder / "files"):
+            names = upload.finish(dump_id, state.settings.uploads / dump_id)
+            return become(state, dump_id, names, upload.problems, upload.name)
+    except BaseException:
+        discard(state, dump_id)
+        state.unfinished.remove(upload_id)
+        raise
+
+
+def _told(upload_id: str, upload: Unfinished) -> Response:
+    with upload.lock:
+        return reply(
+            transfers.Upload(
+                id=upload_id,
+                name=upload.name,
+                files=upload.announced_files,
+                bytes=upload.announced_bytes,
+                whole=len(upload.files),
+                there=upload.bytes,
+                problems=[
+                    schemas.Problem(loc=one.loc, kind=one.kind, message=one.message)
+                    for one in upload.problems[:PROBLEMS_SHOWN]
+                ],
+                dump=upload.dump,
+            )
+        )

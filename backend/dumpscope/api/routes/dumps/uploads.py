@@ -1,0 +1,158 @@
+"""Uploads: any number of files with their relative paths, or one archive, in one multipart request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any, Final
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from dumpscope.api.models import schemas
+from dumpscope.api.routes.dumps.catalogue import accept
+from dumpscope.api.state import Shared, State
+from dumpscope.api.uploads.multipart import FolderStore, Received, Receiver, Store, free_bytes
+from dumpscope.errors import LimitError, Problem, UsageError
+from dumpscope.index.dumps.catalogue import change_dump, create_dump, delete_dump
+from dumpscope.pipeline.tasks.cleanup import held, remove_folder
+from dumpscope.readers.archives.unpack import kind_of
+from dumpscope.readers.browsing import ARCHIVES
+
+router = APIRouter(tags=["dumps"])
+
+PIECE: Final = 1 << 20
+
+BODY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["files"],
+                    "properties": {
+                        "files": {
+                            "type": "array",
+                            "items": {"type": "string", "format": "binary"},
+                            "description": "Each part's filename is its path relative to the dump; or one .zip or .tar.",
+                        },
+                        "name": {"type": "string", "description": "Name of the dump."},
+                        "crc32": {
+                            "type": "string",
+                            "description": "CRC-32 of the file that follows, eight hexadecimal digits; before any of them.",
+                        },
+                    },
+                }
+            }
+        },
+    }
+}
+
+
+@router.post("/uploads", status_code=202, response_model=schemas.Accepted, openapi_extra=BODY)
+async def upload(request: Request, state: Shared) -> Response:
+    """Take files from a browser or script. Names that could leave the upload's folder are refused one by one, as problems."""
+    announced = request.headers.get("content-length", "")
+    await run_in_threadpool(check_space, state, int(announced) if announced.isdecimal() else 0)
+    dump_id = await run_in_threadpool(
+        create_dump, state.database, name="upload", path=str(state.settings.uploads), owned=True
+    )
+    folder = state.settings.uploads / dump_id
+    try:
+        folder.mkdir()
+        with held(folder):
+            store = FolderStore(folder)
+            received = await _receive(request, state, store)
+            take = partial(become, state, dump_id, received.files, store.problems, received.name)
+            return await run_in_threadpool(take)
+    except BaseException:
+        await run_in_threadpool(discard, state, dump_id)
+        raise
+
+
+async def _receive(request: Request, state: State, store: Store) -> Received:
+    receiver = Receiver(
+        request.headers.get("content-type", ""),
+        store,
+        limit=state.settings.upload_bytes,
+        files=state.settings.upload_files,
+    )
+    try:
+        await pour(request, receiver.write)
+        return receiver.finish()
+    finally:
+        receiver.close()
+
+
+async def pour(request: Request, write: Callable[[bytes], None]) -> None:
+    """Hand the body on in pieces of a MiB, each from a thread; raises UsageError where the connection ends before the body."""
+    waiting = bytearray()
+    try:
+        async for piece in request.stream():
+            waiting += piece
+            if len(waiting) >= PIECE:
+                full, waiting = bytes(waiting), bytearray()
+                await run_in_threadpool(write, full)
+    except ClientDisconnect as error:
+        await run_in_threadpool(write, bytes(waiting))
+        raise UsageError("the upload was broken off") from error
+    await run_in_threadpool(write, bytes(waiting))
+
+
+def become(state: State, dump_id: str, files: Sequence[str], problems: Sequence[Problem], name: str) -> Response:
+    """Read the files in the dump's folder as a dump: the 202 that says so. Raises UsageError where they are none."""
+    if not files:
+        why = problems[0].message if problems else 'no part named "files" came with a filename'
+        raise UsageError(f"nothing was uploaded: {why}")
+    folder = state.settings.uploads / dump_id
+    path = folder
+    if len(files) == 1 and kind_of(str(folder / files[0])) is not None:
+        path = folder / files[0]
+    _refuse_archives(files)
+    tops = {one.split("/")[0] for one in files}
+    shown = name or (tops.pop() if len(tops) == 1 else f"upload of {len(files)} files")
+    change_dump(state.database, dump_id, name=shown, path=str(path), problems=list(problems))
+    told = [asdict(problem) for problem in problems]
+    return accept(state, dump_id, str(path), {"limit": state.settings.upload_bytes, "problems": told})
+
+
+def _refuse_archives(files: Sequence[str]) -> None:
+    """Raise UsageError for archives that came in company: only one that comes alone is unpacked."""
+    archives = [name for name in files if name.lower().endswith(ARCHIVES)]
+    if not archives or len(files) == 1 or any(name.endswith(".json") for name in files):
+        return
+    shown = ", ".join(archives[:3]) + (", ..." if len(archives) > 3 else "")
+    if len(archives) > 1:
+        raise UsageError(
+            f"the upload holds {len(archives)} archives ({shown})",
+            hint="each is a dump of its own: upload them one by one",
+        )
+    raise UsageError(
+        f"the upload holds the archive {shown} beside {len(files) - 1} other files, none of which is a dump",
+        hint="upload the archive alone",
+    )
+
+
+def room(state: State) -> tuple[int, int]:
+    """(bytes that one upload may have, bytes that are free)"""
+    state.settings.uploads.mkdir(parents=True, exist_ok=True)
+    return state.settings.upload_bytes, free_bytes(state.settings.uploads)
+
+
+def check_space(state: State, announced: int, there: int = 0) -> None:
+    """Raises LimitError for an upload that cannot fit. announced: its bytes; there: those of them that arrived already"""
+    limit, free = room(state)
+    if announced > limit or announced - there > free:
+        raise LimitError(
+            f"the upload has {announced >> 20} MiB, but {min(free + there, limit) >> 20} MiB are allowed or free",
+            hint="register the folder by its path, or raise DUMPSCOPE_UPLOAD_MIB",
+        )
+
+
+def discard(state: State, dump_id: str) -> None:
+    """Forget a dump whose files did not come to be one."""
+    remove_folder(state.settings.uploads / dump_id)
+    delete_dump(state.database, dump_id)

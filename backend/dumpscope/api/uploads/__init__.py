@@ -1,0 +1,1 @@
+"""Bodies of uploads while they stream."""

@@ -1,0 +1,201 @@
+"""Take a multipart upload apart while it streams, straight into files below one folder."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Final, Protocol
+
+from python_multipart.exceptions import MultipartParseError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from dumpscope.api.uploads.checksums import compare_sums, parse_sum
+from dumpscope.errors import LimitError, Problem, UsageError
+from dumpscope.pipeline.uploads.names import Names
+from dumpscope.readers.archives.entry_names import probe
+
+NAME_LIMIT: Final = 64
+"""Letters of a form field other than a file that are read (the dump's name, the CRC-32 of the file behind it)."""
+
+
+class Store(Protocol):
+    """Where the files of an upload go, one after the other."""
+
+    def refusal(self, name: str) -> str | None:
+        """Why the file is left out, None where it may be written."""
+
+    def refuse(self, name: str, reason: str) -> None:
+        """It was left out."""
+
+    def create(self, name: str) -> BinaryIO:
+        """What takes its bytes."""
+
+    def complete(self, name: str) -> None:
+        """All of them came, and the stream is closed."""
+
+
+class FolderStore:
+    """Files straight below a new and empty folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.problems: list[Problem] = []
+        self._folder = folder
+        self._names = Names(probe(folder))
+
+    def refusal(self, name: str) -> str | None:
+        return self._names.claim(name)
+
+    def refuse(self, name: str, reason: str) -> None:
+        self.problems.append(Problem(loc=name[:500], kind="refused", message=f"{reason} The file was left out."))
+
+    def create(self, name: str) -> BinaryIO:
+        target = self._folder.joinpath(*name.split("/"))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return open(target, "xb")
+
+    def complete(self, name: str) -> None:
+        """It lies where it belongs."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Received:
+    """files: relative paths as written; refused: parts that were left out; name: the form's `name`, if any"""
+
+    files: list[str] = field(default_factory=list)
+    refused: int = 0
+    bytes: int = 0
+    name: str = ""
+
+
+class Receiver:
+    """Feed it the body's pieces with `write`, then `finish`.
+
+    Raises UsageError for a body that is not multipart, LimitError past `limit` bytes or `files` files, ConflictError where a file
+    is not what the field `crc32` before it says; what was written then is for the caller to remove.
+    """
+
+    def __init__(self, content_type: str, store: Store, *, limit: int, files: int) -> None:
+        kind, options = parse_options_header(content_type)
+        boundary = options.get(b"boundary")
+        if kind != b"multipart/form-data" or not boundary:
+            raise UsageError(
+                "the upload is not multipart/form-data",
+                hint='send every file as a part named "files" with its relative path',
+            )
+        self.result = Received()
+        self._store = store
+        self._limit, self._files = limit, files
+        self._header: list[bytes] = [b"", b""]
+        self._headers: dict[bytes, bytes] = {}
+        self._stream: BinaryIO | None = None
+        self._text: bytearray | None = None
+        self._field = b""
+        self._wanted: int | None = None
+        self._sum = 0
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._begin,
+                "on_header_field": self._header_field,
+                "on_header_value": self._header_value,
+                "on_header_end": self._header_end,
+                "on_headers_finished": self._headers_finished,
+                "on_part_data": self._data,
+                "on_part_end": self._end,
+            },
+        )
+
+    def write(self, piece: bytes) -> None:
+        self.result.bytes += len(piece)
+        if self.result.bytes > self._limit:
+            raise LimitError(
+                f"the upload is larger than {self._limit >> 20} MiB",
+                hint="register the folder by its path, or raise DUMPSCOPE_UPLOAD_MIB",
+            )
+        try:
+            self._parser.write(piece)
+        except MultipartParseError as error:
+            raise UsageError(f"the upload is damaged: {error}", hint="send it again") from error
+
+    def finish(self) -> Received:
+        try:
+            self._parser.finalize()
+        except MultipartParseError as error:
+            raise UsageError(f"the upload is damaged: {error}", hint="send it again") from error
+        if self._stream is not None:
+            raise UsageError("the upload ends in the middle of a file", hint="send it again")
+        return self.result
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+
+    def _begin(self) -> None:
+        self._headers = {}
+        self._header = [b"", b""]
+
+    def _header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header[0] += data[start:end]
+
+    def _header_value(self, data: bytes, start: int, end: int) -> None:
+        self._header[1] += data[start:end]
+
+    def _header_end(self) -> None:
+        self._headers[self._header[0].lower()] = self._header[1]
+        self._header = [b"", b""]
+
+    def _headers_finished(self) -> None:
+        _kind, options = parse_options_header(self._headers.get(b"content-disposition", b""))
+        given = options.get(b"filename")
+        if given is None:
+            self._field = options.get(b"name", b"")
+            self._text = bytearray() if self._field in (b"name", b"crc32") else None
+            return
+        shown = given.decode("utf-8", "replace")
+        if len(self.result.files) + self.result.refused >= self._files:
+            raise LimitError(
+                f"more than {self._files} files", hint="upload one archive, or register the folder by its path"
+            )
+        reason = self._store.refusal(shown)
+        if reason is not None:
+            self.result.refused += 1
+            self._wanted = None
+            self._store.refuse(shown, reason)
+            return
+        self._sum = 0
+        self._stream = self._store.create(shown)
+        self.result.files.append(shown)
+
+    def _data(self, data: bytes, start: int, end: int) -> None:
+        if self._stream is not None:
+            piece = data[start:end]
+            self._stream.write(piece)
+            if self._wanted is not None:
+                self._sum = zlib.crc32(piece, self._sum)
+        elif self._text is not None and len(self._text) < NAME_LIMIT * 4:
+            self._text += data[start:end]
+
+    def _end(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+            if self._wanted is not None:
+                compare_sums(self._wanted, self._sum, self.result.files[-1])
+                self._wanted = None
+            self._store.complete(self.result.files[-1])
+        elif self._text is not None:
+            text = bytes(self._text).decode("utf-8", "replace")[:NAME_LIMIT].strip()
+            if self._field == b"name":
+                self.result.name = text
+            else:
+                self._wanted = parse_sum(text)
+            self._text = None
+
+
+def free_bytes(folder: Path) -> int:
+    """Bytes that can still be written where `folder` lies."""
+    stat = os.statvfs(folder)
+    return stat.f_bavail * stat.f_frsize
