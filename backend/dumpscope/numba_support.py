@@ -33,9 +33,11 @@ def machine(function: Function) -> Function:
 
 @cache
 def _sources(folder: Path) -> str:
-    """Digest of what the machine code of a folder's functions is made of. numba keeps machine code until the function's own file
-    changes, but what the function calls becomes part of it, and so do constants of the folder above: without this, the old code would go
-    on running after an upgrade."""
+    """Digest of what the machine code of a folder's functions is made of: this file, the folder and the folder above.
+
+    numba keeps machine code until the function's own file changes, but functions and constants of other files become part of it:
+    without this digest the old code would go on running after an upgrade.
+    """
     digest = hashlib.sha256()
     for source in (Path(__file__), *sorted(folder.glob("*.py")), *sorted(folder.parent.glob("*.py"))):
         digest.update(source.read_bytes())

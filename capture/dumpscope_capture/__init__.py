@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dumpscope_capture.backward_failures import Explainer, Failure, explain_backward
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.debugger import PrecisionDebugger, module_dump, module_dump_end
 from dumpscope_capture.interventions import Interventions, intervene
-from dumpscope_capture.proof import Proof, prove
+from dumpscope_capture.proof.backward_failures import Explainer, Failure, explain_backward
+from dumpscope_capture.proof.controls import Proof, prove
 from dumpscope_capture.seeding import random_save, seed_all
 from dumpscope_format.interventions import InterventionError
-from dumpscope_format.trials import controls, judge
+from dumpscope_format.proof_runs import controls, judge
 
 __all__ = [
     "ConfigError", "Explainer", "Failure", "InterventionError", "Interventions", "PrecisionDebugger", "Proof", "controls",

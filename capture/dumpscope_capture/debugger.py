@@ -11,14 +11,14 @@ from typing import Any
 import torch
 
 from dumpscope_capture.config import Config, ConfigError, load, patterns
+from dumpscope_capture.config_reload import Watcher
 from dumpscope_capture.context import LOG, rank
-from dumpscope_capture.counting import COUNTING
-from dumpscope_capture.custom import CustomCalls
+from dumpscope_capture.hooks.custom import CustomCalls
+from dumpscope_capture.hooks.token_range import TokenWindow
 from dumpscope_capture.interventions import activate
-from dumpscope_capture.reload import Watcher
-from dumpscope_capture.saving import Saver
+from dumpscope_capture.proof.counting import COUNTING
+from dumpscope_capture.record.saved_values import Saver
 from dumpscope_capture.session import Session
-from dumpscope_capture.tokens import TokenWindow
 
 
 class either:  # noqa: N801 - a decorator

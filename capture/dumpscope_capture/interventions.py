@@ -14,11 +14,11 @@ from typing import Any, Final
 import torch
 from torch.utils._pytree import tree_leaves
 
-from dumpscope_capture import parties
-from dumpscope_capture.calls import Call
+from dumpscope_capture.calls import observers
+from dumpscope_capture.calls.calls import Call
 from dumpscope_capture.context import LOG, rank
-from dumpscope_capture.counting import COUNTING, Names
-from dumpscope_capture.substitution import Refused, Unchanged, substitute
+from dumpscope_capture.proof.counting import COUNTING, Names
+from dumpscope_capture.proof.substitution import Refused, Unchanged, substitute
 from dumpscope_format.interventions import (
     REPORT_VARIABLE,
     VARIABLE,
@@ -85,12 +85,12 @@ class Interventions:
         self._others = [(at, pattern) for at, pattern in enumerate(self._patterns) if not is_single(pattern)]
 
     def begin(self) -> None:
-        parties.RUNNERS.append(self)
+        observers.RUNNERS.append(self)
         COUNTING.retain()
 
     def end(self) -> None:
-        if self in parties.RUNNERS:
-            parties.RUNNERS.remove(self)
+        if self in observers.RUNNERS:
+            observers.RUNNERS.remove(self)
             COUNTING.release()
 
     def __enter__(self) -> Interventions:
@@ -191,7 +191,7 @@ def write_report(path: str, interventions: Interventions | None) -> None:
         "rank": rank(),
         "pid": os.getpid(),
         "interventions": interventions.told() if interventions is not None else [],
-        **{key: value for key, value in parties.told(parties.PARTIES).items() if key != "interventions"},
+        **{key: value for key, value in observers.told(observers.PARTIES).items() if key != "interventions"},
     }
     target = report_path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -212,7 +212,7 @@ def activate() -> Interventions | None:
     made = Interventions(parse(text)) if text else None
     _from_environment.append(made)
     if report:
-        parties.PARTIES.append(Names())
+        observers.PARTIES.append(Names())
         COUNTING.retain()
         pid = os.getpid()
         atexit.register(lambda: write_report(report, made) if os.getpid() == pid else None)

@@ -21,7 +21,7 @@ from dumpscope_capture.replay.arguments import Case, Tensors, tensor_specs
 from dumpscope_capture.replay.command import prelude
 from dumpscope_capture.replay.judging import ERROR
 from dumpscope_capture.replay.reporting import Report
-from dumpscope_format.layout import file_name
+from dumpscope_format.paths import file_name
 
 
 def main(words: list[str] | None = None) -> int:

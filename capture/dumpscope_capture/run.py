@@ -15,15 +15,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from dumpscope_capture import parties
-from dumpscope_capture.backward_failures import HOWS, Explainer
-from dumpscope_capture.call_saving import CallSaver
+from dumpscope_capture.calls import observers
 from dumpscope_capture.context import rank
-from dumpscope_capture.counting import COUNTING
 from dumpscope_capture.interventions import activate
-from dumpscope_capture.recipe import Recipe, RecipeError, follow
+from dumpscope_capture.proof.backward_failures import HOWS, Explainer
+from dumpscope_capture.proof.call_saving import CallSaver
+from dumpscope_capture.proof.counting import COUNTING
+from dumpscope_capture.proof.recipe import Recipe, RecipeError, follow
 from dumpscope_format.interventions import REPORT_VARIABLE, VARIABLE, InterventionError
-from dumpscope_format.layout import rank_folder
+from dumpscope_format.paths import rank_folder
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InterventionError as error:
         parser.error(str(error))
     if given.save_call:
-        parties.PARTIES.append(_saver(parser, given.save_call, _output(given.output, recipe)))
+        observers.PARTIES.append(_saver(parser, given.save_call, _output(given.output, recipe)))
         COUNTING.retain()
     if given.explain_backward:
         Explainer(given.explain_backward).__enter__()

@@ -12,30 +12,32 @@ from typing import Any, cast
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from dumpscope_capture import functions, kernels, parties
-from dumpscope_capture.aten import AtenMode
-from dumpscope_capture.backward_failures import Explainer, How
-from dumpscope_capture.call_saving import CallSaver
-from dumpscope_capture.checks import Bench, Overflow
-from dumpscope_capture.claims import Claim, is_free
-from dumpscope_capture.collectives import Collectives
-from dumpscope_capture.compiled import Eager
+from dumpscope_capture.calls import observers
+from dumpscope_capture.calls.names import Table, WrapList, optional, read_list
+from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Faults, rank
-from dumpscope_capture.counting import COUNTING
-from dumpscope_capture.functions import FunctionMode
-from dumpscope_capture.launches import Launches
-from dumpscope_capture.megatron import MicroSteps, micro_sink
-from dumpscope_capture.modules import ModuleScopes
-from dumpscope_capture.names import Table, WrapList, optional, read_list
-from dumpscope_capture.recording import Recording
-from dumpscope_capture.seen import Seen
-from dumpscope_capture.selection import Selection
-from dumpscope_capture.sink import Sink, StepSink
-from dumpscope_capture.surroundings import FRAMEWORK, told
-from dumpscope_capture.tensor_files import Written
-from dumpscope_capture.values import Recorder
-from dumpscope_format.layout import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
+from dumpscope_capture.device import kernels
+from dumpscope_capture.device.environment import FRAMEWORK, told
+from dumpscope_capture.hooks import functions
+from dumpscope_capture.hooks.aten import AtenMode
+from dumpscope_capture.hooks.collectives import Collectives
+from dumpscope_capture.hooks.compiled import Eager
+from dumpscope_capture.hooks.functions import FunctionMode
+from dumpscope_capture.hooks.megatron import MicroSteps, micro_sink
+from dumpscope_capture.hooks.modules import ModuleScopes
+from dumpscope_capture.hooks.triton import Launches
+from dumpscope_capture.proof.backward_failures import Explainer, How
+from dumpscope_capture.proof.call_saving import CallSaver
+from dumpscope_capture.proof.counting import COUNTING
+from dumpscope_capture.record.checks import Bench, Overflow
+from dumpscope_capture.record.recording import Recording
+from dumpscope_capture.values.dedup import Seen
+from dumpscope_capture.values.values import Recorder
+from dumpscope_capture.write.folder_lock import Claim, is_free
+from dumpscope_capture.write.sink import Sink, StepSink
+from dumpscope_capture.write.tensor_files import Written
+from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
 from dumpscope_format.schema import MICRO_STEP_KEY
 
 
@@ -257,7 +259,7 @@ class Session:
         if sink is not None and self.recording.provenance is not None:
             sink.tell("arguments", self.recording.provenance.argument_names())
         if sink is not None:
-            for key, value in parties.told(self.recording.parties).items():
+            for key, value in observers.told(self.recording.parties).items():
                 sink.tell(key, value)
         self.recording.close()
         if self._seen is not None:

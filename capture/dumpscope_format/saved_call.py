@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NotRequired, TypedDict
 
-from dumpscope_format.layout import file_name, safe_join
+from dumpscope_format.paths import file_name, safe_join
 
 SCHEMA: Final = 1
 SAVED_CALLS: Final = "saved_calls"

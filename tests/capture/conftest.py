@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from dumpscope_capture import PrecisionDebugger  # noqa: E402
-from dumpscope_capture.functions import leave, mode_stack  # noqa: E402
+from dumpscope_capture.hooks.functions import leave, mode_stack  # noqa: E402
 
 
 def forget() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import torch
 
-from dumpscope_capture.sink import StepSink
-from dumpscope_capture.values import Recorder
+from dumpscope_capture.values.values import Recorder
+from dumpscope_capture.write.sink import StepSink
 
 
 def main(folder: Path, how: str, task: str) -> None:

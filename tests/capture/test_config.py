@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from dumpscope_capture.calls.selection import sides
 from dumpscope_capture.config import Config, ConfigError, load, numbers
-from dumpscope_capture.selection import sides
 
 
 def _write(path: Path, data: Any) -> str:

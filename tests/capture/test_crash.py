@@ -15,7 +15,7 @@ import pytest
 from dumpscope.domain.records import Role
 from dumpscope.readers import discover, read_rank
 from dumpscope_format.journal import JOURNAL
-from dumpscope_format.layout import DUMP_JSON
+from dumpscope_format.paths import DUMP_JSON
 
 pytest.importorskip("torch")
 SCRIPT = Path(__file__).with_name("crashing.py")

@@ -15,9 +15,9 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from torch.nn.functional import softmax
 
-from dumpscope_capture import callsite
+from dumpscope_capture.calls import callsite
+from dumpscope_capture.calls.names import Table, read_list
 from dumpscope_capture.config import ConfigError
-from dumpscope_capture.names import Table, read_list
 from dumpscope_format.schema import NODE_KEYS
 
 

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
-from dumpscope_capture.provenance import Provenance
+from dumpscope_capture.values.provenance import Provenance
 
 Pair = collections.namedtuple("Pair", ["left", "right"])
 

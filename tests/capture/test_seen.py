@@ -14,9 +14,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from dumpscope_capture import values  # noqa: E402
-from dumpscope_capture.sink import StepSink  # noqa: E402
-from dumpscope_capture.values import Recorder  # noqa: E402
+from dumpscope_capture.values import values  # noqa: E402
+from dumpscope_capture.values.values import Recorder  # noqa: E402
+from dumpscope_capture.write.sink import StepSink  # noqa: E402
 
 
 @pytest.fixture(params=["statistics", "md5"])

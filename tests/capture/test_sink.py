@@ -18,9 +18,9 @@ torch = pytest.importorskip("torch")
 
 from dumpscope.readers import discover, read_rank  # noqa: E402
 from dumpscope.readers.tensors.torch_file import load  # noqa: E402
-from dumpscope_capture.hashing import raw  # noqa: E402
-from dumpscope_capture.sink import StepSink  # noqa: E402
-from dumpscope_capture.values import Recorder  # noqa: E402
+from dumpscope_capture.values.hashing import raw  # noqa: E402
+from dumpscope_capture.values.values import Recorder  # noqa: E402
+from dumpscope_capture.write.sink import StepSink  # noqa: E402
 from dumpscope_format.journal import JOURNAL  # noqa: E402
 
 HEADER = {"task": "tensor", "level": "mix", "framework": "pytorch"}
@@ -131,7 +131,7 @@ def test_a_flush_brings_all_to_disk_and_more_may_follow(tmp_path: Path, deferred
 def test_statistics_on_a_device_are_fetched_in_chunks_not_node_by_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dumpscope_capture.sink.CHUNK", 10)
+    monkeypatch.setattr("dumpscope_capture.write.sink.CHUNK", 10)
     step = Step(tmp_path, deferred=True, task="statistics")
     fetched = []
     real = step.recorder.chunk.resolve
@@ -160,8 +160,8 @@ def test_equal_contents_are_linked_and_unequal_ones_are_not(tmp_path: Path) -> N
 
 
 def test_equal_checksums_of_unequal_bytes_are_not_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dumpscope_capture.tensor_files.crc32", lambda data: 0)
-    monkeypatch.setattr("dumpscope_capture.torch_file.crc32", lambda data: 0)
+    monkeypatch.setattr("dumpscope_capture.write.tensor_files.crc32", lambda data: 0)
+    monkeypatch.setattr("dumpscope_capture.write.torch_file.crc32", lambda data: 0)
     step = Step(tmp_path)
     values = [torch.zeros(9), torch.ones(9), torch.zeros(9)]
     for number, value in enumerate(values):
@@ -286,7 +286,7 @@ def test_a_file_shows_the_tensor_before_it_was_changed_in_place(tmp_path: Path, 
 
 
 def test_memory_of_waiting_tensors_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dumpscope_capture.sink.QUEUE_BYTES", 1 << 20)
+    monkeypatch.setattr("dumpscope_capture.write.sink.QUEUE_BYTES", 1 << 20)
     step = Step(tmp_path)
     files = step.sink._files
     most = 0

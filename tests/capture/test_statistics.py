@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 torch = pytest.importorskip("torch")
 
-from dumpscope_capture.statistics import (  # noqa: E402
+from dumpscope_capture.values.statistics import (  # noqa: E402
     SURVEYED,
     Chunk,
     Statistics,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from dumpscope_capture import surroundings
 from dumpscope_capture.config import Config
+from dumpscope_capture.device import environment
 from dumpscope_capture.seeding import seed_all, switches, undo
 from dumpscope_format.run import SETTINGS
 
@@ -44,11 +44,11 @@ def test_the_toolkit_of_an_ascend_machine_is_a_version(tmp_path: Path, monkeypat
     home.mkdir(parents=True)
     (home / "ascend_toolkit_install.info").write_text("package_name=Ascend-cann-toolkit\nversion=8.0.RC2\n")
     monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path / "latest"))
-    surroundings._cann.cache_clear()
+    environment._cann.cache_clear()
     try:
-        assert surroundings.told(Config(), 0, 0)["versions"]["cann"] == "8.0.RC2"
+        assert environment.told(Config(), 0, 0)["versions"]["cann"] == "8.0.RC2"
     finally:
-        surroundings._cann.cache_clear()
+        environment._cann.cache_clear()
 
 
 def test_settings_that_a_comparison_fills_in_are_the_defaults_of_the_configuration() -> None:

@@ -426,7 +426,7 @@ def test_an_internal_error_is_one_line_too(monkeypatch: pytest.MonkeyPatch, caps
     def broken(*_: object, **__: object) -> int:
         raise ZeroDivisionError("of\nall things")
 
-    monkeypatch.setattr(dumpscope.cli.info, "run", broken)
+    monkeypatch.setattr(dumpscope.cli.commands.info, "run", broken)
     assert status(["info", "x"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 

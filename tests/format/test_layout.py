@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from dumpscope_format.layout import (
+from dumpscope_format.paths import (
     file_name,
     inside,
     is_single,

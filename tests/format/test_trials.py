@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from dumpscope_format.trials import Outcome, Trial, controls, judge
+from dumpscope_format.proof_runs import Outcome, Trial, controls, judge
 
 TRIALS = controls("Functional.group_norm.3", neighbours=["Functional.silu.3"], scalars={"eps": 1e-3})
 KINDS = [trial.kind for trial in TRIALS]

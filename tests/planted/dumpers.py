@@ -41,7 +41,7 @@ def configured(path: Path, *, task: str, level: str) -> str:
 
 def ours(config: str) -> Dumper:
     from dumpscope_capture import PrecisionDebugger  # noqa: PLC0415
-    from dumpscope_capture.recording import Recording  # noqa: PLC0415
+    from dumpscope_capture.record.recording import Recording  # noqa: PLC0415
 
     return Dumper(
         debugger=PrecisionDebugger(config),

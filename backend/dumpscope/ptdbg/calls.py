@@ -30,7 +30,7 @@ from dumpscope.readers import discover, read_rank
 from dumpscope.readers.msprobe.json_members import open_regular
 from dumpscope.readers.ptdbg.files import Found, find_files, holds_arrays, rank_ref
 from dumpscope.readers.ptdbg.lines import Data, Stack, read_lines
-from dumpscope_format.layout import rank_number
+from dumpscope_format.paths import rank_number
 from dumpscope_format.ptdbg import Code, CompareException
 
 __all__ = ["Code", "CompareException", "Compared", "compare", "compare_distributed", "parse"]

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from dumpscope.errors import UnreadableError
 from dumpscope.readers.ptdbg.case_files import is_cases
 from dumpscope_format.journal import JOURNAL
-from dumpscope_format.layout import DEBUG_JSON, DUMP_JSON, inside, is_single, natural_key, rank_number, step_number
+from dumpscope_format.paths import DEBUG_JSON, DUMP_JSON, inside, is_single, natural_key, rank_number, step_number
 
 ENTRY_LIMIT: Final = 20_000
 """Entries of one folder that are looked at."""

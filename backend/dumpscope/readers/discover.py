@@ -17,7 +17,7 @@ from dumpscope.readers.ptdbg.case_files import DATA_FOLDER, find_cases, is_cases
 from dumpscope.readers.ptdbg.files import SUFFIX, Found, find_files, lone_file, rank_ref, without_processes
 from dumpscope.readers.ptdbg.lines import looks_like_lines
 from dumpscope_format.journal import JOURNAL, is_flushed, read_header
-from dumpscope_format.layout import (
+from dumpscope_format.paths import (
     CONSTRUCT_JSON,
     DEBUG_JSON,
     DUMP_JSON,

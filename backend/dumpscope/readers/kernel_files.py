@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from dumpscope_format.layout import natural_key
+from dumpscope_format.paths import natural_key
 
 DEPTH: Final = 5
 FILE_LIMIT: Final = 200_000

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from dumpscope_capture.context import LOG, Faults
-from dumpscope_capture.kernels import Device, KernelDump, ascend
+from dumpscope_capture.device.kernels import Device, KernelDump, ascend
 from dumpscope_capture.ptdbg.errors import Code, CompareException, ParameterError
-from dumpscope_capture.ptdbg.forms import engine_name
+from dumpscope_capture.ptdbg.generations import engine_name
 
 _WANTED: Final = ("synchronize", "init_dump", "set_dump", "finalize_dump")
 _CHOICES: Final = {"dump_mode": ("output", "input", "all"), "dump_op_switch": ("off", "on")}

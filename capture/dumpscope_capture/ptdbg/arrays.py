@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from dumpscope_capture.snapshots import Snapshot
+from dumpscope_capture.values.snapshots import Snapshot
 
 FILE_MODE: Final = 0o640
 

@@ -10,9 +10,7 @@ import torch
 
 from dumpscope_capture import seeding
 from dumpscope_capture.config import ConfigError
-from dumpscope_capture.ptdbg.core import the
-from dumpscope_capture.ptdbg.errors import Code, CompareException, DumpException, ParameterError
-from dumpscope_capture.ptdbg.wishes import (
+from dumpscope_capture.ptdbg.arguments import (
     DEFAULT_TAG,
     Switch,
     checked_flag,
@@ -21,6 +19,8 @@ from dumpscope_capture.ptdbg.wishes import (
     checked_place,
     checked_switch,
 )
+from dumpscope_capture.ptdbg.core import the
+from dumpscope_capture.ptdbg.errors import Code, CompareException, DumpException, ParameterError
 
 
 def configure(

@@ -20,7 +20,8 @@ import torch
 from dumpscope_capture import seeding
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG
-from dumpscope_capture.ptdbg import acl, surroundings
+from dumpscope_capture.ptdbg import acl, environment_checks
+from dumpscope_capture.ptdbg.arguments import WORK_PATH, Hook, Place, Switch, checked_place, checked_root
 from dumpscope_capture.ptdbg.errors import (
     CaptureEnd,
     Code,
@@ -30,11 +31,10 @@ from dumpscope_capture.ptdbg.errors import (
     ParameterError,
 )
 from dumpscope_capture.ptdbg.findings import Findings
-from dumpscope_capture.ptdbg.forms import Form, Spelling
+from dumpscope_capture.ptdbg.generations import Form, Spelling
 from dumpscope_capture.ptdbg.matching import ModeSelection
 from dumpscope_capture.ptdbg.session import PklRecording, PklSession, PtdbgSession, Target
 from dumpscope_capture.ptdbg.settings import from_environment
-from dumpscope_capture.ptdbg.wishes import WORK_PATH, Hook, Place, Switch, checked_place, checked_root
 
 _HOOK: Final = 2
 """Place of the hook among all wishes."""
@@ -85,7 +85,7 @@ class Capture:
             if hook != self.hook:
                 if hook.dump_mode == "acl":
                     acl.check(hook.dump_config)
-                surroundings.look()
+                environment_checks.look()
             with self._wishing():
                 self.hook, self.model = hook, model
                 if hook.kind == "overflow" and not self.unchecked:

@@ -11,9 +11,7 @@ from torch.utils.data import dataloader
 from dumpscope_capture.context import LOG, rank
 from dumpscope_capture.debugger import either
 from dumpscope_capture.ptdbg import acl
-from dumpscope_capture.ptdbg.core import Capture, the
-from dumpscope_capture.ptdbg.errors import Code, CompareException, ParameterError, StepsEnd
-from dumpscope_capture.ptdbg.wishes import (
+from dumpscope_capture.ptdbg.arguments import (
     Hook,
     Switch,
     checked_count,
@@ -25,6 +23,8 @@ from dumpscope_capture.ptdbg.wishes import (
     checked_summary,
     checked_switch,
 )
+from dumpscope_capture.ptdbg.core import Capture, the
+from dumpscope_capture.ptdbg.errors import Code, CompareException, ParameterError, StepsEnd
 
 _KINDS = {"dump": "dump", "overflow_check": "overflow"}
 _DUMP_OPTIONS = frozenset((

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from dumpscope_capture.context import LOG, Quiet
 from dumpscope_capture.ptdbg.arrays import FILE_MODE, write_array
-from dumpscope_capture.ptdbg.forms import MODULE_FLAG, OVERFLOW_FLAG, Form, Spelling
+from dumpscope_capture.ptdbg.generations import MODULE_FLAG, OVERFLOW_FLAG, Form, Spelling
 from dumpscope_capture.ptdbg.lines import Line, LineRecorder
-from dumpscope_capture.snapshots import Snapshot
+from dumpscope_capture.values.snapshots import Snapshot
 from dumpscope_format.naming import parse
 
 FOLDER_MODE: Final = 0o750

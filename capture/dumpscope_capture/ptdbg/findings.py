@@ -13,13 +13,13 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from dumpscope_capture.checks import Held, Marks, Overflow
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Quiet, call_stack, rank
+from dumpscope_capture.ptdbg.arguments import Hook
 from dumpscope_capture.ptdbg.arrays import as_array
-from dumpscope_capture.ptdbg.forms import Form, Spelling, frame
-from dumpscope_capture.ptdbg.wishes import Hook
-from dumpscope_capture.statistics import measure_now, reason_absent
+from dumpscope_capture.ptdbg.generations import Form, Spelling, frame
+from dumpscope_capture.record.checks import Held, Marks, Overflow
+from dumpscope_capture.values.statistics import measure_now, reason_absent
 
 _PLAIN: Final = (bool, int, float, str)
 

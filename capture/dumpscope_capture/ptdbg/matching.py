@@ -13,9 +13,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from dumpscope_capture.calls.selection import Outcome, Selection
 from dumpscope_capture.config import Config
-from dumpscope_capture.ptdbg.forms import Spelling
-from dumpscope_capture.selection import Outcome, Selection
+from dumpscope_capture.ptdbg.generations import Spelling
 from dumpscope_format.naming import parse
 
 _ITEM: Final = re.compile(r"(?<=forward|ackward)[._](?:input|output|stack_info)\b.*", re.DOTALL)

@@ -14,23 +14,23 @@ from typing import Any, Final
 
 import torch
 
-from dumpscope_capture.calls import Call
-from dumpscope_capture.claims import is_free
+from dumpscope_capture.calls.calls import Call
+from dumpscope_capture.calls.names import Api, WrapList
+from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Quiet, call_stack, rank
-from dumpscope_capture.kernels import KernelDump
-from dumpscope_capture.names import Api, WrapList
+from dumpscope_capture.device.kernels import KernelDump
+from dumpscope_capture.ptdbg.arguments import Place
 from dumpscope_capture.ptdbg.files import FOLDER_MODE, PklSink, Plan
-from dumpscope_capture.ptdbg.forms import Form, Spelling
+from dumpscope_capture.ptdbg.generations import Form, Spelling
 from dumpscope_capture.ptdbg.lines import Line, LineRecorder
 from dumpscope_capture.ptdbg.matching import ModeSelection
-from dumpscope_capture.ptdbg.wishes import Place
-from dumpscope_capture.recording import Recording
-from dumpscope_capture.selection import Selection
+from dumpscope_capture.record.recording import Recording
 from dumpscope_capture.session import Session
-from dumpscope_capture.sink import StepSink
-from dumpscope_format.layout import rank_folder
+from dumpscope_capture.write.folder_lock import is_free
+from dumpscope_capture.write.sink import StepSink
 from dumpscope_format.naming import api_name, item_name
+from dumpscope_format.paths import rank_folder
 
 _SCRIPT: Final = Path(__file__).with_name("compare_data.py")
 _COMPARED: Final = frozenset(("all", "api_stack", "list", "range", "api_list"))

@@ -6,10 +6,10 @@ import os
 from dataclasses import dataclass, replace
 from typing import Final
 
+from dumpscope_capture.calls.names import WrapList, read_list
 from dumpscope_capture.config import CUSTOM_NAMESPACES, ConfigError
-from dumpscope_capture.names import WrapList, read_list
 from dumpscope_capture.ptdbg.errors import ParameterError
-from dumpscope_capture.ptdbg.forms import GENERATIONS
+from dumpscope_capture.ptdbg.generations import GENERATIONS
 
 LAYOUTS: Final = ("ptdbg", "msprobe")
 GENERATION: Final = "DUMPSCOPE_PTDBG_GENERATION"

@@ -11,8 +11,9 @@ torch = pytest.importorskip("torch")
 
 from capture.conftest import forget  # noqa: E402
 from capture.proof import device  # noqa: E402
-from dumpscope_capture import interventions, parties  # noqa: E402
-from dumpscope_capture.counting import COUNTING  # noqa: E402
+from dumpscope_capture import interventions  # noqa: E402
+from dumpscope_capture.calls import observers  # noqa: E402
+from dumpscope_capture.proof.counting import COUNTING  # noqa: E402
 
 device.register()  # before the first backward of the process: autograd counts the devices then, once
 
@@ -21,12 +22,12 @@ device.register()  # before the first backward of the process: autograd counts t
 def tidy() -> Iterator[None]:
     """One test's interventions are none of the next's."""
     yield
-    for runner in list(parties.RUNNERS):
+    for runner in list(observers.RUNNERS):
         runner.end()  # type: ignore[attr-defined]
     interventions._from_environment.clear()
     forget()
     assert not COUNTING.active
-    assert not parties.PARTIES
+    assert not observers.PARTIES
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from capture.proof.conftest import training
 from capture.proof.device import Broken
 from dumpscope_capture import explain_backward
-from dumpscope_capture.backward_failures import HOWS, _frames, _Pair, launch_warning
+from dumpscope_capture.proof.backward_failures import HOWS, _frames, _Pair, launch_warning
 
 
 class Block(torch.nn.Module):

@@ -18,7 +18,7 @@ import torch.nn.functional as F  # noqa: N812
 from capture.proof.conftest import training
 from dumpscope_capture import InterventionError, intervene
 from dumpscope_capture.interventions import report_path
-from dumpscope_capture.substitution import _plain
+from dumpscope_capture.proof.substitution import _plain
 
 HERE = Path(__file__).parent
 

@@ -19,10 +19,11 @@ from hypothesis import given, settings, strategies as st
 
 from capture.proof.conftest import training
 from dumpscope.readers.tensors import torch_file
-from dumpscope_capture import ConfigError, intervene, packing
-from dumpscope_capture.packing import Packer
+from dumpscope_capture import ConfigError, intervene
+from dumpscope_capture.proof import packing
+from dumpscope_capture.proof.packing import Packer
+from dumpscope_capture.proof.unpacking import Unpacker
 from dumpscope_capture.saved_call import Opaque, SavedCallError, load
-from dumpscope_capture.unpacking import Unpacker
 from dumpscope_format.saved_call import find
 
 Pair = namedtuple("Pair", ["first", "second"])

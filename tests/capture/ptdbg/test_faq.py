@@ -36,7 +36,7 @@ from dumpscope_capture.ptdbg import (
     set_dump_path,
     set_dump_switch,
 )
-from dumpscope_capture.ptdbg.surroundings import shadows, warnings
+from dumpscope_capture.ptdbg.environment_checks import shadows, warnings
 
 PKL = Path("out/ptdbg_dump_v6.0/step0/rank0/dump.pkl")
 SOURCE = Path(dumpscope_capture.__file__).parents[1]

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 
 from capture.ptdbg.reading import calls, lines, names
 from dumpscope_capture.ptdbg import acc_cmp_dump, configure, register_hook, set_dump_path, set_dump_switch
-from dumpscope_capture.ptdbg.forms import Form, Spelling, engine_name
+from dumpscope_capture.ptdbg.generations import Form, Spelling, engine_name
 
 FOLDER = Path("out/ptdbg_dump_v6.0/step0/rank0")
 

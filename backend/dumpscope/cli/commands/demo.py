@@ -16,10 +16,7 @@ from dumpscope.readers import discover
 
 def run(*, host: str | None, port: int | None, data_dir: Path | None, serve: bool) -> int:
     """Unpack, compare, print the answer, and serve the result until interrupted."""
-    from dumpscope.cli.commands.serve import (
-        serve as serve_app,
-        settings,
-    )
+    from dumpscope.cli.commands.serve import serve as serve_app, settings  # noqa: PLC0415
 
     chosen = settings(host=host, port=port, data_dir=data_dir)
     target, golden = unpack(chosen.data_dir / "demo")

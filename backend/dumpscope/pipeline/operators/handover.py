@@ -19,7 +19,7 @@ from dumpscope.pipeline.operators.reproduce import FoundCall, copy_tensors, writ
 from dumpscope.readers.msprobe.rank import dump_root, read_rank
 from dumpscope.readers.msprobe.run_file import read_run
 from dumpscope.reproduce.script import expression
-from dumpscope_format.layout import safe_join
+from dumpscope_format.paths import safe_join
 from dumpscope_format.replay import CallDocument
 
 SCRIPT: Final = "reproduce.py"

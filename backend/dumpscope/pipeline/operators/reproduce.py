@@ -20,8 +20,8 @@ from dumpscope.reproduce import saved
 from dumpscope.reproduce.calls import Records, document, forward_name, label_of, reason, specs
 from dumpscope.reproduce.script import script
 from dumpscope_format import saved_call
-from dumpscope_format.layout import RUN_JSON, TENSOR_FOLDER, safe_join
 from dumpscope_format.naming import NodeName, build, parse
+from dumpscope_format.paths import RUN_JSON, TENSOR_FOLDER, safe_join
 from dumpscope_format.replay import RUNTIME, CallDocument
 
 INSIDE_LIMIT: Final = 6

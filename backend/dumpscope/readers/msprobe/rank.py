@@ -17,8 +17,8 @@ from dumpscope.readers.msprobe.producers import Producers
 from dumpscope.readers.msprobe.run_file import read_run
 from dumpscope.readers.records.leaves import Interned, Leaves
 from dumpscope.readers.records.tree import Links, build_tree
-from dumpscope_format.layout import CONSTRUCT_JSON, STACK_JSON, TENSOR_FOLDER, inside, step_number
 from dumpscope_format.naming import split
+from dumpscope_format.paths import CONSTRUCT_JSON, STACK_JSON, TENSOR_FOLDER, inside, step_number
 from dumpscope_format.schema import MICRO_STEP_KEY, NODE_KEYS
 
 KIND_CODES: Final = {

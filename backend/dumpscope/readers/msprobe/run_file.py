@@ -10,7 +10,7 @@ import orjson
 from dumpscope.domain.run import Run
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.msprobe.json_members import open_regular
-from dumpscope_format.layout import RUN_JSON, inside
+from dumpscope_format.paths import RUN_JSON, inside
 from dumpscope_format.run import DEVICES, GROUPS, SETTINGS
 
 CONFIG_JSON: Final = "config.json"

@@ -15,7 +15,7 @@ from dumpscope.domain.records import RankRef
 from dumpscope.errors import UnreadableError
 from dumpscope.readers.msprobe.json_members import open_regular
 from dumpscope.readers.ptdbg.files import Note
-from dumpscope_format.layout import inside, natural_key
+from dumpscope_format.paths import inside, natural_key
 
 LAYOUT: Final = "cases"
 HEAD: Final = 64 << 10

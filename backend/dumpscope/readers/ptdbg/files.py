@@ -19,8 +19,8 @@ from dumpscope.domain.records import RankRef
 from dumpscope.errors import UnreadableError
 from dumpscope.readers.msprobe.json_members import open_regular
 from dumpscope.readers.ptdbg.lines import looks_like_lines
-from dumpscope_format.layout import inside, natural_key, rank_number, step_number
 from dumpscope_format.naming import split_ptdbg_item
+from dumpscope_format.paths import inside, natural_key, rank_number, step_number
 
 SUFFIX: Final = ".pkl"
 TENSOR_SUFFIX: Final = ".npy"

@@ -24,8 +24,8 @@ from dumpscope.readers.ptdbg.lines import Data, Stack, clean, read_lines
 from dumpscope.readers.records.leaves import Interned, Leaves
 from dumpscope.readers.records.tree import build_tree
 from dumpscope.readers.tensors import npy_file
-from dumpscope_format.layout import natural_key, step_number
 from dumpscope_format.naming import split_ptdbg, split_ptdbg_item, split_ptdbg_stack
+from dumpscope_format.paths import natural_key, step_number
 
 NOTE_LIMIT: Final = 200
 _SCALAR: Final = re.compile(r"<class '(?:[\w]+\.)*(\w+)'>")

@@ -1,0 +1,165 @@
+"""Calls of torch.distributed, which no function mode sees: their functions are wrapped while a capture runs and put
+back after it.
+
+Buffers are written in place, so the results of a call are its arguments after it is done: after the call itself, or
+after `wait()` of the
+work that an asynchronous call returned.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
+
+import torch
+
+from dumpscope_capture.calls.calls import Call
+from dumpscope_capture.calls.names import PREFIXES, Api, WrapList, attribute, expand, owners
+from dumpscope_capture.hooks.patches import Replacements
+from dumpscope_capture.record.recording import Recording
+
+_CATEGORIES: Final = ("distributed", "npu_distributed", "mindspeed")
+_FIRST: Final = frozenset((
+    "recv", "irecv", "all_gather", "scatter", "reduce_scatter", "_reduce_scatter_base", "_all_gather_base", "all_to_all",
+    "all_to_all_single", "all_gather_into_tensor", "reduce_scatter_tensor",
+))  # fmt: skip
+"""Calls whose first argument is only written to: what lies in it before is no input."""
+
+_BUFFERS: Final = frozenset(
+    ("tensor_list", "output_tensor_list", "output_tensor", "output", "output_tensors", "gather_list")
+)
+
+
+class Collectives:
+    """The wrapped functions and the asynchronous calls that are not done yet."""
+
+    def __init__(self, wanted: WrapList, recording: Recording) -> None:
+        self._wanted = wanted
+        self._recording = recording
+        self._replaced = Replacements()
+        self._working: dict[int, tuple[Any, Call, tuple[Any, ...], dict[str, Any]]] = {}
+
+    def install(self) -> None:
+        if self._replaced:
+            return
+        made: dict[Any, Any] = {}
+        for category in _CATEGORIES:
+            for owner in owners(category):
+                for name in expand(owner, self._wanted.names[category]):
+                    self._wrap(owner, name, PREFIXES[category], made)
+        work = getattr(torch.distributed, "Work", None) if torch.distributed.is_available() else None
+        if work is not None:
+            self._replaced.put(work, "wait", self._waiting(work.wait))
+
+    def remove(self) -> None:
+        self._replaced.undo()
+
+    def settle(self) -> None:
+        """The step ends: record what is done, and leave out the results of what is not."""
+        working, self._working = self._working, {}
+        for work, call, args, kwargs in working.values():
+            with self._recording.faults.guard("a collective"):
+                self._finish(call, args, kwargs, known=work.is_completed())
+
+    def _wrap(self, owner: Any, dotted: str, prefix: str, made: dict[Any, Any]) -> None:
+        head, _, name = dotted.rpartition(".")
+        holder = attribute(owner, head) if head else owner
+        function = getattr(holder, name, None) if holder is not None else None
+        if not callable(function):
+            return
+        if function not in made:
+            made[function] = wrapped(
+                function, Api(prefix=prefix, name=name, function=function), self._recording, self._complete
+            )
+        self._replaced.put(holder, name, made[function])
+
+    def _complete(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        if call.api is not None and call.api.prefix == "MindSpeed":
+            self._recording.end_call(call, result)
+            return
+        works = [one for one in (result if isinstance(result, list) else [result]) if hasattr(one, "is_completed")]
+        if works and not all(work.is_completed() for work in works):
+            self._working[id(works[-1])] = (works[-1], call, args, kwargs)
+        else:
+            self._finish(call, args, kwargs, known=True)
+
+    def _finish(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], *, known: bool) -> None:
+        recording = self._recording
+        if call.outcome == "drop":
+            return
+        written = [*args, *kwargs.values()]
+        if call.api is not None and call.api.name == "isend" and written:
+            written[0] = None
+        recording.take_results(call, written if known else [None])
+
+    def _waiting(self, wait: Callable[..., Any]) -> Callable[..., Any]:
+        working = self._working_of
+
+        @wraps(wait)
+        def waited(work: Any, *args: Any, **kwargs: Any) -> Any:
+            result = wait(work, *args, **kwargs)
+            working(work)
+            return result
+
+        return waited
+
+    def _working_of(self, work: Any) -> None:
+        found = self._working.pop(id(work), None)
+        if found is not None:
+            _, call, args, kwargs = found
+            with self._recording.faults.guard("a collective"):
+                self._finish(call, args, kwargs, known=True)
+
+
+def wrapped(
+    function: Callable[..., Any],
+    api: Api,
+    recording: Recording,
+    complete: Callable[[Call, tuple[Any, ...], dict[str, Any], Any], None],
+) -> Callable[..., Any]:
+    """A function that records its outermost calls; name, signature and documentation are the original's."""
+
+    @wraps(function)
+    def call_recorded(*args: Any, **kwargs: Any) -> Any:
+        place = recording.place
+        if not recording.active or place.inside or recording.functions_off:
+            return function(*args, **kwargs)
+        call = None
+        with recording.faults.guard("a call's arguments"):
+            given, named = _without_buffers(api.name, args, kwargs) if api.prefix == "Distributed" else (args, kwargs)
+            call = recording.begin_call(api, given, named, sys._getframe(1))
+        place.inside += 1
+        try:
+            result = function(*args, **kwargs)
+        except BaseException:
+            if call is not None:
+                recording.fail_call(call)
+            raise
+        finally:
+            place.inside -= 1
+        if call is not None:
+            with recording.faults.guard("a call's results"):
+                complete(call, args, kwargs, result)
+        return result
+
+    return call_recorded
+
+
+def _without_buffers(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments with null for buffers that are only written to."""
+    given = list(args)
+    if name in _FIRST:
+        if given:
+            given[0] = None
+        kwargs = {
+            key: None if key in _BUFFERS or (key == "tensor" and name in ("recv", "irecv")) else value
+            for key, value in kwargs.items()
+        }
+    elif name == "gather":
+        given[1:2] = [None] if len(given) > 1 else []
+        kwargs = {key: None if key == "gather_list" else value for key, value in kwargs.items()}
+    return tuple(given), kwargs

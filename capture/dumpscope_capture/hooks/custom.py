@@ -1,0 +1,100 @@
+"""Calls the user names: `register_custom_api(module, "function", "Prefix")`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
+
+from dumpscope_capture.calls.names import Api
+from dumpscope_capture.config import ConfigError
+
+if TYPE_CHECKING:
+    from dumpscope_capture.session import Session
+
+_INHERITED: Final = object()
+"""In place of an attribute's own value, where the owner has it from its class or a base class."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """What `owner.name` was, as it stands in the owner's own dictionary."""
+
+    owner: Any
+    name: str
+    own: Any
+
+    def put_back(self) -> None:
+        if self.own is _INHERITED:
+            delattr(self.owner, self.name)
+        else:
+            setattr(self.owner, self.name, self.own)
+
+
+class CustomCalls:
+    """Attributes replaced by recording wrappers, and how to put them back."""
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        self._replaced: dict[tuple[int, str], _Replaced] = {}
+
+    def register(self, module: Any, api: str, prefix: str | None) -> None:
+        """Raises ConfigError where the module has no such callable."""
+        if not isinstance(api, str) or not callable(getattr(module, api, None)):
+            raise ConfigError("api", api, f"the name of a callable attribute of {module!r}")
+        if prefix is not None and (not isinstance(prefix, str) or not prefix):
+            raise ConfigError("api_prefix", prefix, "a text, or None for the module's name")
+        key = (id(module), api)
+        if key in self._replaced:
+            return
+        label = prefix or getattr(module, "__name__", None) or "Custom"
+        function = _function(module, api)
+        wrapper: Any = self._wrapped(function, Api(prefix=label, name=api, function=function, custom=True))
+        if isinstance(module, type):
+            kind = type(inspect.getattr_static(module, api))
+            wrapper = kind(wrapper) if kind in (staticmethod, classmethod) else wrapper
+        replaced = _Replaced(module, api, getattr(module, "__dict__", {}).get(api, _INHERITED))
+        setattr(module, api, wrapper)
+        self._replaced[key] = replaced
+
+    def restore(self, module: Any, api: str) -> None:
+        found = self._replaced.pop((id(module), api), None)
+        if found is not None:
+            found.put_back()
+
+    def _wrapped(self, function: Callable[..., Any], api: Api) -> Callable[..., Any]:
+        @wraps(function)
+        def call_recorded(*args: Any, **kwargs: Any) -> Any:
+            session = self.session
+            recording = session.recording if session is not None else None
+            if recording is None or not recording.active or recording.place.inside or recording.functions_off:
+                return function(*args, **kwargs)
+            call = None
+            with recording.faults.guard("a call's arguments"):
+                call = recording.begin_call(api, args, kwargs, sys._getframe(1))
+            recording.place.inside += 1
+            try:
+                result = function(*args, **kwargs) if call is None else recording.run(call, function, args, kwargs)
+            except BaseException:
+                if call is not None:
+                    recording.fail_call(call)
+                raise
+            finally:
+                recording.place.inside -= 1
+            if call is not None:
+                with recording.faults.guard("a call's results"):
+                    recording.end_call(call, result)
+            return result
+
+        return call_recorded
+
+
+def _function(module: Any, api: str) -> Callable[..., Any]:
+    """What a call runs; of a class method the function below, which takes the class that it is called on."""
+    found: Callable[..., Any] = getattr(module, api)
+    if isinstance(module, type) and isinstance(static := inspect.getattr_static(module, api), classmethod):
+        found = static.__func__
+    return found

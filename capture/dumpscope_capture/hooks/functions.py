@@ -1,0 +1,195 @@
+"""Calls of functions: a function mode that sees each outermost listed call of its thread and replaces nothing.
+
+`F.gelu` stays `F.gelu`; what the program imported by name is seen as well. While a listed call runs the mode is off,
+so what it calls in
+turn is not recorded. A Python function that is not listed runs with the mode on, through a twin that does not offer
+the call again.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from dumpscope_capture.calls import callsite
+from dumpscope_capture.calls.calls import Call, Place
+from dumpscope_capture.calls.names import Api, Table
+from dumpscope_capture.context import Faults
+
+_STOP: Final = "_StopRecomputationError"
+"""How a checkpoint ends a recomputation as soon as it has all it needs."""
+
+_OFFERS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+
+
+class Calls(Protocol):
+    """Who is told of listed calls: a recording, or what counts calls where none runs."""
+
+    faults: Faults
+    place: Place
+    functions_off: bool
+
+    @property
+    def active(self) -> bool: ...
+
+    def begin_call(
+        self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: types.FrameType | None
+    ) -> Call: ...
+
+    def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
+
+    def end_call(self, call: Call, result: Any) -> None: ...
+
+    def stop_call(self, call: Call) -> None: ...
+
+    def fail_call(self, call: Call) -> None: ...
+
+    def failed(self, error: BaseException) -> None: ...
+
+
+class FunctionMode(TorchFunctionMode):
+    """Records listed calls. One instance serves one thread at a time.
+
+    idle: its recording is over, and it stands only where it could not be taken out
+    """
+
+    def __init__(self, table: Table, recording: Calls) -> None:
+        super().__init__()
+        self.idle = False
+        self._table = table
+        self._recording = recording
+        self._faults: Faults = recording.faults
+
+    def __torch_function__(
+        self, func: Any, types_: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if type(func) is types.MethodWrapperType:  # `tensor.grad` and its like are no calls
+            return func(*args, **kwargs)
+        recording = self._recording
+        call = None
+        if recording.active and not self.idle and not recording.place.inside and not recording.functions_off:
+            try:
+                frame = sys._getframe(1)
+                while (
+                    frame.f_code.co_name == "__torch_function__" and frame.f_back is not None
+                ):  # of a mode above this one
+                    frame = frame.f_back
+                api = self._table.find(func, frame, args)
+                if api is not None:
+                    given, named, frame = _as_written(func, api.function, frame, args, kwargs)
+                    call = recording.begin_call(api, given, named, frame)
+            except Exception as error:
+                self._faults.note("a call's arguments", error)
+        if call is None:
+            twin = _twin(func) if type(func) is types.FunctionType else None
+            try:
+                if twin is None:
+                    return func(*args, **kwargs)
+                with self:
+                    return twin(*args, **kwargs)
+            except Exception as error:
+                recording.failed(error)
+                raise
+        try:
+            result = recording.run(call, func, args, kwargs)
+        except BaseException as error:
+            if type(error).__name__ == _STOP:
+                recording.stop_call(call)
+            else:
+                recording.fail_call(call)
+            raise
+        try:
+            recording.end_call(call, result)
+        except Exception as error:
+            self._faults.note("a call's results", error)
+        return result
+
+
+def enter(mode: FunctionMode) -> None:
+    """Put a mode under all others of this thread, so that `with torch.device(...)` blocks may begin and end as they like."""
+    for other in mode_stack():
+        if isinstance(other, FunctionMode) and other.idle:
+            leave(other)
+    above = [torch._C._pop_torch_function_stack() for _ in range(torch._C._len_torch_function_stack())]
+    torch._C._push_on_torch_function_stack(mode)
+    for other in reversed(above):
+        torch._C._push_on_torch_function_stack(other)
+
+
+def mode_stack() -> list[Any]:
+    """Function modes of this thread, the outermost first."""
+    return [torch._C._get_function_stack_at(place) for place in range(torch._C._len_torch_function_stack())]
+
+
+def leave(mode: FunctionMode) -> bool:
+    """Take a mode out of this thread's stack, wherever it is; in another thread's it goes idle. False where it is not there."""
+    mode.idle = True
+    if not any(other is mode for other in mode_stack()):
+        return False
+    above = []
+    while (other := torch._C._pop_torch_function_stack()) is not mode:
+        above.append(other)
+    for other in reversed(above):
+        torch._C._push_on_torch_function_stack(other)
+    return True
+
+
+def _as_written(
+    func: Any, listed: Any, frame: types.FrameType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any], types.FrameType]:
+    """Arguments as the program gave them, and its own frame. Python functions pass theirs on in another form."""
+    function = listed if isinstance(listed, types.FunctionType) else func
+    if not isinstance(function, types.FunctionType):
+        return args, kwargs, frame
+    own = callsite.frame_of(function, frame)
+    if own is None:
+        return args, kwargs, frame
+    written = callsite.split_arguments(function, own, method=function.__qualname__.startswith("Tensor."))
+    outer = own.f_back or own
+    return (*written, outer) if written is not None else (args, kwargs, outer)
+
+
+# -- functions that are not listed -------------------------------------------------------------------------------------
+
+_twins: dict[types.FunctionType, Callable[..., Any] | None] = {}
+
+
+class _Globals(dict[str, Any]):
+    """A function's globals, live, in which no call is ever offered to a mode."""
+
+    def __init__(self, real: dict[str, Any]) -> None:
+        super().__init__()
+        self._real = real
+        self["__builtins__"] = real["__builtins__"]
+
+    def __getitem__(self, name: str) -> Any:
+        return _never if name in _OFFERS else self._real[name]
+
+
+def _never(*tensors: Any) -> bool:
+    return False
+
+
+def _twin(function: types.FunctionType) -> Callable[..., Any] | None:
+    """The same Python function without its offer to modes; None where it makes none that can be left out."""
+    if function in _twins:
+        return _twins[function]
+    twin: Callable[..., Any] | None = None
+    names = function.__code__.co_names
+    if any(name in names and name in function.__globals__ for name in _OFFERS) and "handle_torch_function" in names:
+        twin = types.FunctionType(
+            function.__code__,
+            _Globals(function.__globals__),
+            function.__name__,
+            function.__defaults__,
+            function.__closure__,
+        )
+        twin.__kwdefaults__ = function.__kwdefaults__
+    _twins[function] = twin
+    return twin

@@ -1,0 +1,87 @@
+"""Kernels of Triton, which no function mode sees: `Triton.{kernel}.{n}.forward` with the arguments before and after the launch.
+
+The methods that launch are wrapped between start and stop. A kernel writes into its arguments, so these are its results too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final
+
+from dumpscope_capture.calls.names import Api
+from dumpscope_capture.hooks.patches import Replacements
+from dumpscope_capture.record.recording import Recording
+
+PREFIX: Final = "Triton"
+_LAUNCHERS: Final = (
+    ("triton.runtime.jit", "JITFunction"),
+    ("triton.runtime.autotuner", "Autotuner"),
+    ("triton.runtime.autotuner", "Heuristics"),
+)
+
+
+class Launches:
+    """The wrapped launchers, where the program has imported Triton."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._replaced = Replacements()
+        self._known: dict[str, Api] = {}
+
+    def install(self) -> None:
+        if self._replaced:
+            return
+        for module, name in _LAUNCHERS:
+            kind = getattr(sys.modules.get(module), name, None)
+            run = vars(kind).get("run") if isinstance(kind, type) else None
+            if callable(run):
+                self._replaced.put(kind, "run", self._recorded(run))
+
+    def remove(self) -> None:
+        self._replaced.undo()
+
+    def _recorded(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        recording = self._recording
+
+        @wraps(run)
+        def launched(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+            place = recording.place
+            if not recording.active or place.inside or recording.functions_off or kwargs.get("warmup") is True:
+                return run(kernel, *args, **kwargs)
+            call = None
+            with recording.faults.guard("a call's arguments"):
+                call = recording.begin_call(self._api(kernel), args, kwargs, sys._getframe(1))
+            place.inside += 1  # an autotuner launches the kernel it has chosen
+            try:
+                result = run(kernel, *args, **kwargs)
+            except BaseException:
+                if call is not None:
+                    recording.fail_call(call)
+                raise
+            finally:
+                place.inside -= 1
+            if call is not None and call.outcome != "drop":
+                with recording.faults.guard("a call's results"):
+                    recording.take_results(call, list(args))
+            return result
+
+        return launched
+
+    def _api(self, kernel: Any) -> Api:
+        name = kernel_name(kernel)
+        api = self._known.get(name)
+        if api is None:
+            function = getattr(kernel, "fn", kernel)
+            api = self._known[name] = Api(prefix=PREFIX, name=name, function=getattr(function, "fn", function))
+        return api
+
+
+def kernel_name(kernel: Any) -> str:
+    """Name of the Python function behind a launcher; dots would end a node's name."""
+    for holder in (kernel, getattr(kernel, "fn", None), getattr(getattr(kernel, "fn", None), "fn", None)):
+        name = getattr(holder, "__name__", None)
+        if isinstance(name, str) and name:
+            return name.replace(".", "_")
+    return type(kernel).__name__

@@ -1,0 +1,1 @@
+"""The records of a step: calls in order, backward passes, gradients, checks."""

@@ -1,0 +1,109 @@
+"""Gradients of parameters, read when autograd has added them up: `Module.fc.Linear.parameters_grad.0`."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dumpscope_capture.calls.edges import edge_of
+from dumpscope_capture.context import Quiet
+
+if TYPE_CHECKING:
+    from dumpscope_capture.record.recording import Recording
+
+
+class _Group:
+    """Firings of one module's parameters; a parameter that fires again opens the next number."""
+
+    __slots__ = ("body", "name", "number")
+
+    def __init__(self) -> None:
+        self.number = -1
+        self.name = ""
+        self.body: dict[str, Any] = {}
+
+
+class ParameterGradients:
+    """Hooks on the AccumulateGrad nodes of modules' own parameters, one per parameter, module and step."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._lock = threading.Lock()
+        self._hooked: dict[tuple[int, str], Any] = {}
+        self._groups: dict[str, _Group] = {}
+
+    def reset(self) -> None:
+        with self._lock:
+            for handle in self._hooked.values():
+                handle.remove()
+            self._hooked.clear()
+            self._groups.clear()
+
+    def watch(self, label: str, module: torch.nn.Module) -> None:
+        """Hook a module's own parameters. label: `Module.fc.Linear`."""
+        for name, parameter in module.named_parameters(recurse=False):
+            if not parameter.requires_grad or (id(parameter), label) in self._hooked:
+                continue
+            with Quiet():
+                edge = edge_of(parameter, self._recording.accumulators)
+            if edge is None or parameter.grad_fn is not None:
+                continue
+            self._hooked[id(parameter), label] = edge[0].register_hook(_Fired(self, label, name, parameter))
+
+    def fired(self, label: str, name: str, parameter: torch.Tensor) -> None:
+        """A parameter has its gradient: add it to the module's record."""
+        recording = self._recording
+        sink = recording.sink
+        if sink is None or not recording.selection.sides.backward:
+            return
+        gradient = getattr(parameter, "main_grad", None)
+        gradient = parameter.grad if gradient is None else gradient
+        if gradient is None:
+            return
+        recording.passes.await_end(torch._C._current_graph_task_id())
+        recording.passes.parameters_of(label)
+        with self._lock:
+            group = self._groups.setdefault(label, _Group())
+            if group.number < 0 or name in group.body:
+                group.number += 1
+                group.name = f"{label}.parameters_grad.{group.number}"
+                group.body = {}
+            node = group.name
+            group.body[name] = None
+        if recording.selection.module(node) != "record":
+            return
+        if recording.overflow is not None and not recording.overflow.overflows(node, (), gradient):
+            return
+        if recording.data:
+            record = recording.record(gradient, f"{node}.{name}")
+            with self._lock:
+                group.body[name] = [record]
+                body = dict(group.body)
+            sink.add(node, body, linked=False)
+        else:
+            sink.add(node, {}, linked=False)
+
+
+class _Fired:
+    """Hook of one AccumulateGrad node."""
+
+    __slots__ = ("_label", "_name", "_owner", "_parameter")
+
+    def __init__(self, owner: ParameterGradients, label: str, name: str, parameter: torch.Tensor) -> None:
+        self._owner = owner
+        self._label = label
+        self._name = name
+        self._parameter = weakref.ref(parameter)
+
+    def __call__(self, inputs: Sequence[torch.Tensor | None], outputs: Sequence[torch.Tensor | None]) -> None:
+        parameter = self._parameter()
+        if parameter is None:
+            return
+        try:
+            self._owner.fired(self._label, self._name, parameter)
+        except Exception as error:
+            self._owner._recording.faults.note("a parameter's gradient", error)

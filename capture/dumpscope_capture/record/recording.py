@@ -1,0 +1,291 @@
+"""Nodes of the current step: names and counters, what is kept of each, parents, and the order of what comes in backward.
+
+Calls and modules report here from any thread; finished bodies go on to the sink.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from types import FrameType
+from typing import Any
+
+import torch
+
+from dumpscope_capture.calls import observers
+from dumpscope_capture.calls.calls import DROPOUTS, Call, Place, backward_of, differentiable, drop_share, is_clipping
+from dumpscope_capture.calls.edges import edge_of, sequence_number
+from dumpscope_capture.calls.names import Api
+from dumpscope_capture.calls.selection import Outcome, Selection
+from dumpscope_capture.config import Config
+from dumpscope_capture.context import Faults, Quiet, call_stack
+from dumpscope_capture.device.kernels import KernelDump
+from dumpscope_capture.record.checks import Bench, Held, Overflow, writes_in_place
+from dumpscope_capture.record.gradients import Watch
+from dumpscope_capture.record.parameter_gradients import ParameterGradients
+from dumpscope_capture.record.passes import Passes
+from dumpscope_capture.values.provenance import Provenance
+from dumpscope_capture.values.values import Recorder
+from dumpscope_capture.write.sink import Sink
+from dumpscope_format.naming import api_name, item_name
+
+
+class Recording:
+    """What one process records, step after step. A step is open between `open` and `close`; outside everything is ignored."""
+
+    def __init__(self, config: Config, selection: Selection, faults: Faults) -> None:
+        self.config = config
+        self.selection = selection
+        self.faults = faults
+        self.place = Place()
+        self.active = False
+        self.sink: Sink | None = None
+        self.recorder: Recorder | None = None
+        self.accumulators: dict[int, Any] = {}
+        self.parameters = ParameterGradients(self)
+        self.links = config.extra_info and config.level != "L1"
+        self.data = config.task != "structure"
+        self.provenance = Provenance() if config.extra_info and self.data else None
+        self.functions_too = config.level == "mix"
+        self.functions_off = False
+        self.overflow: Overflow | None = None
+        self.bench: Bench | None = None
+        self.kernels: KernelDump | None = None
+        self.parties: list[observers.Party] = []
+        self._lock = threading.RLock()
+        self._counters: dict[str, int] = {}
+        self._pseudo: set[str] = set()
+        self.passes = Passes(self)
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
+
+    def open(self, sink: Sink, recorder: Recorder) -> None:
+        with self._lock:
+            self.sink, self.recorder = sink, recorder
+
+    def close(self) -> None:
+        """The step ends: counters start at 0 again."""
+        self.passes.close()
+        with self._lock:
+            self._counters.clear()
+            self._pseudo.clear()
+            self.accumulators.clear()
+            self.parameters.reset()
+            if self.provenance is not None:
+                self.provenance.reset()
+            self.selection.reset()
+            self.sink = self.recorder = None
+
+    def counted(self) -> dict[str, int]:
+        """How often each call has come in this step, by label."""
+        with self._lock:
+            return dict(self._counters)
+
+    def go_on_from(self, counted: Mapping[str, int]) -> None:
+        """Count calls on from where another recording of the same step stood."""
+        with self._lock:
+            self._counters.update(counted)
+
+    def count(self, label: str) -> int:
+        """Number of this call of `label`, from 0."""
+        with self._lock:
+            number = self._counters.get(label, 0)
+            self._counters[label] = number + 1
+            return number
+
+    def parent(self) -> str | None:
+        """Node that encloses what starts now in this thread."""
+        place = self.place
+        if place.modules:
+            return place.modules[-1]
+        if place.outside:
+            return place.outside[-1]
+        if torch._C._current_graph_task_id() != -1:  # recomputed inside a backward pass
+            return self.passes.innermost()
+        return None
+
+    def link_once(self, name: str) -> None:
+        """A line of construct.json for a pseudo parent."""
+        with self._lock:
+            if name in self._pseudo or self.sink is None:
+                return
+            self._pseudo.add(name)
+        self.sink.parent(name, None)
+
+    # -- functions -----------------------------------------------------------------------------------------------------
+
+    def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
+        """Record a call's arguments before it runs."""
+        name = api_name(api.prefix, api.name, self.count(api.label), "forward")
+        outcome: Outcome = "drop"
+        if self.config.level != "L0" or api.custom:  # at L0 calls are only counted, for those that are saved
+            outcome = self.selection.call(name, api.prefix, api.name, custom=api.custom)
+        call = Call(name, outcome, self.parent() if self.links else None)
+        if call.parent is None and self.links and self.functions_too and is_clipping(frame):
+            call.parent = "clip_grad"
+            self.link_once("clip_grad")
+        call.api = api
+        call.idle = api.name in DROPOUTS and drop_share(args, kwargs) == 0
+        if outcome != "drop":
+            self.take_arguments(call, args, kwargs, frame)
+        for party in (*self.parties, *observers.PARTIES):
+            with self.faults.guard("a call's arguments"):
+                party.begin(call, args, kwargs, frame)
+        return call
+
+    def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call as interventions want it, or inside the device's kernel dump where this is the call it is for."""
+        if self.kernels is not None and self.sink is not None and self.kernels.wanted(call.name):
+            return self.kernels.run(call.name, self.sink.folder, function, args, kwargs)
+        return observers.run(call, function, args, kwargs)
+
+    def end_call(self, call: Call, result: Any) -> None:
+        """Record a call's results and watch its gradients."""
+        for party in (*self.parties, *observers.PARTIES):
+            with self.faults.guard("a call's results"):
+                party.end(call, result)
+        if call.outcome == "drop":
+            return
+        self.take_results(call, result)
+        if not call.idle:
+            self.watch(call, f"{call.name.removesuffix('forward')}backward", result, None)
+
+    def stop_call(self, call: Call) -> None:
+        """A checkpoint has what it needs and breaks the call off: it is a node without results."""
+        with self.faults.guard("a call's results"):
+            if call.outcome == "record" and self.sink is not None and self.selection.sides.forward:
+                self.sink.add(call.name, call.body, stack=call.stack, parent=call.parent)
+
+    def failed(self, error: BaseException) -> None:
+        """An exception of the program passes."""
+        for party in (*self.parties, *observers.PARTIES):
+            with self.faults.guard("an exception"):
+                party.failed(error)
+
+    def fail_call(self, call: Call) -> None:
+        """A call raised: it was no node, and the next one of its name takes its number."""
+        number = int(call.name.rsplit(".", 2)[1])
+        with self._lock:
+            if self._counters.get(call.label) == number + 1:
+                self._counters[call.label] = number
+
+    # -- what functions and modules have in common ---------------------------------------------------------------------
+
+    def take_arguments(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None
+    ) -> None:
+        sides = self.selection.sides
+        if call.outcome == "record" and sides.forward:
+            if self.config.extra_info:
+                call.stack = call_stack(frame)
+            if self.overflow is not None:
+                self.overflow.prepare()
+            if self.overflow is not None or self.bench is not None:
+                in_place = call.api is not None and writes_in_place(call.api.name, kwargs)
+                call.held = Held(args, kwargs, in_place=in_place, marked=self.overflow is not None)
+            if sides.input and self.data and self.overflow is None:
+                self.record_arguments(call, args, kwargs)
+        if sides.backward and torch.is_grad_enabled():
+            with Quiet():
+                tensors = differentiable(args, kwargs)
+                if call.api is None:
+                    tensors = [tensor for tensor in tensors if tensor.requires_grad]
+                call.edges = [edge_of(tensor, self.accumulators) for tensor in tensors]
+                call.first = sequence_number()
+
+    def record_arguments(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        recorder, name, body = self.recorder, call.name, call.body
+        if recorder is None:
+            return
+        with Quiet():
+            head = item_name(name, "input", "")
+            body["input_args"] = [recorder.record_quietly(value, f"{head}.{n}") for n, value in enumerate(args)]
+            body["input_kwargs"] = {
+                key: recorder.record_quietly(value, item_name(name, "kwargs", key), keyword=key)
+                for key, value in kwargs.items()
+            }
+            if self.provenance is not None:
+                call.extra = self.provenance.of_arguments(args, kwargs, body)
+        if self.provenance is not None and call.api is not None:
+            self.provenance.meet(call.label, call.api.function)
+
+    def take_results(self, call: Call, result: Any, more: Mapping[str, Any] | None = None) -> None:
+        """Finish the forward node. more: further keys of its body."""
+        sink = self.sink
+        if sink is None:
+            return
+        sides = self.selection.sides
+        if call.outcome == "record" and sides.forward:
+            if self.overflow is not None and not self._keep_overflow(call, result):
+                return
+            if sides.output and self.data:
+                call.body["output"] = self.record_output(result, call.name)
+            call.body.update(more or {})
+            if call.substituted is not None:
+                call.body["substituted"] = call.substituted
+            if self.provenance is not None and self.data:
+                with Quiet():
+                    self.provenance.of_results(result, call.name, call.extra)
+                call.body.update(call.extra)
+            if self.bench is not None:
+                self._save_difference(call, result)
+            sink.add(call.name, call.body, stack=call.stack, parent=call.parent)
+        elif self.links and sides.forward:
+            sink.parent(call.name, call.parent)
+
+    def _keep_overflow(self, call: Call, result: Any) -> bool:
+        """Record a call's arguments where its values overflow."""
+        assert self.overflow is not None
+        held, call.held = call.held, None
+        if not self.overflow.overflows(call.name, held, result):
+            return False
+        if held is not None and self.selection.sides.input:
+            self.record_arguments(call, held.args, held.kwargs)
+        return True
+
+    def _save_difference(self, call: Call, result: Any) -> None:
+        """Save a call's tensors where its results part from the bench dump's."""
+        assert self.bench is not None
+        held, call.held = call.held, None
+        if self.recorder is None or held is None:
+            return
+        self.recorder.resolve()
+        if self.bench.differs(call.name, call.body):
+            self.bench.saving = True
+            try:
+                self.record_arguments(call, held.args, held.kwargs)
+                call.body["output"] = self.record_output(result, call.name)
+            finally:
+                self.bench.saving = False
+
+    def record_output(self, result: Any, name: str) -> Any:
+        """List of results; the record of a named tuple or dataclass is an object."""
+        head = item_name(name, "output", "")
+        if isinstance(result, (tuple, list)) and not isinstance(result, torch.Size):
+            return self.record(result, head)
+        if not isinstance(result, (dict, type)) and hasattr(result, "__dataclass_fields__"):
+            return self.record(result, head)
+        return [self.record(result, f"{head}.0")]
+
+    def watch(self, call: Call, name: str, result: Any, owner: Any, *, parent: str | None = None) -> None:
+        """Follow the gradients of a finished call."""
+        if call.first < 0:
+            return
+        with Quiet():
+            results = differentiable((result,), {})
+            if owner is not None:
+                results = [tensor for tensor in results if tensor.requires_grad]
+            watch = Watch(name, self.passes, parent=parent or backward_of(call.parent), results=len(results),
+                          arguments=len(call.edges), owner=owner)  # fmt: skip
+            watch.custom = call.api is not None and call.api.custom
+            watch.takes_input, watch.takes_output = self.selection.sides.input, self.selection.sides.output
+            if not self.data or (call.outcome == "link" and not self.selection.follows(name)):
+                watch.attach_marker(results, call.first)
+            elif owner is None and self.config.backward == "msprobe":
+                watch.attach_last(results, call.first)
+            else:
+                watch.attach(results, call.edges, call.first)
+        call.edges = []
+
+    def record(self, value: Any, item: str, *, keyword: str | None = None) -> Any:
+        return None if self.recorder is None else self.recorder.record(value, item, keyword=keyword)

@@ -1,0 +1,121 @@
+"""`save()`: values recorded by hand at level debug, with the gradients that reach them later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dumpscope_capture.context import LOG
+from dumpscope_format.naming import debug_name
+
+if TYPE_CHECKING:
+    from dumpscope_capture.session import Session
+    from dumpscope_capture.write.sink import Sink
+
+_PLAIN = (torch.Tensor, int, float, str)
+_DEPTH = 400
+
+
+class Saver:
+    """Names and counts what is saved in one step."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._counts: dict[str, int] = {}
+
+    def reset(self) -> None:
+        self._counts.clear()
+
+    def save(self, variable: Any, name: str, backward: bool, *, step: int) -> None:
+        """Record a value as `name.n.debug`, and its gradients as `name_grad.n.debug`."""
+        if not _is_savable(variable, 0):
+            LOG.warning(
+                "save(%r): only tensors, numbers, texts and dicts or lists of them are saved, not %s",
+                name,
+                type(variable).__name__,
+            )
+            return
+        session = self._session
+        try:
+            session.open(step, None)
+            number = self._counts.get(name, 0)
+            self._counts[name] = number + 1
+            key = debug_name(name, number)
+            sink = session.sink
+            if sink is None:
+                return
+            sink.add(key, session.recording.record(variable, key))
+            if backward:
+                self._watch(variable, debug_name(name, number, gradient=True))
+        except Exception as error:
+            session.faults.note("save()", error)
+
+    def _watch(self, variable: Any, key: str) -> None:
+        """Put null in the place of every gradient; each comes in when it arrives."""
+        session = self._session
+        root: list[Any] = [None]
+        found = _skeleton(variable, key, root, 0)
+        sink = session.sink
+        if not found or sink is None:
+            return
+        sink.add(key, root[0])
+        for tensor, item, holder, place in found:
+            tensor.register_hook(  # type: ignore[no-untyped-call]
+                _Arrived(session, sink, key, item, root, holder, place)
+            )
+
+
+class _Arrived:
+    """Hook of one saved tensor."""
+
+    def __init__(
+        self, session: Session, sink: Sink, key: str, item: str, root: list[Any], holder: Any, place: Any
+    ) -> None:
+        self._session = session
+        self._sink = sink
+        self._key = key
+        self._item = item
+        self._root = root
+        self._holder = holder
+        self._place = place
+
+    def __call__(self, gradient: torch.Tensor) -> None:
+        session = self._session
+        sink = session.sink
+        if sink is None or sink is not self._sink:
+            return
+        try:
+            self._holder[self._place] = session.recording.record(gradient, self._item)
+            sink.add(self._key, self._root[0])
+        except Exception as error:
+            session.faults.note("save()", error)
+
+
+def _is_savable(value: Any, depth: int) -> bool:
+    if isinstance(value, _PLAIN) or (value is None and depth):
+        return True
+    if depth > _DEPTH:
+        return False
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_savable(part, depth + 1) for key, part in value.items())
+    return isinstance(value, (list, tuple)) and all(_is_savable(part, depth + 1) for part in value)
+
+
+def _skeleton(value: Any, item: str, holder: Any, place: Any) -> list[tuple[torch.Tensor, str, Any, Any]]:
+    """Write the value's form with null leaves to `holder[place]`. Returns its tensors that can get gradients, with
+    their places."""
+    found: list[tuple[torch.Tensor, str, Any, Any]] = []
+    if isinstance(value, dict):
+        holder[place] = form = dict.fromkeys(value)
+        for key, part in value.items():
+            found += _skeleton(part, f"{item}.{key}", form, key)
+    elif isinstance(value, (list, tuple)):
+        holder[place] = row = [None] * len(value)
+        for number, part in enumerate(value):
+            found += _skeleton(part, f"{item}.{number}", row, number)
+    else:
+        holder[place] = None
+        if isinstance(value, torch.Tensor) and value.requires_grad:
+            found.append((value, item, holder, place))
+    return found

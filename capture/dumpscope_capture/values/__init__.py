@@ -1,0 +1,1 @@
+"""Values into records: statistics, hashes, snapshots, and what is kept of repeated tensors."""

@@ -1,0 +1,1 @@
+"""Writes dumps: records, tensor files, the lock of a folder."""

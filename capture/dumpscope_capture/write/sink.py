@@ -1,0 +1,306 @@
+"""The folder of one rank and step: records into the journal as they are known, JSON files once, tensor files by a thread.
+
+    add() -> journal (survives a kill)              close() -> dump.json, stack.json, construct.json, run.json; journal gone
+    snapshots -> bounded queue -> one thread -> dump_tensor_data/*.pt, each content written once and linked after that
+
+Nothing here raises into the training program: a full disk or a lost folder costs records, one log line and a count in run.json.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NamedTuple, Protocol
+
+from dumpscope_capture.values.values import Recorder
+from dumpscope_capture.write.tensor_files import TensorFiles, Written
+from dumpscope_format.journal import Writer
+from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, RUN_JSON, STACK_JSON, TENSOR_FOLDER
+from dumpscope_format.rendering import render
+
+CHUNK: Final = 4096
+"""Tensors whose statistics may wait on a device."""
+
+CHUNK_SECONDS: Final = 2.0
+"""How long they may wait: what a kill can cost."""
+
+QUEUE_BYTES: Final = 64 << 20
+ASYNC_QUEUE_BYTES: Final = 4 << 30
+
+log = logging.getLogger("dumpscope")
+
+
+class Sink(Protocol):
+    """Where finished nodes of one rank and step go. `StepSink` says what each call does."""
+
+    folder: Path
+
+    def add(
+        self, name: str, body: Any, *, stack: tuple[str, ...] | None = None, parent: Any = None, linked: bool = True
+    ) -> None: ...
+
+    def parent(self, name: str, parent: Any) -> None: ...
+
+    def count(self, kind: str, number: int = 1) -> None: ...
+
+    def tell(self, key: str, value: Any) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def move(self, folder: Path | str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Node(NamedTuple):
+    name: str
+    body: Any
+    stack: tuple[str, ...] | None
+    parent: Any
+    linked: bool
+
+
+class StepSink:
+    """Writes one rank of one step. Safe for threads; no method raises for what goes wrong on disk.
+
+    folder: made if absent; header: task, level, framework (`dump_data_dir` is added)
+    recorder: made the records that will come; its snapshots are written here
+    async_dump: let up to 4 GiB of tensors wait in memory instead of 64 MiB
+    extra_info: write stack.json and construct.json; construct.json is `{}` at level L1
+    run: what run.json says besides the counts
+    earlier: tensor files of the step before, which contents that are still the same are linked to
+    """
+
+    def __init__(
+        self,
+        folder: Path | str,
+        header: Mapping[str, Any],
+        *,
+        recorder: Recorder,
+        async_dump: bool = False,
+        extra_info: bool = True,
+        run: Mapping[str, Any] | None = None,
+        earlier: Written | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        self.recorder = recorder
+        self.counts: dict[str, int] = {}
+        self._header = dict(header)
+        self._debug = header.get("level") == "debug"
+        self._extra_info = extra_info and not self._debug
+        self._links = self._extra_info and header.get("level") != "L1"
+        self._run = dict(run or {})
+        self._lock = threading.RLock()
+        self._counting = threading.Lock()
+        self._waiting: list[_Node] = []
+        self._closed = False
+        self._pid = os.getpid()
+        self._journal: Writer | None = None
+        self._files = TensorFiles(
+            self.folder / TENSOR_FOLDER,
+            limit=ASYNC_QUEUE_BYTES if async_dump else QUEUE_BYTES,
+            failed=self._failed,
+            earlier=earlier,
+        )
+        self._attempt("journal", self._open)
+
+    # -- records -------------------------------------------------------------------------------------------------------
+
+    def add(
+        self, name: str, body: Any, *, stack: tuple[str, ...] | None = None, parent: Any = None, linked: bool = True
+    ) -> None:
+        """Take a finished node. The order of calls is the order in dump.json; a name given again replaces its record.
+
+        parent: name of the enclosing node, None at the top, or [name, micro step]; linked: construct.json names it
+        """
+        if self._foreign:
+            return
+        with self._lock:
+            if self._closed:
+                self.count("late")
+                return
+            recorder = self.recorder
+            for snapshot in recorder.take_snapshots():
+                self._files.put(snapshot)
+            node = _Node(name, body, stack, parent, linked and self._links)
+            if not recorder.pending and not self._waiting:
+                self._write(node)
+                return
+            self._waiting.append(node)
+            since = recorder.chunk.since
+            if (
+                len(recorder.chunk) >= CHUNK
+                or recorder.full
+                or (since is not None and time.monotonic() - since > CHUNK_SECONDS)
+            ):
+                self._attempt("statistics", recorder.resolve)
+            if not recorder.pending:
+                self._write_waiting()
+
+    def parent(self, name: str, parent: Any) -> None:
+        """Note a node's parent in construct.json, whether or not its record ever comes."""
+        if self._foreign:
+            return
+        with self._lock:
+            if self._links and not self._closed and self._journal is not None:
+                journal = self._journal
+                self._attempt("journal", lambda: journal.link(name, parent))
+
+    def count(self, kind: str, number: int = 1) -> None:
+        """Count something for run.json: hook errors, refused values, lost records."""
+        with self._counting:  # not `_lock`: the writing thread counts while close() waits for it
+            self.counts[kind] = self.counts.get(kind, 0) + number
+
+    def tell(self, key: str, value: Any) -> None:
+        """Have run.json say something."""
+        self._run[key] = value
+
+    def written(self) -> Written:
+        """The tensor files, for the sink of the next step. Call `close` first."""
+        return self._files.written()
+
+    # -- files ---------------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Bring everything to disk. The sink stays open: later records are added to the same files."""
+        if self._foreign:
+            return
+        with self._lock:
+            if not self._closed:
+                self._complete()
+                journal = self._journal
+                if journal is not None and not journal.contents.flushed and self._attempt("json", self._write_json):
+                    self._attempt("journal", journal.flushed)
+
+    def move(self, folder: Path | str) -> None:
+        """Rename the folder (proc123 turns out to be rank0). Where that fails the old name stays."""
+        if self._foreign:
+            return
+        with self._lock:
+            self._files.drain()
+            if self._attempt("move", lambda: self.folder.rename(folder)):
+                self.folder = Path(folder)
+                self._files.folder = self.folder / TENSOR_FOLDER
+                if self._journal is not None:
+                    self._journal.path = os.path.join(self.folder, os.path.basename(self._journal.path))
+                    journal = self._journal
+                    self._attempt("journal", lambda: journal.head(self._head()))
+
+    def close(self) -> None:
+        """Write the JSON files and remove the journal; where that fails the journal stays and `dumpscope` reads it."""
+        if self._foreign:
+            return
+        with self._lock:
+            if self._closed:
+                return
+            self._complete()
+            self._closed = True
+            self._files.close()
+            journal = self._journal
+            if journal is None:
+                return
+            whole = journal.contents.flushed or self._attempt("json", self._write_json)
+            self._attempt("run", lambda: self._write_run(ended="closed"))
+            self._attempt("journal", lambda: journal.close(remove=whole))
+
+    def abort(self, error: BaseException | None = None) -> None:
+        """Close after an exception of the program: as `close`, and run.json names the exception."""
+        if error is not None:
+            self._run["exception"] = f"{type(error).__name__}: {error}"[:500]
+        self.close()
+
+    @property
+    def _foreign(self) -> bool:
+        """Whether this is a forked child: the files are its parent's, and the writing thread was not forked with it."""
+        return os.getpid() != self._pid
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._journal = Writer(self.folder, self._head())
+        self._attempt("run", lambda: self._write_run(ended=None))  # a kill must not take along how the run was made
+
+    def _head(self) -> dict[str, Any]:
+        head = {key: self._header.get(key) for key in ("task", "level", "framework")}
+        head["framework"] = head["framework"] or "pytorch"
+        head["dump_data_dir"] = self._header.get("dump_data_dir") or (
+            str((self.folder / TENSOR_FOLDER).absolute()) if self.recorder.writes_files else None
+        )
+        return head
+
+    def _complete(self) -> None:
+        self._attempt("statistics", self.recorder.resolve)
+        for snapshot in self.recorder.take_snapshots():
+            self._files.put(snapshot)
+        self._write_waiting()
+        self._files.drain()
+
+    def _write_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for node in waiting:
+            self._write(node)
+
+    def _write(self, node: _Node) -> None:
+        if self._journal is None:
+            self.count("lost_records")
+            return
+        try:
+            self._journal.node(node.name, node.body, stack=node.stack, linked=node.linked, parent=node.parent)
+        except Exception as error:
+            self._failed("journal", error)
+            self.count("lost_records")
+
+    def _write_json(self) -> None:
+        assert self._journal is not None
+        contents, handle = self._journal.contents, self._journal.handle
+        name = DEBUG_JSON if self._debug else DUMP_JSON
+        _replace(self.folder / name, lambda out: contents.write_dump(out, handle))
+        if self._extra_info:
+            _replace(self.folder / STACK_JSON, contents.write_stack)
+            _replace(self.folder / CONSTRUCT_JSON, contents.write_construct)
+
+    def _write_run(self, *, ended: str | None) -> None:
+        with self._counting:
+            told = {**self._run, "ended": ended, "counts": dict(self.counts), "tensor_files": self._files.told()}
+        _replace(
+            self.folder / RUN_JSON, lambda out: _write_text(out, render(json.loads(json.dumps(told, default=str)), 0))
+        )
+
+    def _attempt(self, what: str, act: Callable[[], Any]) -> bool:
+        """Do something that may fail; the first failure of its kind is logged, all are counted."""
+        try:
+            act()
+        except Exception as error:
+            self._failed(what, error)
+            return False
+        return True
+
+    def _failed(self, what: str, error: BaseException) -> None:
+        first = f"failed_{what}" not in self.counts
+        self.count(f"failed_{what}")
+        if first:
+            log.warning("dumpscope: %s of %s failed and training goes on: %s", what, self.folder, error)
+
+
+def _write_text(out: BinaryIO, text: str) -> None:
+    out.write(text.encode("ascii"))
+
+
+def _replace(path: Path, write: Callable[[BinaryIO], None]) -> None:
+    """Write a file whole or not at all."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb", buffering=1 << 20) as out:
+            write(out)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
