@@ -1,0 +1,32 @@
+"""Dump formats, metrics and causal rules that other installed packages bring, found by entry point."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import metadata
+from typing import Any, Final
+
+from dumpscope.errors import DumpscopeError
+
+FORMATS: Final = "dumpscope.formats"
+METRICS: Final = "dumpscope.metrics"
+RULES: Final = "dumpscope.rules"
+
+
+@cache
+def load(group: str) -> tuple[Any, ...]:
+    """The objects that installed packages register under `group`, ordered by name; what each must be is said where it is used.
+
+    Raises DumpscopeError where one cannot be imported: an answer without a rule that the user installed would be another answer.
+    """
+    found = []
+    for entry in sorted(metadata.entry_points(group=group), key=lambda entry: entry.name):
+        try:
+            found.append(entry.load())
+        except Exception as error:
+            package = entry.dist.name if entry.dist else entry.value
+            raise DumpscopeError(
+                f"the extension {entry.name!r} of the package {package} cannot be loaded: {error!r}",
+                hint=f"mend it, or remove it: pip uninstall {package}",
+            ) from error
+    return tuple(found)
