@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.domain.context import gather
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, TENSOR_METRICS, Outcome
 from dumpscope.domain.leftovers import said
 from dumpscope.domain.phrases import english
@@ -42,7 +41,7 @@ class Table:
         self.stacks = unit.target.ref.has_stacks
         self.unit = unit
         self.pair, self._item = _rows(unit, wanted)
-        self._context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+        self._context = unit.context
         self.target = self._side(golden=False)
         self.golden = self._side(golden=True)
         facts, opinions = unit.facts, unit.item_opinions

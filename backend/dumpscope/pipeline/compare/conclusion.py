@@ -31,7 +31,7 @@ from dumpscope.analysis.ranks.origins import (
 )
 from dumpscope.analysis.reference import of_target, target_at_fault
 from dumpscope.analysis.rules.previous_step import StepEnd, end_of, in_steps
-from dumpscope.domain.context import Context, gather
+from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, Outcome, Verdict
 from dumpscope.domain.phrases import Phrase, english
 from dumpscope.domain.records import item_name
@@ -70,7 +70,7 @@ class Conclusion:
 
     def add(self, unit: Unit) -> Unit:
         """Take in the next unit; returns it with the classes that follow from itself alone."""
-        context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+        context = unit.context
         floor = common_floor(context, self._policy)
 
         def make_case(unit: Unit, facts: Facts, opinions: ItemOpinions) -> Case:

@@ -38,7 +38,7 @@ from dumpscope.pipeline.compare.in_process import lost_rank, nothing_recorded, s
 from dumpscope.pipeline.compare.on_server_joined import LOADED, MEASURED, compare_joined
 from dumpscope.pipeline.compare.rank_pairs import add_reference, pair_ranks
 from dumpscope.pipeline.compare.rank_plan import find_plan, told, unit_pairs, with_reference
-from dumpscope.pipeline.compare.unit import Columns, compare_rank, judge_unit
+from dumpscope.pipeline.compare.unit import compare_rank, judge_unit
 from dumpscope.pipeline.compare.unit_store import Shelf
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress, Work, spread
 from dumpscope.verdict.policy import load_policy
@@ -248,7 +248,7 @@ def judge_stored(
         raise ConflictError("the comparison has no result to judge", hint="wait for its job, or compare again")
     change_comparison(database, comparison_id, verdict=None)
     answer = _concluded(
-        database, row, policy, units, lambda unit: judged(unit, policy), row.answer.problems, progress, cancelled
+        database, row, policy, units, lambda unit: judge_unit(unit, policy), row.answer.problems, progress, cancelled
     )
     answer = _same_sides(answer, row.answer)
     store_answer(database, comparison_id, answer, options=replace(row.options, policy=policy))
@@ -262,38 +262,19 @@ def _same_sides(answer: Answer, before: Answer) -> Answer:
     return replace(answer, joined=before.joined, target=before.target, golden=before.golden, reference=reference)
 
 
-def judged(unit: Unit, policy: str) -> Unit:
-    """The unit with opinions by another policy; nothing is measured again."""
-    return judge_unit(
-        Columns(
-            step=unit.step,
-            rank=unit.rank,
-            target=unit.target,
-            golden=unit.golden,
-            mode=unit.mode,
-            pairs=unit.pairs,
-            items=unit.items,
-            tree=unit.tree,
-            facts=unit.facts,
-            problems=unit.problems,
-        ),
-        policy,
-    )
-
-
 def _concluded(
     database: Database,
     row: ComparisonRow,
     policy: str,
     units: Sequence[int],
-    judged: Callable[[Unit], Unit],
+    judge: Callable[[Unit], Unit],
     problems: Sequence[Problem],
     progress: Progress,
     cancelled: Cancelled,
 ) -> Answer:
     """The answer over stored units, and their new opinions stored. Holds one unit at a time.
 
-    units: ids, by step and rank; judged: what is done to each first
+    units: ids, by step and rank; judge: what is done to each first
     """
     conclusion = Conclusion(policy)
     places: list[tuple[int, int]] = []
@@ -303,7 +284,7 @@ def _concluded(
             raise CancelledError("cancelled")
         progress(number / len(units), "looking for the cause")
         before = load_unit(database, unit_id)
-        after = conclusion.add(judged(before))
+        after = conclusion.add(judge(before))
         update_opinions(database, unit_id, before, after.item_opinions, after.node_opinions)
         places.append((before.step, before.rank))
         headers[0].append(before.target.header)

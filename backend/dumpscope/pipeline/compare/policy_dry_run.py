@@ -12,7 +12,7 @@ from dumpscope.domain.result import Unit
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.comparisons.load_unit import load_unit
 from dumpscope.index.store.database import Database
-from dumpscope.pipeline.compare.on_server import judged
+from dumpscope.pipeline.compare.unit import judge_unit
 
 SHOWN: Final = 50
 """Calls told by name, those with the largest errors."""
@@ -41,7 +41,7 @@ class Trial:
 def try_policy(database: Database, unit: StoredUnit, policy: str) -> Trial:
     """Judge a stored unit's calls by another policy (a name or the text of a file). Raises UsageError for one that is none."""
     held = load_unit(database, unit.id)
-    then = judged(held, policy)
+    then = judge_unit(held, policy)
     old, new = held.node_opinions.verdict, then.node_opinions.verdict
     (changed,) = np.nonzero(old != new)
     scores = np.full(len(held.pairs), np.nan)
