@@ -95,7 +95,7 @@ def test_what_an_error_cuts_short_leaves_nothing(
 
 KILLED = """
 import os, sys
-from dumpscope.index import owners
+from dumpscope.index.store import owners
 from dumpscope.index.database import Database
 from dumpscope.index.ingest import store_dump_rank
 from index.units import make_rank
