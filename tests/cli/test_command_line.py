@@ -377,7 +377,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_read(outp
 def test_ctrl_c_ends_with_one_line_and_130(dumps: Path) -> None:
     code = (
         "import sys, os, signal\n"
-        "import dumpscope.pipeline.local as local\n"
+        "import dumpscope.pipeline.compare.in_process as local\n"
         "def slow(*a, **k): print('ready', file=sys.stderr, flush=True); signal.pause()\n"
         "local.compare_layouts = slow\n"
         "from dumpscope.cli import main\n"
