@@ -40,7 +40,7 @@ from dumpscope.export.table.rows import scalar_changes, stored
 from dumpscope.export.table.series import Table
 from dumpscope.export.xlsx import letters, write_xlsx
 from dumpscope.pipeline.compare.in_process import Outcome as Result, compare_layouts
-from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.pipeline.results.report import report
 from dumpscope.readers import discover
 from dumpscope.verdict.sentences import sentence
@@ -177,7 +177,7 @@ def test_a_value_no_float_holds_and_a_name_no_text_holds_are_written_in_every_fo
     target, golden = (discover(tmp_path / word) for word in ("target", "golden"))
     answer = compare_layouts(target, golden, Options(), paths=("a", "b"), jobs=1).answer
     files = write_files(
-        tmp_path / "out", FORMATS, answer, [lambda: Table(unit)], lambda: report(answer, Shelf([unit])), pairs=True
+        tmp_path / "out", FORMATS, answer, [lambda: Table(unit)], lambda: report(answer, UnitStore([unit])), pairs=True
     )
     table, book, document_file, *_ = files
     assert len(files) == len(FORMATS) + 2  # ptdbg are three files
@@ -466,7 +466,7 @@ def test_files_are_named_by_step_and_rank_only_where_there_are_several(fault: Re
     unit = fault.units[0]
     makers = [lambda: Table(unit), lambda: Table(replace(unit, step=1, rank=3))]
     alone = write_files(
-        tmp_path / "one", ["csv"], fault.answer, makers[:1], lambda: report(fault.answer, Shelf([unit]))
+        tmp_path / "one", ["csv"], fault.answer, makers[:1], lambda: report(fault.answer, UnitStore([unit]))
     )
     assert [path.name for path in alone] == ["compare_result.csv"]
     both = write_files(
@@ -474,7 +474,7 @@ def test_files_are_named_by_step_and_rank_only_where_there_are_several(fault: Re
         ["csv", "json", "html", "ptdbg-csv"],
         fault.answer,
         makers,
-        lambda: report(fault.answer, Shelf([unit])),
+        lambda: report(fault.answer, UnitStore([unit])),
     )
     assert [path.name for path in both] == [
         "compare_result_step0_rank0.csv", "compare_result_step1_rank3.csv", "export.json", "report.html",

@@ -47,7 +47,7 @@ from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.executors import make_executor
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.operators.precheck_job import Lent
-from dumpscope.pipeline.server.job_kinds import job_kinds, settle
+from dumpscope.pipeline.server.job_kinds import job_kinds, record_end
 from dumpscope.pipeline.tasks.cleanup import remove_leftovers
 from dumpscope.pipeline.tasks.fan_out import release
 from dumpscope.pipeline.tasks.temporary_folder import remove_rooms
@@ -145,7 +145,7 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
         table,
         job_kinds(database, executor, settings.unpacked, Lent(python=settings.python, folder=settings.prechecks)),
         slots=settings.job_slots,
-        ended=lambda job: settle(database, job),
+        ended=lambda job: record_end(database, job),
     )
     runner.start()
     unfinished = UnfinishedUploads(settings.receiving, settings.upload_hours * 3600)

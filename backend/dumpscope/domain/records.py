@@ -207,6 +207,11 @@ class RankRef:
     tensors: str | None = None
 
     @property
+    def number(self) -> int:
+        """The rank as results report it: a single-process run counts as 0."""
+        return self.rank if self.rank is not None else 0
+
+    @property
     def has_stacks(self) -> bool:
         """Whether call stacks may come with it: from a file of their own, or between the records of one."""
         inside = self.layout == "ptdbg" or os.path.basename(self.dump_json) == JOURNAL
@@ -232,8 +237,8 @@ class Layout:
 
     @property
     def rank_numbers(self) -> list[int]:
-        """Ranks as the contract reports them; a single-process folder counts as rank 0."""
-        return sorted({ref.rank if ref.rank is not None else 0 for ref in self.ranks})
+        """Ranks as results report them."""
+        return sorted({ref.number for ref in self.ranks})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

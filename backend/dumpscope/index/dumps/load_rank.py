@@ -71,6 +71,19 @@ def rank_headers(database: Database, dump_id: str) -> list[Header]:
         return [Header.from_json(json.loads(header)) for header in connection.execute(statement).scalars()]
 
 
+def empty_ranks(database: Database, dump_ids: Sequence[str]) -> dict[int, str]:
+    """rank_dump id -> why ("" where nothing tells), for the ranks of these dumps in which no node was recorded."""
+    rank = tables.rank_dump.c
+    statement = (
+        select(rank.id, rank.problems)
+        .join(tables.dump, tables.dump.c.serial == rank.dump)
+        .where(tables.dump.c.id.in_(dump_ids), rank.nodes == 0)
+    )
+    with database.read() as connection:
+        found = {row.id: json.loads(row.problems) for row in connection.execute(statement)}
+    return {number: problems[0]["message"] if problems else "" for number, problems in found.items()}
+
+
 def stored_run(database: Database, rank_id: int) -> Run | None:
     """How the rank_dump `rank_id` was run, None where it does not tell."""
     with database.read() as connection:

@@ -36,7 +36,7 @@ def store_dump_rank(database: Database, dump_id: str, dump: RankDump) -> int:
     """
     if max(len(dump.items), len(dump.tree)) > tables.NUMBER_MASK:
         raise LimitError(f"more than {tables.NUMBER_MASK} records in one rank", where=dump.ref.dump_json)
-    rank = dump.ref.rank if dump.ref.rank is not None else 0
+    rank = dump.ref.number
     with database.read() as connection:
         serial = _serial(connection, dump_id)
     wide = [[item, statistic, hex(value)] for (item, statistic), value in dump.items.wide.items()]

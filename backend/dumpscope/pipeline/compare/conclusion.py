@@ -38,7 +38,7 @@ from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.errors import Problem
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, with_reference
-from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.score import common_floor
 from dumpscope.verdict.sentences import item_metrics, sentence
@@ -168,7 +168,7 @@ class Conclusion:
 
 
 def conclude(
-    units: Shelf,
+    units: UnitStore,
     *,
     policy: str,
     target: Side,

@@ -94,7 +94,7 @@ def precheck(
     tasks, order = [], []
     answers: dict[tuple[int, int, str], Answer] = {}
     for ref in refs:
-        rank = ref.rank or 0
+        rank = ref.number
         for name, call in calls_of(ref):
             key = (ref.step, rank, name)
             order.append(key)

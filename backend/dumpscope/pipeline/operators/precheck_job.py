@@ -56,4 +56,4 @@ def run_precheck(database: Database, job: Job, lent: Lent, *, progress: Progress
 
 def _chosen(refs: list[RankRef], payload: dict[str, Any]) -> list[RankRef]:
     steps, ranks = payload.get("steps") or (), payload.get("ranks") or ()
-    return [ref for ref in refs if (not steps or ref.step in steps) and (not ranks or (ref.rank or 0) in ranks)]
+    return [ref for ref in refs if (not steps or ref.step in steps) and (not ranks or ref.number in ranks)]

@@ -59,7 +59,7 @@ def find_call(layout: Layout, node: str, *, step: int | None = None, rank: int |
     Raises UsageError where it cannot be run alone, NotFoundError where no rank holds it."""
     name = forward_name(node)
     call = f"{label_of(name)}.{name.index}"
-    chosen = [ref for ref in layout.ranks if step in (None, ref.step) and rank in (None, ref.rank or 0)]
+    chosen = [ref for ref in layout.ranks if step in (None, ref.step) and rank in (None, ref.number)]
     for ref in chosen:
         kept = os.path.join(ref.folder, saved_call.call_folder(call))
         if os.path.isfile(os.path.join(kept, saved_call.CALL_JSON)):

@@ -68,7 +68,7 @@ class _Side:
 
     def store(self, dump: RankDump) -> int:
         self._heads.append(dump.header)
-        self._places.append((dump.ref.step, dump.ref.rank or 0))
+        self._places.append((dump.ref.step, dump.ref.number))
         self._problems += dump.problems
         self._nodes += len(dump.nodes)
         self._items += len(dump.items)

@@ -115,7 +115,7 @@ def first_per_rank(refs: list[RankRef]) -> list[RankRef]:
     """One place per step and rank: the first one named, which discovery puts the best one."""
     chosen: dict[tuple[int, int], RankRef] = {}
     for ref in refs:
-        chosen.setdefault((ref.step, ref.rank if ref.rank is not None else 0), ref)
+        chosen.setdefault((ref.step, ref.number), ref)
     return list(chosen.values())
 
 

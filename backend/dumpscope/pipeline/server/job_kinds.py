@@ -59,7 +59,7 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Lent
         run_comparison(
             Work(database=database, executor=executor, job=job.id),
             job.subject,
-            room=joined_room(unpacked, job.subject),
+            folder=joined_room(unpacked, job.subject),
             progress=progress,
             cancelled=cancelled,
         )
@@ -79,7 +79,7 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Lent
     return {"ingest": ingest, "compare": compare, "rejudge": judge, "precheck": check}
 
 
-def settle(database: Database, job: Job) -> None:
+def record_end(database: Database, job: Job) -> None:
     """Carry the end of a job over to the dump or comparison it worked on."""
     if job.status == "done" or job.kind == "precheck":  # the dump stays what it was
         return

@@ -28,7 +28,7 @@ from dumpscope.index.dumps.catalogue import get_dump
 from dumpscope.index.store.list_order import Order
 from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
-from dumpscope.pipeline.compare.rank_pairs import require_chosen
+from dumpscope.pipeline.planning.rank_pairs import require_chosen
 from dumpscope.pipeline.results.require_dumps import require_dumps
 from dumpscope.pipeline.server.job_kinds import joined_room
 from dumpscope.verdict.policy import load_policy

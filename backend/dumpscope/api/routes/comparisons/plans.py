@@ -26,7 +26,7 @@ from dumpscope.index.comparisons.catalogue import get_comparison
 from dumpscope.index.dumps.catalogue import DumpRow, get_dump, stored_ranks
 from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
-from dumpscope.pipeline.compare.on_server_joined import stored_plan
+from dumpscope.pipeline.compare.on_server import StoredSides
 from dumpscope.pipeline.compare.plan_dry_run import try_plan
 
 router = APIRouter(tags=["comparisons"])
@@ -47,7 +47,7 @@ def preview(body: bodies.NewPlan, state: Shared) -> Response:
                 f"the first step of {dump.name} holds {sum(first)} items, too many to wait for",
                 hint="compare the dumps: the plan comes with the result",
             )
-    found, problems = stored_plan(state.database, body.target, body.golden, Options(parallel=body.plan))
+    found, problems = StoredSides(state.database, body.target, body.golden).joining(Options(parallel=body.plan))
     return reply(plan_preview(found, problems))
 
 

@@ -1,4 +1,4 @@
-"""Which ranks of two dumps are compared with each other."""
+"""Which ranks meet where ranks are compared one by one."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def pair_ranks(
     """
     if len(target) == len(golden) == 1 and not (options.steps or options.ranks):
         one, other = target[0], golden[0]
-        return [RankPair(step=one.step, rank=number(one), target=one, golden=other)], []
+        return [RankPair(step=one.step, rank=one.number, target=one, golden=other)], []
     require_chosen(options, (_steps(target), _ranks(target)), (_steps(golden), _ranks(golden)))
-    left, right = (_wanted(side, options) for side in (target, golden))
+    left, right = (_chosen_ranks(side, options) for side in (target, golden))
     common = sorted(left.keys() & right.keys())
     if not common:
         raise UsageError(
             "the dumps have no step and rank in common",
-            hint=f"target: {_places(left or target)}; golden: {_places(right or golden)};"
+            hint=f"target: {_list_places(left or target)}; golden: {_list_places(right or golden)};"
             " name one step folder or rank folder of each to compare them nevertheless",
         )
     problems = [
@@ -54,14 +54,14 @@ def add_reference(pairs: Sequence[RankPair], reference: Sequence[RankRef]) -> tu
 
     A reference of a single rank belongs to a single pair whatever its numbers.
     """
-    places = {(ref.step, number(ref)): ref for ref in reference}
+    places = {(ref.step, ref.number): ref for ref in reference}
     if len(pairs) == len(reference) == 1:
         return [replace(pairs[0], reference=reference[0])], []
     problems = [
         Problem(
             loc=f"step{pair.step}/rank{pair.rank}",
             kind="no_reference",
-            message=f"The reference has no such step and rank (it has {_places(places)}); this one was compared without it.",
+            message=f"The reference has no such step and rank (it has {_list_places(places)}); this one was compared without it.",
         )
         for pair in pairs
         if (pair.step, pair.rank) not in places
@@ -80,8 +80,8 @@ def require_chosen(
         if short:
             gone = sorted({one for side in short for one in lacking[side]})
             who = f"the {short[0]} has" if len(short) == 1 else "the dumps have"
-            known = ", the ".join(f"{side} has {word}s {_said(numbers)}" for side, numbers in there.items())
-            raise UsageError(f"{who} no {word} {_said(gone)}", hint=f"the {known}")
+            known = ", the ".join(f"{side} has {word}s {_list_numbers(numbers)}" for side, numbers in there.items())
+            raise UsageError(f"{who} no {word} {_list_numbers(gone)}", hint=f"the {known}")
 
 
 def _left_out(
@@ -97,8 +97,8 @@ def _left_out(
     rival = "golden" if word == "target" else "target"
     for step, rank in sorted(one.keys() - other.keys()):
         chosen = bool(options.steps or options.ranks) and step in _steps(refs) and rank in _ranks(refs)
-        there = [number(ref) for ref in refs if ref.step == step]
-        has = f"ranks {_said(sorted(there))} of this step" if there else f"steps {_said(_steps(refs))}"
+        there = [ref.number for ref in refs if ref.step == step]
+        has = f"ranks {_list_numbers(sorted(there))} of this step" if there else f"steps {_list_numbers(_steps(refs))}"
         loc = f"step{step}/rank{rank}"
         message = f"Only the {word} has this step and rank (the {rival} has {has}); it was not compared."
         if chosen:
@@ -108,16 +108,11 @@ def _left_out(
     return out
 
 
-def number(ref: RankRef) -> int:
-    """Rank as results report it: a single-process folder counts as 0."""
-    return ref.rank if ref.rank is not None else 0
-
-
-def _wanted(refs: Sequence[RankRef], options: Options) -> dict[tuple[int, int], RankRef]:
+def _chosen_ranks(refs: Sequence[RankRef], options: Options) -> dict[tuple[int, int], RankRef]:
     return {
-        (ref.step, number(ref)): ref
+        (ref.step, ref.number): ref
         for ref in refs
-        if (not options.steps or ref.step in options.steps) and (not options.ranks or number(ref) in options.ranks)
+        if (not options.steps or ref.step in options.steps) and (not options.ranks or ref.number in options.ranks)
     }
 
 
@@ -126,14 +121,14 @@ def _steps(refs: Sequence[RankRef]) -> list[int]:
 
 
 def _ranks(refs: Sequence[RankRef]) -> list[int]:
-    return sorted({number(ref) for ref in refs})
+    return sorted({ref.number for ref in refs})
 
 
-def _places(refs: Iterable[RankRef | tuple[int, int]]) -> str:
-    known = sorted({ref if isinstance(ref, tuple) else (ref.step, number(ref)) for ref in refs})
+def _list_places(refs: Iterable[RankRef | tuple[int, int]]) -> str:
+    known = sorted({ref if isinstance(ref, tuple) else (ref.step, ref.number) for ref in refs})
     shown = ", ".join(f"step {step} rank {rank}" for step, rank in known[:8])
     return shown + (", ..." if len(known) > 8 else "") if known else "nothing"
 
 
-def _said(numbers: Sequence[int]) -> str:
+def _list_numbers(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "") if numbers else "none"

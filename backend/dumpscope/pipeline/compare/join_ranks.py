@@ -1,0 +1,159 @@
+"""The ranks of a unit joined: both sides, and the reference, as one dump each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+
+from dumpscope.domain.joined import Joined, JoinedUnit
+from dumpscope.domain.options import Options
+from dumpscope.domain.records import Kind, RankDump, item_name
+from dumpscope.errors import Problem, UnreadableError
+from dumpscope.parallel.evidence import evidence
+from dumpscope.parallel.join_unit import join_unit
+from dumpscope.parallel.plan import Plan, write_plan
+from dumpscope.pipeline.compare.joined_tensors import make_tensors
+from dumpscope.pipeline.planning.joined_pairs import Load, SideName, UnitPair
+
+
+def join_pair(
+    pair: UnitPair, options: Options, load: Load, folder: Path | None
+) -> tuple[RankDump, RankDump, JoinedUnit]:
+    """Both sides of a unit as one dump each. Raises UnreadableError.
+
+    folder: their tensors are made below it; None: none are made
+    """
+    whole = join_unit(
+        pair.unit,
+        pair.plan,
+        lambda rank: load("target", pair.target[rank]),
+        lambda rank: load("golden", pair.golden[rank]),
+        replace(options, ranks=()),
+        worlds=pair.worlds,
+    )
+    if not options.tensors or not all(len(dump.items.data_names) for dump in (whole.target, whole.golden)):
+        folder = None
+    own = None if folder is None else _own_folder(pair, folder)
+    target = make_tensors(whole.target, whole.target_orders, None if own is None else own / "target")
+    golden = make_tensors(whole.golden, whole.golden_orders, None if own is None else own / "golden")
+    return target, golden, whole.unit
+
+
+def join_reference(pair: UnitPair, options: Options, load: Load, folder: Path | None) -> RankDump | None:
+    """The unit's reference as one dump, joined as the side that it stands for; None without one. folder: as of `join_pair`
+
+    Raises UnreadableError.
+    """
+    if not pair.reference:
+        return None
+    if not pair.stands_for:
+        return load("reference", next(iter(pair.reference.values())))
+    _require_split_alike(pair, load)
+
+    def load_side(side: SideName, rank: int) -> RankDump:
+        return (
+            load("reference", pair.reference[rank])
+            if side == pair.stands_for
+            else load(side, pair.ranks_of(side)[rank])
+        )
+
+    whole = join_unit(
+        pair.unit,
+        pair.plan,
+        lambda rank: load_side("target", rank),
+        lambda rank: load_side("golden", rank),
+        replace(options, ranks=()),
+        worlds=pair.worlds,
+    )
+    golden = pair.stands_for == "golden"
+    dump, orders = (whole.golden, whole.golden_orders) if golden else (whole.target, whole.target_orders)
+    wanted = folder is not None and options.tensors and bool(len(dump.items.data_names))
+    return make_tensors(dump, orders, _own_folder(pair, folder) / "reference" if wanted and folder else None)
+
+
+def _own_folder(pair: UnitPair, folder: Path) -> Path:
+    return folder / f"step{pair.step}_rank{pair.rank}"
+
+
+def _require_split_alike(pair: UnitPair, load: Load) -> None:
+    """Raise UnreadableError where weights of a reference's rank have other shapes than those of the side it stands for."""
+    side: SideName = pair.stands_for or "golden"
+    for rank, ref in pair.reference.items():
+        own = evidence(load("reference", ref), rank).weights
+        theirs = evidence(load(side, pair.ranks_of(side)[rank]), rank).weights
+        common = own.keys() & theirs.keys()
+        unlike = sum(own[name][0] != theirs[name][0] for name in common)
+        if 2 * len(common) < len(own) or 10 * unlike > len(common):
+            raise UnreadableError(
+                f"rank {rank} of the reference was not split as the {pair.stands_for} is: it has {len(common) - unlike} of"
+                f" {len(own)} weights in the same shape",
+                where=ref.folder,
+            )
+
+
+def describe_joining(plan: Plan, units: Sequence[JoinedUnit]) -> Joined:
+    """What the answer says about joined ranks."""
+    in_order = sorted(units, key=lambda unit: (unit.step, unit.rank))
+    return Joined(plan=write_plan(plan), reasons=list(plan.reasons), units=in_order)
+
+
+def stray_problems(unit: JoinedUnit) -> list[Problem]:
+    """What joining left out or doubts, as problems of the comparison: copies that differ between ranks, calls of experts."""
+    problems = []
+    if unit.target.experts or unit.golden.experts:
+        left = f"{unit.target.experts} calls of the target and {unit.golden.experts} of the golden inside experts were left out"
+        why = "tokens are dealt out to the ranks that hold their expert, in an order of their own"
+        problems.append(Problem(loc=f"step{unit.step}/rank{unit.rank}", kind="experts", message=f"{left}: {why}."))
+    for word, side in (("target", unit.target), ("golden", unit.golden)):
+        for stray in side.strays:
+            who = f"{'ranks' if len(stray.ranks) > 1 else 'rank'} {', '.join(map(str, stray.ranks))}"
+            if not stray.item:
+                what = f"In the {word} only {who} made {stray.items} calls, first {stray.node}; they were left out."
+            elif stray.ranks:
+                what = (
+                    f"In the {word} {who} differs from its copies at {stray.items} tensors, first at {stray.item};"
+                    " its values were compared."
+                )
+            else:
+                what = (
+                    f"In the {word} copies differ at {stray.items} tensors, first at {stray.item}; none is the odd one."
+                )
+            problems.append(Problem(loc=f"step{unit.step}/{stray.node}", kind="odd_rank", message=what))
+    return problems
+
+
+def dimension_problems(pair: UnitPair, *dumps: RankDump) -> list[Problem]:
+    """Entries of the plan's `dimensions` that did nothing to a unit: their pattern fits none of the joined tensors, or the
+    dimension that it names none of those that it fits. dumps: the joined target and golden"""
+    fitted: dict[str, str | None] = {}
+    for dump in dumps:
+        if not dump.ref.joined or not pair.plan.dimensions:
+            continue
+        items = dump.items
+        for item in np.flatnonzero(items.kind == Kind.TENSOR).tolist():
+            name = item_name(dump, item)
+            pattern = next((one for one in pair.plan.dimensions if fnmatchcase(name, one)), None)
+            if pattern is None:
+                continue
+            text = items.values[items.value[item]] if items.value[item] >= 0 else ""
+            refused = isinstance(pair.plan.dimensions[pattern], int) and '"way":"skip"' in text
+            if not refused or pattern not in fitted:
+                fitted[pattern] = name if refused else None
+    loc = f"step{pair.step}/rank{pair.rank}"
+    problems = []
+    for pattern, way in pair.plan.dimensions.items():
+        if pattern not in fitted:
+            what = f"The plan's dimensions: {pattern!r} fits no joined tensor; correct it, or take it out."
+        elif fitted[pattern] is not None:
+            what = (
+                f"The plan's dimensions: {pattern!r} asks for dimension {way}, along which the parts of {fitted[pattern]}"
+                " do not go together; name another, copy, sum or skip."
+            )
+        else:
+            continue
+        problems.append(Problem(loc=loc, kind="plan_dimension", message=what))
+    return problems
