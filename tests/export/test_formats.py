@@ -22,7 +22,7 @@ from ui.sizes import synthetic
 from dumpscope.domain.context import gather
 from dumpscope.domain.facts import Outcome
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Int64, item_name
+from dumpscope.domain.records import Int64, as_stored, item_name
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import Problem, UsageError
 from dumpscope.export import xlsx
@@ -36,7 +36,7 @@ from dumpscope.export.table.cell_text import all_guarded, guarded, percent
 from dumpscope.export.table.cells import float_texts
 from dumpscope.export.table.columns import columns
 from dumpscope.export.table.csv import csv_text
-from dumpscope.export.table.rows import scalar_changes, stored
+from dumpscope.export.table.rows import scalar_changes
 from dumpscope.export.table.series import Table
 from dumpscope.export.xlsx import letters, write_xlsx
 from dumpscope.pipeline.compare.in_process import Outcome as Result, compare_layouts
@@ -563,12 +563,12 @@ def test_ptdbg_statistics_warn_past_half_of_the_larger_side(tmp_path: Path) -> N
 
 
 def test_stored_statistics_keep_their_kind() -> None:
-    assert stored(3.0, 1, "torch.int64") == 3
-    assert isinstance(stored(3.0, 1, "torch.int64"), int)
-    assert stored(2.0**63, 1, "torch.int64", 2**63 - 1) == 2**63 - 1
-    assert stored(1.0, 1, "torch.bool") is True
-    assert isinstance(stored(3.0, 1, "torch.float32"), float)
-    assert stored(0.0, 0, "torch.float32") is None
+    assert as_stored(3.0, 1, "torch.int64") == 3
+    assert isinstance(as_stored(3.0, 1, "torch.int64"), int)
+    assert as_stored(2.0**63, 1, "torch.int64", 2**63 - 1) == 2**63 - 1
+    assert as_stored(1.0, 1, "torch.bool") is True
+    assert isinstance(as_stored(3.0, 1, "torch.float32"), float)
+    assert as_stored(0.0, 0, "torch.float32") is None
 
 
 def test_scalars_differ_as_numbers_and_are_left_as_text() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from dumpscope.cli.commands.compare import status
 from dumpscope.domain.facts import Class, Verdict
-from dumpscope.domain.numbering import as_ranges, on_ranks
 from dumpscope.domain.options import Options
+from dumpscope.domain.phrases import as_ranges, on_ranks
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer
 from dumpscope.pipeline.compare import in_process

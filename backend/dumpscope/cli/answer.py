@@ -7,7 +7,7 @@ from typing import Final
 
 from dumpscope.cli.printing import line, listed, number, plural, styled
 from dumpscope.domain.joined import Joined
-from dumpscope.domain.numbering import on_ranks
+from dumpscope.domain.phrases import on_ranks
 from dumpscope.domain.result import Answer, Side
 from dumpscope.export.report import headline
 from dumpscope.export.stack_frames import user_frame

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.domain.distances import Distances, Standing
-from dumpscope.domain.phrases import Phrase
+from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int8, Int32, Int64, UInt8
 
 
@@ -267,3 +267,10 @@ KINDS: Final = (
     "computation", "weight", "input", "overflow", "communication", "structure", "accumulated", "configuration",
 )  # fmt: skip
 """Kinds of origins, as the contract spells them."""
+
+
+def unmatched_sentence(word: str, beside: str | None) -> list[Phrase]:
+    """Why a call has no partner. word: one of LEFTOVER_WORDS; beside: the call before it, None at the beginning of the run"""
+    if word not in LEFTOVER_WORDS:
+        raise ValueError(word)
+    return [phrase(f"leftover.{word}", beside=beside if beside is not None else [phrase("leftover.beginning")])]

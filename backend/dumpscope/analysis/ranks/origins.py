@@ -11,8 +11,7 @@ from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.ranks.collectives import Collective, Part, Traffic, connect
 from dumpscope.analysis.ranks.messages import Message
 from dumpscope.domain.facts import Origin, Reached
-from dumpscope.domain.numbering import as_ranges
-from dumpscope.domain.phrases import Phrase, english, phrase
+from dumpscope.domain.phrases import Phrase, as_ranges, english, phrase
 from dumpscope.domain.records import Direction
 
 NAMED: Final = 8

@@ -9,8 +9,14 @@ from typing import Any, Final
 from dumpscope.api.models import dataflow, schemas
 from dumpscope.api.replies import moment, real
 from dumpscope.domain import job as domain_job
-from dumpscope.domain.facts import CAUSES, CLASS_WORDS, ERROR_BINS, Origin as DomainOrigin, TensorFacts
-from dumpscope.domain.leftovers import said
+from dumpscope.domain.facts import (
+    CAUSES,
+    CLASS_WORDS,
+    ERROR_BINS,
+    Origin as DomainOrigin,
+    TensorFacts,
+    unmatched_sentence,
+)
 from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.result import Answer, Reference
 from dumpscope.errors import Problem
@@ -327,7 +333,7 @@ def phrases(said: Sequence[Phrase]) -> list[schemas.Phrase]:
 def reason(row: NodePairRow, worst: ItemPairRow | None) -> list[Phrase]:
     """Why the node got its verdict: the sentence of its worst item."""
     if row.leftover is not None:
-        return said(row.leftover, row.beside)
+        return unmatched_sentence(row.leftover, row.beside)
     if worst is None:
         return [phrase("node.no_partner" if row.match == "none" else "node.nothing")]
     role = [phrase(f"role.{worst.role}")]

@@ -9,7 +9,7 @@ from typing import Final
 from dumpscope.cli.app import FINE
 from dumpscope.cli.opening import opened
 from dumpscope.cli.printing import line, plural, print_json
-from dumpscope.domain.leftovers import said
+from dumpscope.domain.facts import unmatched_sentence
 from dumpscope.domain.options import Options
 from dumpscope.domain.phrases import english
 from dumpscope.match.preview import Preview
@@ -44,6 +44,6 @@ def _print(unit: Preview) -> None:
         line(f"  --rename {rule.rule}: {plural(rule.labels, 'label')}, {plural(rule.pairs, 'pair')}")
     line(f"  {plural(len(unit.left), 'call')} without a partner")
     for left in unit.left[:SHOWN]:
-        line(f"    {left.side}: {left.name} - {english(said(left.leftover, left.beside))}")
+        line(f"    {left.side}: {left.name} - {english(unmatched_sentence(left.leftover, left.beside))}")
     if len(unit.left) > SHOWN:
         line(f"    ... {len(unit.left) - SHOWN} more")

@@ -7,8 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, TENSOR_METRICS, Outcome
-from dumpscope.domain.leftovers import said
+from dumpscope.domain.facts import (
+    CLASS_WORDS,
+    LEFTOVER_WORDS,
+    METHOD_WORDS,
+    TENSOR_METRICS,
+    Outcome,
+    unmatched_sentence,
+)
 from dumpscope.domain.phrases import english
 from dumpscope.domain.records import STATISTICS, Bool, Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.domain.result import Unit
@@ -105,7 +111,7 @@ class Table:
             for place, (code, beside) in enumerate(zip(codes, self.beside(rows), strict=True)):
                 word = LEFTOVER_WORDS[code]
                 if word is not None:
-                    out[place] = english(said(word, beside))
+                    out[place] = english(unmatched_sentence(word, beside))
         return out
 
     def messages(self, rows: Int64) -> list[str]:

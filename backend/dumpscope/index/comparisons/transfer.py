@@ -12,8 +12,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Table, insert, or_, select, update
 
 from dumpscope.errors import ConflictError, NotFoundError
+from dumpscope.index.comparisons.catalogue import dumps_digest
 from dumpscope.index.comparisons.joined_dumps import SIDES, joined_id
-from dumpscope.index.pair_queries.notes import note, pair_key
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import to_json
 from dumpscope.index.store.database import Database, fetch_columns, insert as insert_columns
@@ -152,15 +152,15 @@ class _Copy:
 
     def _notes(self, comparison_id: str) -> None:
         """What was said of the calls of this pair of dumps; what the target says already stays."""
-        pair = pair_key(self._source, tables.comparison.c.id == comparison_id)
-        rows = self._rows(note, note.c.pair == pair)
+        pair = dumps_digest(self._source, tables.comparison.c.id == comparison_id)
+        rows = self._rows(tables.note, tables.note.c.pair == pair)
         with self._target.write() as connection:
-            known = set(connection.execute(select(note.c.node).where(note.c.pair == pair)).scalars())
+            known = set(connection.execute(select(tables.note.c.node).where(tables.note.c.pair == pair)).scalars())
             fresh = [{**row._mapping, "id": None} for row in rows if row.node not in known]
             for values in fresh:
                 del values["id"]
             if fresh:
-                connection.execute(insert(note), fresh)
+                connection.execute(insert(tables.note), fresh)
 
 
 def _moved(name: str, shift: int, owner: int) -> str:

@@ -17,7 +17,7 @@ from dumpscope.index.store.codec import storable
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
 from dumpscope.index.store.texts import stacks_by_id
-from dumpscope.index.trees.row_numbers import Numbers, kept, numbers_of, place_in
+from dumpscope.index.trees.row_numbers import KEPT_NUMBERS, Numbers, numbers_of, position_of
 from dumpscope.index.trees.tree_levels import entry_names
 from dumpscope.index.trees.trees import direction_word, kind_word
 
@@ -82,9 +82,9 @@ def list_nodes(
         if at is not None or around is not None:
             found = select(entry.id).where(*there).order_by(entry.id)
             key = (database.url, "nodes", rank.dump, rank.id, q)
-            numbers: Numbers = kept(key, lambda: numbers_of(connection, found)) if q else range(rank.nodes)
+            numbers: Numbers = KEPT_NUMBERS.get(key, lambda: numbers_of(connection, found)) if q else range(rank.nodes)
             if around is not None:
-                at = max(place_in(numbers, _entry(connection, rank, around).id & tables.NUMBER_MASK) - limit // 2, 0)
+                at = max(position_of(numbers, _entry(connection, rank, around).id & tables.NUMBER_MASK) - limit // 2, 0)
             shown = [tables.key(rank.id, int(number)) for number in numbers[at or 0 : (at or 0) + limit]]
             there, start, total = [entry.id.in_(shown)], at, len(numbers)
         else:

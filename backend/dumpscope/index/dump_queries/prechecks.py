@@ -10,15 +10,14 @@ from typing import Any, Final, Literal
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, not_, or_, select
 
+from dumpscope.domain.precheck import WORDS, Alone
 from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dumps.catalogue import stored_ranks
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import storable, to_json
 from dumpscope.index.store.database import Database, insert
-from dumpscope.index.store.precheck_table import precheck
 from dumpscope.index.trees.trees import address, shared_names
-from dumpscope.reproduce.alone import WORDS, Alone
 
 BATCH: Final = 1000
 """Rows of one transaction."""
@@ -26,7 +25,7 @@ NONE: Final = "none"
 MARKED: Final = 500
 """Calls that fail alone which are listed of one step and rank."""
 
-_ROW: Final = precheck.c
+_ROW: Final = tables.precheck.c
 _PAIR: Final = tables.node_pair.c
 
 Side = Literal["target", "golden"]
@@ -69,10 +68,10 @@ def put_prechecks(database: Database, dump_id: str, told: Iterable[Told]) -> Sto
     while batch := list(islice(rest, BATCH)):
         with database.write() as connection:
             kept = _keyed(connection, ranks, batch)
-            connection.execute(delete(precheck).where(_ROW.id.in_(kept)))
+            connection.execute(delete(tables.precheck).where(_ROW.id.in_(kept)))
             said = [(key, WORDS.index(one.word), to_json(one.document())) for key, one in kept.items()]
             if said:
-                insert(connection, precheck, list(zip(*said, strict=True)))
+                insert(connection, tables.precheck, list(zip(*said, strict=True)))
         rows += len(kept)
         unknown += len(batch) - len(kept)
     return Stored(rows=rows, unknown=unknown)
@@ -98,7 +97,7 @@ def delete_prechecks(database: Database, dump_id: str) -> None:
     """Forget what was told of a dump's nodes."""
     for rank in stored_ranks(database, dump_id):
         with database.write() as connection:
-            connection.execute(delete(precheck).where(_ROW.id.between(*tables.key_range(rank.id))))
+            connection.execute(delete(tables.precheck).where(_ROW.id.between(*tables.key_range(rank.id))))
 
 
 def dump_standing(database: Database, dump_id: str) -> Standing:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Column, Connection, select
 
 from dumpscope.domain.records import (
     Header,
@@ -84,11 +84,31 @@ def empty_ranks(database: Database, dump_ids: Sequence[str]) -> dict[int, str]:
     return {number: problems[0]["message"] if problems else "" for number, problems in found.items()}
 
 
+def tensor_folder(database: Database, rank_id: int) -> str | None:
+    """Where the tensor files of the rank_dump `rank_id` lie, None where it has none. Raises NotFoundError."""
+    header = _column(database, tables.rank_dump.c.header, rank_id)
+    if header is None:
+        raise NotFoundError("this rank of the dump is gone", hint="register the dump again")
+    folder: str | None = json.loads(header)["data_dir"]
+    return folder
+
+
+def has_stacks(database: Database, rank_id: int) -> bool:
+    """Whether the rank_dump `rank_id` came with call stacks."""
+    place = _column(database, tables.rank_dump.c.place, rank_id)
+    return place is not None and RankRef.from_json(json.loads(place)).has_stacks
+
+
 def stored_run(database: Database, rank_id: int) -> Run | None:
     """How the rank_dump `rank_id` was run, None where it does not tell."""
-    with database.read() as connection:
-        header = connection.execute(select(tables.rank_dump.c.header).where(tables.rank_dump.c.id == rank_id)).scalar()
+    header = _column(database, tables.rank_dump.c.header, rank_id)
     return None if header is None else Header.from_json(json.loads(header)).run
+
+
+def _column(database: Database, column: Column[Any], rank_id: int) -> str | None:
+    with database.read() as connection:
+        found: str | None = connection.execute(select(column).where(tables.rank_dump.c.id == rank_id)).scalar()
+    return found
 
 
 def _load_entries(connection: Connection, row: Any) -> tuple[Nodes, Tree]:

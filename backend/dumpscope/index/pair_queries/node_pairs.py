@@ -176,6 +176,12 @@ def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) ->
     return [*where, *searched(connection, unit, filters.q)]
 
 
+def check_filters(database: Database, unit: StoredUnit, filters: NodeFilter) -> None:
+    """Raises UsageError for filters that mean nothing."""
+    with database.read() as connection:
+        conditions(connection, unit, filters)
+
+
 def word_codes(words: tuple[str, ...], known: tuple[str | None, ...], what: str) -> list[int]:
     for word in words:
         if word not in known:

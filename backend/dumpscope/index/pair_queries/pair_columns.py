@@ -1,9 +1,7 @@
-"""Whole columns of a unit's node pairs, kept in memory for the pictures that look at all of them at once."""
+"""Whole columns of a unit's node pairs, for figures that show all of them; the last ones stay in memory."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,13 +12,14 @@ from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import scores
 from dumpscope.index.store.database import Database, fetch_columns
+from dumpscope.index.store.recent import Recent
 
 KEPT: Final = 6
 """Units kept; one of 100 000 calls takes some 12 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeColumns:
+class PairColumns:
     """One entry per node pair, in execution order; scores are nan where nothing was compared."""
 
     names: tuple[str, ...]
@@ -30,28 +29,16 @@ class NodeColumns:
     out_score: Float64
 
 
-_kept: OrderedDict[tuple[str, str], NodeColumns] = OrderedDict()
-_lock = threading.Lock()
+_RECENT: Final[Recent[tuple[str, str], PairColumns]] = Recent(KEPT)
 
 
-def node_columns(database: Database, unit: StoredUnit) -> NodeColumns:
+def pair_columns(database: Database, unit: StoredUnit) -> PairColumns:
     """Columns of a unit; read once per judgement of a comparison that is done."""
-    if unit.stamp is None:
-        return _load(database, unit)
-    key = (database.url, f"{unit.stamp}:{unit.id}")
-    with _lock:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]
-    loaded = _load(database, unit)
-    with _lock:
-        _kept[key] = loaded
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
-    return loaded
+    key = None if unit.stamp is None else (database.url, f"{unit.stamp}:{unit.id}")
+    return _RECENT.get(key, lambda: _load(database, unit))
 
 
-def _load(database: Database, unit: StoredUnit) -> NodeColumns:
+def _load(database: Database, unit: StoredUnit) -> PairColumns:
     first, last = tables.key_range(unit.id)
     with database.read() as connection:
         columns = fetch_columns(
@@ -60,7 +47,7 @@ def _load(database: Database, unit: StoredUnit) -> NodeColumns:
             f" WHERE id BETWEEN {first} AND {last} ORDER BY id",
         )
     names, verdict, cls, in_score, severity = columns or [[] for _ in range(5)]
-    return NodeColumns(
+    return PairColumns(
         names=tuple(names),
         verdict=np.array(verdict, dtype=np.int8),
         cls=np.array(cls, dtype=np.int8),

@@ -15,7 +15,7 @@ from dumpscope.errors import UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dump_queries.prechecks import alone_clause
 from dumpscope.index.dumps.catalogue import contains
-from dumpscope.index.pair_queries.notes import noted
+from dumpscope.index.pair_queries.notes import note_clause
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import STATE_BITS, storable
 from dumpscope.index.trees.trees import DIRECTION_WORDS, KIND_WORDS
@@ -54,7 +54,7 @@ def _words(connection: Connection, unit: StoredUnit, term: Words) -> ColumnEleme
     if term.key == "api":
         return _PAIR.label.in_(labels(term.values))
     if term.key == "note":
-        return noted(connection, unit, term.values)
+        return note_clause(connection, unit, term.values)
     if term.key == "alone":
         return alone_clause(unit, tuple(value.lower() for value in term.values))
     column, codes = _CODES[term.key]

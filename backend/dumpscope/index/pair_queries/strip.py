@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS, Verdict
-from dumpscope.index.pair_queries.pair_columns import NodeColumns
+from dumpscope.index.pair_queries.pair_columns import PairColumns
 from dumpscope.index.store.codec import score, severities
 
 
@@ -24,7 +24,7 @@ class Bucket:
     seq: int
 
 
-def strip(columns: NodeColumns, *, buckets: int) -> list[Bucket]:
+def strip(columns: PairColumns, *, buckets: int) -> list[Bucket]:
     """At most `buckets` buckets over all node pairs, none of them empty."""
     total = len(columns.names)
     if total == 0:

@@ -11,9 +11,13 @@ import numpy as np
 
 from dumpscope.domain.facts import ERROR_BINS
 from dumpscope.domain.records import Float64, Int8, Int32, Int64, State, UInt8
+from dumpscope.errors import Problem
 
 DERIVED_SUFFIXES: Final = (".pt", ".npy")
 """A data name that is the item's own name and one of these is stored as -1 - place here, not as text."""
+
+PROBLEM_LIMIT: Final = 1000
+"""Problems kept per dump and per comparison; beyond that only their number is."""
 
 HISTOGRAM_BINS: Final = len(ERROR_BINS) + 2
 STATE_BITS: Final = 3
@@ -189,3 +193,34 @@ def nullable(column: Int32 | Int64) -> list[int | None]:
     for row in np.flatnonzero(column < 0).tolist():
         values[row] = None
     return values
+
+
+def column_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Column values with lists and dicts as JSON text, problems capped."""
+    out: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "problems":
+            out[name] = to_json(capped_problems([_storable_problem(problem) for problem in value]))
+        elif isinstance(value, list | dict):
+            out[name] = to_json(value)
+        elif isinstance(value, str):
+            out[name] = storable([value])[0]
+        else:
+            out[name] = value
+    return out
+
+
+def capped_problems(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """At most PROBLEM_LIMIT problems, the last one then says how many were left out."""
+    if len(problems) <= PROBLEM_LIMIT:
+        return problems
+    left = len(problems) - PROBLEM_LIMIT + 1
+    return [
+        *problems[: PROBLEM_LIMIT - 1],
+        {"loc": "", "kind": "more", "message": f"{left} more problems of this input."},
+    ]
+
+
+def _storable_problem(problem: Problem) -> dict[str, str]:
+    loc, kind, message = storable([problem.loc, problem.kind, problem.message])
+    return {"loc": loc, "kind": kind, "message": message}

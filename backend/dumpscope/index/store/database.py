@@ -39,6 +39,9 @@ FETCH_ROWS: Final = 1000
 
 Kind = Literal["sqlite", "postgresql"]
 
+DatabaseError = DBAPIError
+"""What a statement raises that the database refuses."""
+
 
 def sqlite_url(file: Path) -> str:
     return f"sqlite:///{file}"
@@ -81,7 +84,8 @@ class Database:
         try:
             if database.file is not None:
                 database.file.parent.mkdir(parents=True, exist_ok=True)
-            upgrade(database)
+            with database.write() as connection:
+                upgrade(connection)
         except (DBAPIError, OSError) as error:
             database.close()
             cause = error.orig if isinstance(error, DBAPIError) else error
@@ -91,6 +95,16 @@ class Database:
                 hint="check the path, its permissions and free space, or DUMPSCOPE_DATABASE_URL",
             ) from error
         return database
+
+    def version(self) -> str | None:
+        """Version of the tables, None where they are not dumpscope's. Raises UsageError for a file that cannot be read."""
+        from dumpscope.index.store.upgrade import version  # noqa: PLC0415  (as in `open`)
+
+        try:
+            with self.read() as connection:
+                return version(connection)
+        except DBAPIError as error:
+            raise UsageError(f"cannot be read: {error.orig}", hint="copy it again") from error
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -219,7 +233,7 @@ def update(
 def fetch_columns(connection: Connection, statement: str) -> list[list[Any]]:
     """Run a SELECT without parameters and return its columns (empty list where it has no rows).
 
-    The garbage collector rests meanwhile: it would walk half a million young tuples again and again.
+    The garbage collector is off meanwhile: it would scan half a million new tuples again and again.
     """
     driver: Any = connection.connection.driver_connection
     cursor = driver.cursor()

@@ -30,7 +30,6 @@ from sqlalchemy import (
 from dumpscope.errors import NotFoundError
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database, insert
-from dumpscope.index.store.precheck_table import precheck
 
 BATCH: Final = 4096
 """Rows of one transaction: some tens of milliseconds."""
@@ -47,7 +46,7 @@ class OwnerKind:
     rows: tuple[Table, ...]
 
 
-RANKS: Final = OwnerKind(tables.rank_dump, tables.rank_dump.c.dump, (*tables.RANK_ROWS, precheck))
+RANKS: Final = OwnerKind(tables.rank_dump, tables.rank_dump.c.dump, tables.RANK_ROWS)
 UNITS: Final = OwnerKind(tables.unit, tables.unit.c.comparison, tables.UNIT_ROWS)
 
 

@@ -9,6 +9,9 @@ from dumpscope.errors import UsageError
 
 Row = TypeVar("Row")
 
+LAST_NUMBER: Final = (1 << 28) - 1
+"""Largest number that a row of one step and rank can have."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seek:

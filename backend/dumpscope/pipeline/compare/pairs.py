@@ -50,6 +50,7 @@ def compare_pair(
             reference = load("reference", pair.reference)
     except UnreadableError as error:
         lost.append(lost_reference(pair, error))
+    progress(0.0, f"comparing step {pair.step} rank {pair.rank}")
     unit = compare_rank(
         target,
         golden,

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from dumpscope.domain.precheck import alone
 from dumpscope.errors import NotFoundError, Problem, UnreadableError
 from dumpscope.index.dump_queries.prechecks import Stored, Told, put_prechecks
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.operators.precheck import FOLDER, STATE
-from dumpscope.reproduce.alone import alone
 
 LINE_BYTES: Final = 16 << 20
 """A longer line is no answer."""

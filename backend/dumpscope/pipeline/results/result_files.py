@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy.exc import DBAPIError
-
 from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.index.comparisons.catalogue import list_comparisons
 from dumpscope.index.comparisons.transfer import copy_comparison, tidy
 from dumpscope.index.store.database import Database, sqlite_url
-from dumpscope.index.store.upgrade import newest, version
+from dumpscope.index.store.upgrade import newest
 
 NAME: Final = "result.db"
 """Of the file that `dumpscope compare -o DIR` writes."""
@@ -87,9 +85,9 @@ def _opened(result: Path, file: Path) -> Opened:
     database = Database(sqlite_url(file))
     try:
         try:
-            was = version(database)
-        except DBAPIError as error:
-            raise UsageError(f"cannot be read: {error.orig}", where=str(result), hint="copy it again") from error
+            was = database.version()
+        except UsageError as error:
+            raise UsageError(error.detail, where=str(result), hint=error.hint) from error
         if was is None:
             raise UsageError("is a SQLite file, but no result of dumpscope", where=str(result))
         try:

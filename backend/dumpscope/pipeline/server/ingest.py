@@ -9,8 +9,9 @@ from pathlib import Path
 
 from dumpscope.domain.records import Header, Layout, RankRef
 from dumpscope.errors import CancelledError, Problem, UnreadableError
-from dumpscope.index.dumps.catalogue import PROBLEM_LIMIT, change_dump
+from dumpscope.index.dumps.catalogue import change_dump
 from dumpscope.index.dumps.store_rank import store_dump_rank
+from dumpscope.index.store.codec import PROBLEM_LIMIT
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.operators.precheck_import import import_beside
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress, Work, spread

@@ -16,8 +16,7 @@ from dumpscope.domain.phrases import english
 from dumpscope.errors import NotFoundError
 from dumpscope.export.document import wire
 from dumpscope.export.number_csv import plain_csv
-from dumpscope.index.comparisons.catalogue import find_unit, stored_units
-from dumpscope.index.store import tables
+from dumpscope.index.comparisons.catalogue import find_unit, unit_of_pair
 from dumpscope.pipeline.figures.registry import draw
 from dumpscope.pipeline.figures.request import Wanted
 from dumpscope.pipeline.figures.values import peek
@@ -150,10 +149,7 @@ def values(
     columns: Annotated[int, Query(ge=1, le=21)] = 5,
 ) -> Response:
     """Values of both sides and their difference around one element, every digit exact."""
-    owner = pair_id >> tables.KEY_BITS
-    unit = next((one for one in stored_units(state.database, comparison_id) if one.id == owner), None)
-    if unit is None:
-        raise NotFoundError(f"no item pair {pair_id} in this comparison", hint="GET .../pairs lists them")
+    unit = unit_of_pair(state.database, comparison_id, pair_id)
     found = peek(
         state.database,
         unit,
