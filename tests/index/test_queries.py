@@ -21,8 +21,7 @@ from dumpscope.index.pair_queries.item_pairs import get_item_pair, items_of_node
 from dumpscope.index.pair_queries.list_positions import node_pairs_around
 from dumpscope.index.pair_queries.node_details import node_context
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, Sort, list_node_pairs, one_node_pair
-from dumpscope.index.pair_queries.pair_columns import pair_columns
-from dumpscope.index.pair_queries.strip import strip
+from dumpscope.index.pair_queries.pair_columns import pair_columns, strip
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import END, Page, Seek

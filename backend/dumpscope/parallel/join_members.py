@@ -26,10 +26,9 @@ from dumpscope.domain.records import (
     item_name,
 )  # fmt: skip
 from dumpscope.parallel.aligned import BLOCK, Aligned
-from dumpscope.parallel.orders import ORDER, Order, order_tensors
+from dumpscope.parallel.orders import ORDER, WAY_WORDS, Order, Way, order_tensors
 from dumpscope.parallel.replicas import Odd, straying, tolerance
 from dumpscope.parallel.shards import UNLIKE, Cuts
-from dumpscope.parallel.ways import WAY_WORDS, Way
 
 _TAKEN: Final = (Role.INPUT, Role.KWARG, Role.PARAMETER)
 _LOOKUPS: Final = frozenset({"embedding", "gather", "index_select", "take", "take_along_dim", "__getitem__"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dumpscope.api.models.schemas import NodeRow, Page, Pair, Phrase, Real, TreeRow, VerdictWord, Wire
 from dumpscope.api.replies import real
 from dumpscope.index.pair_queries.collectives import CollectiveRow, HalfRow, PartRow
-from dumpscope.index.pair_queries.strip import Bucket
+from dumpscope.index.pair_queries.pair_columns import Bucket
 
 
 class Half(Wire):

@@ -23,9 +23,8 @@ from dumpscope.index.dumps.catalogue import like, unit_word
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import capped_problems, column_values, storable, to_json
 from dumpscope.index.store.database import Database
-from dumpscope.index.store.list_order import Order, list_key, ordered
 from dumpscope.index.store.owners import RANKS, UNITS, hide, remove, show
-from dumpscope.index.store.page import Seek
+from dumpscope.index.store.page import Order, Seek, list_key, ordered
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 

@@ -15,9 +15,8 @@ from dumpscope.errors import ConflictError, NotFoundError, Problem
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import column_values, storable
 from dumpscope.index.store.database import Database
-from dumpscope.index.store.list_order import Order, list_key, ordered
 from dumpscope.index.store.owners import RANKS, hide, remove
-from dumpscope.index.store.page import Seek
+from dumpscope.index.store.page import Order, Seek, list_key, ordered
 
 JOINED = "joined"
 """Status of a dump that a comparison made for itself (see `index.joined`): no list names it."""

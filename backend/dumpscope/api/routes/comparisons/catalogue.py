@@ -25,7 +25,7 @@ from dumpscope.index.comparisons.catalogue import (
     stored_units,
 )
 from dumpscope.index.dumps.catalogue import get_dump
-from dumpscope.index.store.list_order import Order
+from dumpscope.index.store.page import Order
 from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
 from dumpscope.pipeline.planning.rank_pairs import require_chosen

@@ -40,8 +40,7 @@ from dumpscope.index.pair_queries.item_pairs import get_item_pair, items_of_node
 from dumpscope.index.pair_queries.list_positions import node_pairs_around, node_pairs_at
 from dumpscope.index.pair_queries.node_details import node_context
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, list_node_pairs, one_node_pair
-from dumpscope.index.pair_queries.pair_columns import pair_columns
-from dumpscope.index.pair_queries.strip import strip
+from dumpscope.index.pair_queries.pair_columns import pair_columns, strip
 from dumpscope.index.store.page import END
 from dumpscope.index.trees.tree_levels import comparison_levels
 from dumpscope.index.trees.trees import comparison_reveal, comparison_tree

@@ -41,8 +41,7 @@ from dumpscope.index.dumps.catalogue import (
     get_dump,
     list_dumps,
 )
-from dumpscope.index.store.list_order import Order
-from dumpscope.index.store.page import END
+from dumpscope.index.store.page import END, Order
 from dumpscope.index.trees.tree_levels import dump_levels
 from dumpscope.index.trees.trees import dump_reveal, dump_tree
 from dumpscope.pipeline.tasks.cleanup import is_held, remove_folder
