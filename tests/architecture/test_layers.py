@@ -118,7 +118,6 @@ REASONS: Final = {
             "backend/dumpscope/index/comparisons/joined_dumps.py",
             "backend/dumpscope/index/comparisons/shown_errors.py",
             "backend/dumpscope/index/pair_queries/node_details.py",
-            "backend/dumpscope/index/trees/trend_rows.py",
         ),
         "one file form of a dump": (
             "backend/dumpscope/readers/archives/entry_names.py",

@@ -16,7 +16,7 @@ from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline.compare import unit as comparing
 from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.pipeline.compare.unit import compare_rank, judge_unit
-from dumpscope.pipeline.results.save import keep
+from dumpscope.pipeline.results.save import save_comparison
 from dumpscope.readers import discover, read_rank
 from dumpscope.verdict.calibration import calibrate
 
@@ -48,7 +48,7 @@ def test_comparing_storing_calibrating_and_writing_gather_once_a_unit(
         Table(unit)
     calibrate(outcome.units)
     database = Database.open(sqlite_url(tmp_path / "kept.db"))
-    keep(database, outcome, Options(), name="once")
+    save_comparison(database, outcome, Options(), name="once")
     database.close()
     assert len(gathered) == len(outcome.units) == 2
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from dumpscope.domain.records import Layout, RankDump, RankRef
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
-from dumpscope.pipeline.tasks.temporary_folder import Room
+from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 from dumpscope.readers import open_dump, read_rank
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Layout]:
     """Layout of the dump at `path`; an archive is unpacked into a temporary folder that lives as long as the block."""
-    with Room() as room:
+    with TemporaryFolder() as room:
         yield open_dump(path, room.path)
 
 

@@ -86,8 +86,8 @@ class Counts:
         return self.yes + self.no + self.warning
 
     @property
-    def strangers(self) -> bool:
-        """Both sides hold items, yet no item of one met one of the other."""
+    def nothing_matched(self) -> bool:
+        """Both sides hold items, but none of one side matches one of the other."""
         matched = self.items - self.unmatched_target - self.unmatched_golden
         return matched == 0 and self.unmatched_target > 0 and self.unmatched_golden > 0
 

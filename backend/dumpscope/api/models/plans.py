@@ -11,7 +11,7 @@ from dumpscope.domain import joined as domain
 from dumpscope.domain.phrases import english
 from dumpscope.errors import Problem as FoundProblem
 from dumpscope.parallel.plan import Plan, write_plan
-from dumpscope.pipeline.compare.plan_dry_run import Trial
+from dumpscope.pipeline.compare.plan_dry_run import PlanDryRun
 
 UNITS: Final = 200
 """Units sent at once."""
@@ -169,7 +169,7 @@ def plan_preview(plan: Plan | None, problems: list[FoundProblem]) -> PlanPreview
     )
 
 
-def plan_trial(found: Trial) -> PlanTrial:
+def plan_trial(found: PlanDryRun) -> PlanTrial:
     return PlanTrial(
         unit=JoinedUnit.model_validate(asdict(found.unit)),
         tensors=[TrialTensor.model_validate(asdict(one)) for one in found.tensors],

@@ -38,7 +38,7 @@ def run(request: Request) -> int:
         treatment=request.treatment,
         resume=request.resume,
         seconds=request.seconds,
-        told=(lambda *_: None) if request.as_json else _row,
+        on_run=(lambda *_: None) if request.as_json else _row,
     )
     found = search.run()
     if request.as_json:

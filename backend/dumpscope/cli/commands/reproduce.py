@@ -21,7 +21,7 @@ from dumpscope.pipeline.operators.reproduce import (
     is_saved,
     write_script,
 )
-from dumpscope.pipeline.tasks.temporary_folder import Room
+from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def run(request: Request) -> int:
     for value in request.values:
         if not request.matrix or not all(value.partition("=")[::2]):
             raise UsageError(f"--value {value} is for --matrix", hint="--matrix --value eps=1e-5,1e-3")
-    with found_call(request.path, request.node, request.step, request.rank) as found, Room() as room:
+    with found_call(request.path, request.node, request.step, request.rank) as found, TemporaryFolder() as room:
         archive = not request.path.is_dir() and request.path.suffix != ".json"
         if request.output is None and not request.matrix:
             if archive and found.files:

@@ -15,7 +15,7 @@ from typing import Any
 from dumpscope.cli.app import FINE
 from dumpscope.cli.printing import line
 from dumpscope.errors import DumpscopeError, UsageError
-from dumpscope.pipeline.tasks.temporary_folder import Room
+from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 from dumpscope.settings import Settings
 
 
@@ -58,7 +58,7 @@ def _copied(results: Sequence[Path], file: Path) -> str:
 @contextmanager
 def _temporary() -> Iterator[Path]:
     try:
-        room = Room("result")
+        room = TemporaryFolder("result")
     except OSError as error:
         raise DumpscopeError(
             f"no folder for a copy can be made: {error.strerror}", where=tempfile.gettempdir(), hint="set TMPDIR"

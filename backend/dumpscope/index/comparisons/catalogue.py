@@ -24,7 +24,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.codec import capped_problems, column_values, storable, to_json
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.owners import RANKS, UNITS, hide, remove, show
-from dumpscope.index.store.page import Order, Seek, list_key, ordered
+from dumpscope.index.store.page import Order, Seek, list_key, order_page
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -134,7 +134,7 @@ def list_comparisons(
     database: Database, *, q: str = "", order: Order = "-created", after: Seek | None = None, limit: int = 100
 ) -> list[tuple[tuple[Any, ...], ComparisonRow]]:
     """Rows with their list keys, newest first; see `dumps.list_dumps`."""
-    statement = ordered(_select(), tables.comparison, order, after, limit)
+    statement = order_page(_select(), tables.comparison, order, after, limit)
     if q:
         statement = statement.where(tables.comparison.c.name.ilike(like(q), escape="\\"))
     with database.read() as connection:

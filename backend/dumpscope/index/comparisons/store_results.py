@@ -114,7 +114,7 @@ def _update_distances(database: Database, old: Unit, items: ItemOpinions, base: 
     before, after = old.item_opinions.standing, items.standing
     if before is None or after is None or old.facts.distances is None:
         return
-    known = distances.measured(old.facts.distances)
+    known = distances.measured_rows(old.facts.distances)
     had, has = (_objects(distances.opinion_columns(standing, known)) for standing in (before, after))
     _update_changed(database, tables.distance, distances.OPINION_COLUMNS, had, has, base, known)
     roles = old.context.role

@@ -80,7 +80,7 @@ class _Copy:
         for kind, pairs in ((RANKS.rows, owners), (UNITS.rows, self._units)):
             for old, new in pairs.items():
                 for table in kind:
-                    self._owned(table, old, new)
+                    self._copy_owned_rows(table, old, new)
         self._notes(row.id)
         return new_id
 
@@ -110,10 +110,10 @@ class _Copy:
         new_id = renamed.get(row.id) or self._free(tables.dump, row.id)
         return self._add(tables.dump, row, id=new_id, job=None, **(held if ranks else {}))
 
-    def _owned(self, table: Table, old: int, new: int) -> None:
+    def _copy_owned_rows(self, table: Table, old: int, new: int) -> None:
         """All rows of an owner."""
         shift = (new - old) << tables.KEY_BITS
-        chosen = ", ".join(_moved(column.name, shift, new) for column in table.columns)
+        chosen = ", ".join(_shifted_column(column.name, shift, new) for column in table.columns)
         names = [column.name for column in table.columns]
         first, last = tables.key_range(old)
         while True:
@@ -123,14 +123,14 @@ class _Copy:
             if not columns:
                 return
             for place, name in enumerate(names):
-                columns[place] = self._translated(name, columns[place])
+                columns[place] = self._translate(name, columns[place])
             with self._target.write() as connection:
                 insert_columns(connection, table, columns)
             if len(columns[0]) < SPAN:
                 return
             first = columns[0][-1] - shift + 1
 
-    def _translated(self, name: str, column: list[Any]) -> list[Any]:
+    def _translate(self, name: str, column: list[Any]) -> list[Any]:
         """A column with the target's numbers of texts, stacks and units."""
         if name in TEXTS:
             fresh = {number for number in column if number is not None and number > 0 and number not in self._texts}
@@ -163,7 +163,7 @@ class _Copy:
                 connection.execute(insert(tables.note), fresh)
 
 
-def _moved(name: str, shift: int, owner: int) -> str:
+def _shifted_column(name: str, shift: int, owner: int) -> str:
     """SQL of a column whose keys belong to another owner now."""
     if name in ("id", "first_part"):
         return f"{name} + {shift}"
@@ -176,7 +176,7 @@ def _chunks(numbers: Sequence[int]) -> Iterable[Sequence[int]]:
     return (numbers[start : start + 500] for start in range(0, len(numbers), 500))
 
 
-def tidy(database: Database) -> None:
+def remove_unfinished(database: Database) -> None:
     """Leave only finished comparisons' work in a copy of a database: jobs that wait there belong to whoever made it."""
     with database.write() as connection:
         for table in (tables.job, tables.task):

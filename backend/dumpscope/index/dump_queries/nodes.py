@@ -141,11 +141,11 @@ def _producers(connection: Connection, rank: int, numbers: range) -> list[Produc
     stored = stored_producers(connection, rank)
     if stored is None:
         return [None] * len(numbers)
-    named, told = ([int(column[number]) for number in numbers] for column in stored)
-    makers = leaves(connection, rank, (number for number in told if number >= 0))
+    named, maker_numbers = ([int(column[number]) for number in numbers] for column in stored)
+    makers = leaves(connection, rank, (number for number in maker_numbers if number >= 0))
     return [
         Producer(node=makers[source].node, item=makers[source].name, inferred=sure < 0) if source >= 0 else None
-        for sure, source in zip(named, told, strict=True)
+        for sure, source in zip(named, maker_numbers, strict=True)
     ]
 
 

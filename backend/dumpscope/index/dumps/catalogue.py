@@ -16,7 +16,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.codec import column_values, storable
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.owners import RANKS, hide, remove
-from dumpscope.index.store.page import Order, Seek, list_key, ordered
+from dumpscope.index.store.page import Order, Seek, list_key, order_page
 
 JOINED = "joined"
 """Status of a dump that a comparison made for itself (see `index.joined`): no list names it."""
@@ -104,7 +104,7 @@ def list_dumps(
 ) -> list[tuple[tuple[Any, ...], DumpRow]]:
     """Rows with their list keys, newest first; `after` is the key of the last one seen, `q` a part of the name or path."""
     listed = select(tables.dump).where(tables.dump.c.status != JOINED)
-    statement = ordered(listed, tables.dump, order, after, limit)
+    statement = order_page(listed, tables.dump, order, after, limit)
     if q:
         statement = statement.where(_matches(q))
     with database.read() as connection:

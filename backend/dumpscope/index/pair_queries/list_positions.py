@@ -1,4 +1,4 @@
-"""Which node pair stands at which place of a list: a page from any place, and the place of a node.
+"""Offsets in a filtered list of node pairs: the page at an offset, and the offset of a node.
 
 A whole step in call order counts in its keys. For any other list the numbers of its node pairs are read once, in order, and
 kept in memory: one number a row, so that a jump to the middle of a million rows reads the page alone.

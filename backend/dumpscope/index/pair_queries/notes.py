@@ -65,18 +65,18 @@ def put_note(database: Database, comparison_id: str, name: str, standing: Standi
     units = stored_units(database, comparison_id)
     with database.write() as connection:
         pair = dumps_digest(connection, tables.comparison.c.id == comparison_id)
-        node = _known(connection, units, name)
+        node = _stored_name(connection, units, name)
         connection.execute(delete(tables.note).where(_NOTE.pair == pair, _NOTE.node == node))
         held = connection.execute(select(func.count()).where(_NOTE.pair == pair)).scalar_one()
         if held >= MOST:
             raise LimitError(
                 f"these two dumps have {held} notes", hint="delete some; a filter says more than a note each"
             )
-        said = Note(node=node, standing=standing, text=storable([text])[0], changed=time.time())
+        new = Note(node=node, standing=standing, text=storable([text])[0], changed=time.time())
         connection.execute(
-            insert(tables.note).values(pair=pair, node=node, standing=standing, text=said.text, changed=said.changed)
+            insert(tables.note).values(pair=pair, node=node, standing=standing, text=new.text, changed=new.changed)
         )
-    return said
+    return new
 
 
 def note_clause(connection: Connection, unit: StoredUnit, standings: tuple[str, ...]) -> ColumnElement[bool]:
@@ -99,7 +99,7 @@ def delete_note(database: Database, comparison_id: str, name: str) -> None:
             raise NotFoundError(f"no note on {name!r}", hint="GET .../notes lists them by the target's names")
 
 
-def _known(connection: Connection, units: list[StoredUnit], name: str) -> str:
+def _stored_name(connection: Connection, units: list[StoredUnit], name: str) -> str:
     """The name that the node's pairs are stored under."""
     for unit in units:
         try:

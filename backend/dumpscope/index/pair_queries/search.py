@@ -38,7 +38,7 @@ _NOT_NEGATIVE: Final = frozenset({"score", "inscore", "ratio"})
 """Numbers stored as -1 where there is none: no bound holds for them there."""
 
 
-def searched(connection: Connection, unit: StoredUnit, text: str) -> list[ColumnElement[bool]]:
+def search_clauses(connection: Connection, unit: StoredUnit, text: str) -> list[ColumnElement[bool]]:
     """Clauses over node_pair that have to hold together; raises UsageError for what is no search."""
     return [_clause(connection, unit, term) for term in parse(text)]
 
@@ -50,7 +50,7 @@ def _clause(connection: Connection, unit: StoredUnit, term: Term) -> ColumnEleme
 
 def _words(connection: Connection, unit: StoredUnit, term: Words) -> ColumnElement[bool]:
     if term.key in ("", "name"):
-        return or_(*(_named(connection, value) for value in term.values))
+        return or_(*(_name_clause(connection, value) for value in term.values))
     if term.key == "api":
         return _PAIR.label.in_(labels(term.values))
     if term.key == "note":
@@ -68,7 +68,7 @@ def _code(key: str, value: str, codes: dict[str, int]) -> int:
         raise UsageError(f"unknown {key} {value!r} in the search", hint=f"known: {', '.join(codes)}") from None
 
 
-def _named(connection: Connection, part: str) -> ColumnElement[bool]:
+def _name_clause(connection: Connection, part: str) -> ColumnElement[bool]:
     return or_(contains(connection, _PAIR.name, part), contains(connection, _PAIR.golden_name, part))
 
 

@@ -146,11 +146,11 @@ def unpack_makers(data: bytes) -> tuple[Int32, Int32, Int32]:
     return pair, received, np.where(distance < 0, pair + distance, -1).astype(np.int32)
 
 
-def pack_producers(producer: Int32, told: Int32) -> bytes:
+def pack_producers(producer: Int32, inferred: Int32) -> bytes:
     """Who made a rank's items (see `analysis.makers.trace_rank`), compressed: each item's distance to the record that the dump
     names (`producer`), negative to one told by values (`told`), 0 where nothing tells."""
     place = np.arange(len(producer))
-    distance = np.where(producer >= 0, place - producer, np.where(told >= 0, told - place, 0))
+    distance = np.where(producer >= 0, place - producer, np.where(inferred >= 0, inferred - place, 0))
     return zlib.compress(distance.astype("<i4").tobytes())
 
 

@@ -2,11 +2,10 @@
 
 SQLite runs in WAL mode, so readers never wait. Every write transaction begins with BEGIN IMMEDIATE (a transaction that reads
 first and writes later fails at once, whatever the busy timeout) and waits its turn at two locks: one among the threads of this
-process, one file lock among processes. PostgreSQL takes an advisory lock for the same promise: one writer at a time, nobody is
-ever told "database is locked".
+process, one file lock among processes. PostgreSQL takes an advisory lock for the same purpose: one writer at a time, and no
+error "database is locked".
 
-Turns are fair: who waits stands in a queue lock, so a job that writes batch after batch cannot take the turn again before those
-who came in between.
+Turns are fair: who waits holds a queue lock, so a job that writes many batches cannot overtake those who came meanwhile.
 """
 
 from __future__ import annotations
@@ -148,7 +147,7 @@ class Database:
             yield
 
     def lead(self) -> bool:
-        """Become the one process that tidies up after crashed ones, until `close`; False where another one is it."""
+        """Become the process that cleans up after crashed ones, until `close`; False where another process is that."""
         with self._turn:
             if self._lead is not None or (self.file is not None and os.name != "posix"):
                 return True

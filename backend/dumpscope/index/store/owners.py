@@ -1,4 +1,4 @@
-"""Owners of many rows (ranks of dumps, units of comparisons): written and removed batch by batch, unseen meanwhile.
+"""Owners of many rows (ranks of dumps, units of comparisons): written and removed in batches, hidden meanwhile.
 
 One transaction over a whole rank would keep every other writer waiting for seconds. So an owner begins unseen, its rows follow in
 batches, each a transaction of its own, and one short transaction shows it; removing goes the other way. Unseen means that its
@@ -122,7 +122,7 @@ def remove(database: Database, kind: OwnerKind, owners: Sequence[int]) -> None:
 
 
 def sweep(database: Database) -> int:
-    """Remove what a process that died has left unseen; returns how many. Only while nobody writes."""
+    """Remove what a process that died has left unseen; returns how many. Only while no other process writes."""
     count = 0
     for kind in (RANKS, UNITS):
         with database.read() as connection:

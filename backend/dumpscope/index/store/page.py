@@ -55,7 +55,7 @@ class Page(Generic[Row]):
 Order = Literal["-created", "created", "name"]
 
 
-def ordered(statement: Select[Any], table: Table, order: Order, after: Seek | None, limit: int) -> Select[Any]:
+def order_page(statement: Select[Any], table: Table, order: Order, after: Seek | None, limit: int) -> Select[Any]:
     """The rows of one page. after: `list_key` of the last row seen; raises UsageError where it is of another order."""
     name, serial = table.c.name, table.c.serial
     if order == "name":

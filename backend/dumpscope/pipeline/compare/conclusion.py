@@ -1,4 +1,4 @@
-"""From judged units to the answer. Units pass one by one, so that a comparison of many ranks needs the memory of one."""
+"""From judged units to the answer. Units are looked at one by one, so that many ranks need the memory of one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from dumpscope.domain.phrases import Phrase, english
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.errors import Problem
-from dumpscope.pipeline.compare.golden_off import GoldenFaults, with_reference
+from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
 from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.score import common_floor
@@ -48,7 +48,7 @@ Place = tuple[int, int]
 
 
 class Conclusion:
-    """Takes in all units of a comparison, by step and rank; then says the answer, and which units' classes it changes."""
+    """Looks at all units of a comparison, by step and rank; then gives the answer, and the units whose classes it changes."""
 
     def __init__(self, policy: str) -> None:
         """policy: a name or a policy file's text. Raises UsageError."""
@@ -69,7 +69,7 @@ class Conclusion:
         """Communications of all ranks; after `answer`."""
 
     def add(self, unit: Unit) -> Unit:
-        """Take in the next unit; returns it with the classes that follow from itself alone."""
+        """Look at the next unit; returns it with the classes that follow from this unit alone."""
         context = unit.context
         floor = common_floor(context, self._policy)
 
@@ -82,7 +82,7 @@ class Conclusion:
         found = RankFindings(
             step=unit.step,
             rank=unit.rank,
-            findings=[with_reference(unit, told) for told in _told(unit, case, findings)],
+            findings=[add_reference_words(unit, described) for described in _describe_findings(unit, case, findings)],
             messages=messages(case, unit.rank),
         )
         self._found.append(found)
@@ -91,8 +91,8 @@ class Conclusion:
         first = _first_no(unit, context)
         if first is not None:
             self._first_no.append((found, first[0], first[0] / len(unit.pairs), first[1]))
-        for said in describe(unit.target, unit.golden, context, unit.facts):
-            self._settings[english([said])] = said
+        for difference in describe(unit.target, unit.golden, context, unit.facts):
+            self._settings[english([difference])] = difference
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
         exact = exactness(unit.items, unit.facts.equal, len(unit.pairs))
@@ -106,9 +106,9 @@ class Conclusion:
     ) -> Answer:
         """The answer over all units taken in. problems: found before and beside them"""
         traffic = traffic_of(self._found)
-        self.collectives = [one for _, road in sorted(traffic.items()) for one in road.collectives]
+        self.collectives = [one for _, step_traffic in sorted(traffic.items()) for one in step_traffic.collectives]
         found = tell_spread(join_replicas(drop_echoes(settle(self._found, traffic))), traffic)
-        self._kept = {(entry.step, entry.rank): [told.finding for told in entry.findings] for entry in found}
+        self._kept = {(entry.step, entry.rank): [described.finding for described in entry.findings] for entry in found}
         first = min(self._first_no, key=lambda no: place(traffic[no[0].step], no[0], no[1], no[2]), default=None)
         return Answer(
             mode=self._mode or "structure",
@@ -117,7 +117,9 @@ class Conclusion:
             golden=golden,
             counts=self._counts,
             first_no=first[3] if first else None,
-            origins=list(in_steps([told.origin for told in causal_order(found, traffic)], {one.step for one in found})),
+            origins=list(
+                in_steps([described.origin for described in causal_order(found, traffic)], {one.step for one in found})
+            ),
             settings=list(self._settings),
             settings_said=list(self._settings.values()),
             reference=self._golden.answer(reference),
@@ -204,16 +206,16 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
     )
 
 
-def _told(unit: Unit, case: Case, findings: list[Finding]) -> list[Told]:
+def _describe_findings(unit: Unit, case: Case, findings: list[Finding]) -> list[Told]:
     if not findings:
         return []
     flow = Flow(case=case, maker=find_makers(case))
-    told = []
+    described = []
     for finding in findings:
         reach = flow.reach([finding.pair, *finding.group])
         origin = describe_finding(case, finding, reach, step=unit.step, rank=unit.rank, mode=unit.mode)
-        told.append(tell_finding(case, finding, origin, reach.pairs))
-    return told
+        described.append(tell_finding(case, finding, origin, reach.pairs))
+    return described
 
 
 def _counts(unit: Unit) -> Counts:

@@ -1,4 +1,4 @@
-"""Where the golden itself went wrong, as an absolute reference tells."""
+"""Where the golden itself is wrong, by its distance from an absolute reference."""
 
 from __future__ import annotations
 
@@ -74,26 +74,26 @@ class GoldenFaults:
             row = int(rows[finding.pair]) if rows[finding.pair] in shown else shown[0]
             self._step = unit.step
             self._names.add(name)
-            self._found.append(_told(unit, finding.pair, name, row))
+            self._found.append(_describe_fault(unit, finding.pair, name, row))
 
 
-def with_reference(unit: Unit, told: Told) -> Told:
+def add_reference_words(unit: Unit, found: Told) -> Told:
     """A finding of the target with what the reference says of the item that shows it best."""
     standing = unit.item_opinions.standing
-    if standing is None or not told.finding.items:
-        return told
-    row = max(told.finding.items, key=lambda item: np.nan_to_num(standing.ratio[item], nan=-1.0, posinf=np.inf))
-    said = referred(unit.facts, unit.item_opinions, row)
-    origin = told.origin
-    evidence = " ".join([origin.evidence, *([english(said)] if said else [])])
-    return replace(told, origin=replace(origin, evidence=evidence, evidence_said=[*origin.evidence_said, *said]))
+    if standing is None or not found.finding.items:
+        return found
+    row = max(found.finding.items, key=lambda item: np.nan_to_num(standing.ratio[item], nan=-1.0, posinf=np.inf))
+    sentences = referred(unit.facts, unit.item_opinions, row)
+    origin = found.origin
+    evidence = " ".join([origin.evidence, *([english(sentences)] if sentences else [])])
+    return replace(found, origin=replace(origin, evidence=evidence, evidence_said=[*origin.evidence_said, *sentences]))
 
 
 def _words(words: Iterable[str]) -> str:
     return ", ".join(sorted(set(words)))
 
 
-def _told(unit: Unit, pair: int, name: str, row: int) -> GoldenOff:
+def _describe_fault(unit: Unit, pair: int, name: str, row: int) -> GoldenOff:
     standing, distances = unit.item_opinions.standing, unit.facts.distances
     assert standing is not None
     assert distances is not None

@@ -21,11 +21,11 @@ from dumpscope.pipeline.compare.on_server import StoredSides
 from dumpscope.pipeline.planning.joined_pairs import UnitPair
 
 MOST: Final = 1_000_000
-"""Items of the ranks of a unit up to which it is joined while the caller waits."""
+"""Largest number of items of a unit's ranks that are joined while the caller waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialTensor:
+class DryRunTensor:
     """A tensor of a joined side. way: copy, join, sum, odd or skip; by: shards, context or replicas, "" of a copy
     members: of how many it was made there; shape: of the whole
     dimension: where it is joined, and sizes: of its parts along it, where they are not all alike"""
@@ -41,16 +41,16 @@ class TrialTensor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class PlanDryRun:
     """unit: what was joined, ways counted; tensors: the first of `count`"""
 
     unit: JoinedUnit
-    tensors: list[TrialTensor]
+    tensors: list[DryRunTensor]
     count: int
     problems: list[Problem]
 
 
-def try_plan(
+def dry_run_plan(
     database: Database,
     target: str,
     golden: str,
@@ -61,7 +61,7 @@ def try_plan(
     q: str = "",
     copies: bool = False,
     limit: int = 100,
-) -> Trial:
+) -> PlanDryRun:
     """Join one unit of two dumps of the index by the plan of `options`. q: part of the names of the tensors to list;
     copies: those too that are equal on all ranks
 
@@ -85,7 +85,7 @@ def try_plan(
         if (copies or tensor.way != "copy") and q.lower() in tensor.name.lower()
     ]
     problems = [*plan.problems, *dimension_problems(chosen, *dumps[:2])]
-    return Trial(unit=dumps[2], tensors=list(islice(found, limit)), count=len(found), problems=problems)
+    return PlanDryRun(unit=dumps[2], tensors=list(islice(found, limit)), count=len(found), problems=problems)
 
 
 def _require_small(database: Database, dumps: tuple[str, str], pair: UnitPair) -> None:
@@ -98,7 +98,7 @@ def _require_small(database: Database, dumps: tuple[str, str], pair: UnitPair) -
             )
 
 
-def _tensors(dump: RankDump, side: str) -> Iterator[TrialTensor]:
+def _tensors(dump: RankDump, side: str) -> Iterator[DryRunTensor]:
     items = dump.items
     for item in np.flatnonzero(items.kind == Kind.TENSOR).tolist():
         text = items.values[items.value[item]] if items.value[item] >= 0 else ""
@@ -106,7 +106,7 @@ def _tensors(dump: RankDump, side: str) -> Iterator[TrialTensor]:
         last = said[-1] if said else {}
         shape = items.shapes[items.shape[item]] if items.shape[item] >= 0 else None
         sizes = last.get("sizes")
-        yield TrialTensor(
+        yield DryRunTensor(
             side=side,
             name=item_name(dump, item),
             way=last.get("way", "copy"),

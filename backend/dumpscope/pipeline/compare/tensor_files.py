@@ -164,13 +164,13 @@ class _Together:
             target, golden = layouts
             sort = None
             if target.contiguous and golden.contiguous and target.model.shape == golden.model.shape:
-                sides = [(side.model.array.dtype, _laid(side)) for side in layouts]
+                sides = [(side.model.array.dtype, _layout_of(side)) for side in layouts]
                 sort = sort_of(sides[0], sides[1], target.model.shape)
             self._sorts[layouts] = sort
         return self._sorts[layouts]
 
 
-def _laid(layout: Layout) -> Laid:
+def _layout_of(layout: Layout) -> Laid:
     ends = layout.size > WHOLE and layout.end_parts is not None
     parts = layout.end_parts if ends and layout.end_parts is not None else layout.parts
     return Laid(

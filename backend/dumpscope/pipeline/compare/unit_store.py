@@ -15,7 +15,7 @@ from dumpscope.domain.joined import JoinedUnit
 from dumpscope.domain.records import Header
 from dumpscope.domain.result import Unit
 from dumpscope.errors import DumpscopeError
-from dumpscope.pipeline.tasks.temporary_folder import Room
+from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +63,11 @@ class UnitStore(Sequence[Unit]):
     def folder(self) -> Path:
         """A new folder for `spill`. Raises DumpscopeError where none can be made."""
         try:
-            room = Room()
+            temporary = TemporaryFolder()
         except OSError as error:
             raise _disk_full(error, tempfile.gettempdir()) from error
-        weakref.finalize(self, room.close)
-        return room.path
+        weakref.finalize(self, temporary.close)
+        return temporary.path
 
     def put(self, entry: Unit | SpilledUnit) -> None:
         """Add one; all are put before any is judged."""

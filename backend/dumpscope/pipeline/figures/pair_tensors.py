@@ -1,4 +1,4 @@
-"""The item pair that a picture is about, and its tensors from the files of both sides."""
+"""The item pair of a figure, and its tensors, read from the files of both sides."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from dumpscope.index.pair_queries.node_pairs import one_node_pair
 from dumpscope.index.pair_queries.pair_columns import PairColumns, pair_columns
 from dumpscope.index.store.database import Database
 from dumpscope.index.trees.trees import direction_word
-from dumpscope.pipeline.figures.request import Drawn, Wanted, nothing
+from dumpscope.pipeline.figures.request import FigureRequest, FigureResult, no_figure
 from dumpscope.plots.run.apis import all_apis_data, all_apis_figure, all_apis_said, all_apis_table
 from dumpscope.plots.run.distribution import (
     api_distribution_data,
@@ -33,13 +33,15 @@ from dumpscope.plots.run.steps_and_ranks import (
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
 
 
-def api_distribution(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
+def api_distribution(
+    database: Database, unit: StoredUnit, _answer: Answer | None, wanted: FigureRequest
+) -> FigureResult:
     """All calls of the API of one node."""
     if wanted.node is None:
         raise UsageError("this figure is about the API of one node", hint="add node=NAME")
     calls = calls_of_api(database, unit, wanted.node)
     if calls is None:
-        return nothing(phrase("figure.no_api"))
+        return no_figure(phrase("figure.no_api"))
     log = wanted.by_log(True)
     data = api_distribution_data(
         _api(calls.api, calls.direction),
@@ -51,7 +53,7 @@ def api_distribution(database: Database, unit: StoredUnit, _answer: Answer | Non
         log=log,
     )
     figure = api_distribution_figure(data)
-    return Drawn(
+    return FigureResult(
         figure=figure,
         said=api_distribution_said(data),
         table=lambda: api_distribution_table(data),
@@ -60,23 +62,23 @@ def api_distribution(database: Database, unit: StoredUnit, _answer: Answer | Non
     )
 
 
-def all_apis(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
+def all_apis(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: FigureRequest) -> FigureResult:
     """All APIs side by side, the two directions of one apart."""
     calls = calls_by_api(database, unit, wanted.node)
     if calls is None:
-        return nothing(phrase("figure.no_nodes"))
+        return no_figure(phrase("figure.no_nodes"))
     log = wanted.by_log(True)
     apis = [_api(label, direction) for label, direction in calls.apis]
     data = all_apis_data(apis, calls.api, calls.score, calls.names, current=calls.current, log=log)
     figure = all_apis_figure(data) if data.shown else None
-    return Drawn(figure=figure, said=all_apis_said(data), table=lambda: all_apis_table(data), log=log)
+    return FigureResult(figure=figure, said=all_apis_said(data), table=lambda: all_apis_table(data), log=log)
 
 
 def _api(label: str, direction: int) -> str:
     return label if direction == Direction.NONE else f"{label} {direction_word(direction)}"
 
 
-def error_order(database: Database, unit: StoredUnit, answer: Answer | None, wanted: Wanted) -> Drawn:
+def error_order(database: Database, unit: StoredUnit, answer: Answer | None, wanted: FigureRequest) -> FigureResult:
     """Input and output error in call order."""
     columns = pair_columns(database, unit)
     selected = None
@@ -84,7 +86,7 @@ def error_order(database: Database, unit: StoredUnit, answer: Answer | None, wan
         with database.read() as connection:
             selected = one_node_pair(connection, unit, wanted.node).order
     if not columns.names:
-        return nothing(phrase("figure.no_nodes"))
+        return no_figure(phrase("figure.no_nodes"))
     log = wanted.by_log(True)
     data = error_order_data(
         np.arange(len(columns.names)),
@@ -97,7 +99,7 @@ def error_order(database: Database, unit: StoredUnit, answer: Answer | None, wan
         log=log,
     )
     figure = error_order_figure(data)
-    return Drawn(
+    return FigureResult(
         figure=figure,
         said=error_order_said(data),
         table=lambda: error_order_table(data),
@@ -116,7 +118,7 @@ def _origins(unit: StoredUnit, answer: Answer | None, columns: PairColumns) -> l
     ]
 
 
-def over_runs(database: Database, unit: StoredUnit, wanted: Wanted, comparison_id: str) -> Drawn:
+def over_runs(database: Database, unit: StoredUnit, wanted: FigureRequest, comparison_id: str) -> FigureResult:
     """One call in every step and on every rank."""
     if wanted.node is None:
         raise UsageError("this figure is about one node", hint="add node=NAME")
@@ -131,4 +133,6 @@ def over_runs(database: Database, unit: StoredUnit, wanted: Wanted, comparison_i
         log=log,
     )
     figure = call_over_runs_figure(data)
-    return Drawn(figure=figure, said=call_over_runs_said(data), table=lambda: call_over_runs_table(data), log=log)
+    return FigureResult(
+        figure=figure, said=call_over_runs_said(data), table=lambda: call_over_runs_table(data), log=log
+    )

@@ -97,7 +97,7 @@ def calls_of(ref: RankRef) -> Iterator[tuple[str, CallDocument | UsageError]]:
     """Every function call of a rank in the order of the file, or why it cannot be run alone."""
     _require_arguments(ref)
     bodies = read_bodies(ref)
-    run, names, own = _told(ref)
+    run, names, own = _run_description(ref)
     for node, body in bodies.items():
         name = parse(node)
         if name.kind != "api" or name.direction != "forward":
@@ -140,7 +140,7 @@ def runtime() -> list[tuple[str, str]]:
 
 
 def _found(ref: RankRef, name: NodeName, bodies: dict[str, Body]) -> FoundCall:
-    run, names, own = _told(ref)
+    run, names, own = _run_description(ref)
     records = Records(
         name=name,
         forward=bodies[build(name)],
@@ -176,7 +176,7 @@ def tensor_folder(ref: RankRef) -> str | None:
     return folder if os.path.isdir(folder) else None
 
 
-def _told(ref: RankRef) -> tuple[Run | None, dict[str, list[str]], bool]:
+def _run_description(ref: RankRef) -> tuple[Run | None, dict[str, list[str]], bool]:
     run, _ = read_run(ref.folder, dump_root(ref), "")
     own = os.path.isfile(os.path.join(ref.folder, RUN_JSON))
     return run, argument_names(ref.folder, dump_root(ref)), own

@@ -18,7 +18,7 @@ Load = Callable[[SideName, RankRef], RankDump]
 """Reads a rank of a side. Two dumps of one folder have equal places, so the side is named too."""
 
 COPIES: Final = 8
-"""Replicas up to which a side is looked at as a whole, with nobody asking, where the other side is one of them."""
+"""Most replicas of a side that are joined without being asked for, where the other side is a single rank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Whether the dumps of a comparison are here: a result file holds what was measured of them, not what it was measured from."""
+"""Whether the dumps of a comparison are here: a result file holds what was measured, not the dumps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HINT = "give the dumps themselves: register or upload them, then compare"
 
 
 def require_dumps(database: Database, dump_ids: Iterable[str]) -> None:
-    """Raise ConflictError where a dump that is read is not whole: comparing it again would find less than was found before."""
+    """Raise ConflictError where a dump that was read is not complete here: comparing it again would find less than before."""
     for dump_id in dump_ids:
         dump = get_dump(database, dump_id)
         if dump.status != "ready":
@@ -22,7 +22,9 @@ def require_dumps(database: Database, dump_ids: Iterable[str]) -> None:
         places = rank_places(database, dump_id)
         if not places or any(place.joined for place in places.values()):
             raise ConflictError(
-                f"of the dump {dump.name} only what came of its comparison is here", where=dump.path, hint=_HINT
+                f"only the comparison result of the dump {dump.name} is stored here, not the dump itself",
+                where=dump.path,
+                hint=_HINT,
             )
         for header in rank_headers(database, dump_id):
             if header.data_dir is not None and not os.path.isdir(header.data_dir):

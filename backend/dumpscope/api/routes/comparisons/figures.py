@@ -18,7 +18,7 @@ from dumpscope.export.document import wire
 from dumpscope.export.number_csv import plain_csv
 from dumpscope.index.comparisons.catalogue import find_unit, unit_of_pair
 from dumpscope.pipeline.figures.registry import draw
-from dumpscope.pipeline.figures.request import Wanted
+from dumpscope.pipeline.figures.request import FigureRequest
 from dumpscope.pipeline.figures.values import peek
 from dumpscope.plots.pair.window import Box
 
@@ -49,11 +49,11 @@ def _wanted(
     ] = None,
     axes: Axes = None,
     reduce: Annotated[Literal["max", "rms"], Query(description="How a map reduces what a cell holds.")] = "max",
-) -> Wanted:
-    return Wanted(node=node, pair=pair, log=log, axes=_numbers(axes) or (), reduce=reduce)
+) -> FigureRequest:
+    return FigureRequest(node=node, pair=pair, log=log, axes=_numbers(axes) or (), reduce=reduce)
 
 
-Asked = Annotated[Wanted, Depends(_wanted)]
+Asked = Annotated[FigureRequest, Depends(_wanted)]
 
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:

@@ -27,7 +27,7 @@ from dumpscope.index.dumps.catalogue import DumpRow, get_dump, stored_ranks
 from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
 from dumpscope.pipeline.compare.on_server import StoredSides
-from dumpscope.pipeline.compare.plan_dry_run import try_plan
+from dumpscope.pipeline.compare.plan_dry_run import dry_run_plan
 
 router = APIRouter(tags=["comparisons"])
 
@@ -57,7 +57,7 @@ def trial(body: bodies.TriedPlan, state: Shared) -> Response:
     options = Options.from_json({**body.options.model_dump(), "parallel": body.plan or "{}"})
     check_options(options)
     _ready(state, body)
-    found = try_plan(
+    found = dry_run_plan(
         state.database, body.target, body.golden, options,
         step=body.step, unit=body.unit, q=body.q, copies=body.copies, limit=TENSORS,
     )  # fmt: skip

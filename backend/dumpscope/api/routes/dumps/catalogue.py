@@ -44,7 +44,7 @@ from dumpscope.index.dumps.catalogue import (
 from dumpscope.index.store.page import END, Order
 from dumpscope.index.trees.tree_levels import dump_levels
 from dumpscope.index.trees.trees import dump_reveal, dump_tree
-from dumpscope.pipeline.tasks.cleanup import is_held, remove_folder
+from dumpscope.pipeline.tasks.cleanup import is_folder_held, remove_folder
 
 router = APIRouter(tags=["dumps"])
 
@@ -126,7 +126,7 @@ def remove(dump_id: Id, state: Shared) -> Response:
         stop(state, row.job)
     for checking in state.jobs.of("precheck", dump_id):
         stop(state, checking.id)
-    if row.owned and is_held(state.settings.uploads / dump_id):
+    if row.owned and is_folder_held(state.settings.uploads / dump_id):
         raise ConflictError(
             "the dump is still being uploaded", hint="break the upload off, or wait until it is complete"
         )

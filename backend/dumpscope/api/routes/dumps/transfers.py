@@ -17,9 +17,9 @@ from dumpscope.api.uploads.multipart import Receiver
 from dumpscope.errors import LimitError
 from dumpscope.index.dumps.catalogue import create_dump, get_dump
 from dumpscope.index.store.page import Page
-from dumpscope.pipeline.tasks.cleanup import held
+from dumpscope.pipeline.tasks.cleanup import hold_folder
 from dumpscope.pipeline.uploads.piece import SentPiece
-from dumpscope.pipeline.uploads.unfinished import Unfinished, room_on_disk
+from dumpscope.pipeline.uploads.unfinished import Unfinished, report_full_disk
 
 router = APIRouter(tags=["dumps"])
 
@@ -127,7 +127,7 @@ async def write(
 async def batch(upload_id: Id, request: Request, state: Shared) -> Response:
     """Many small files at once, each whole. Those that came before the connection broke stay."""
     upload = await run_in_threadpool(state.unfinished.get, upload_id)
-    with upload.busy(), room_on_disk():
+    with upload.busy(), report_full_disk():
         store = upload.batch()
         receiver = Receiver(
             request.headers.get("content-type", ""), store, limit=BODY_BYTES, files=state.settings.upload_files
@@ -165,7 +165,7 @@ def _finish(state: State, upload_id: str, upload: Unfinished) -> Response:
     state.settings.uploads.mkdir(parents=True, exist_ok=True)
     dump_id = create_dump(state.database, name="upload", path=str(state.settings.uploads), owned=True)
     try:
-        with held(upload.folder / "files"):
+        with hold_folder(upload.folder / "files"):
             names = upload.finish(dump_id, state.settings.uploads / dump_id)
             return become(state, dump_id, names, upload.problems, upload.name)
     except BaseException:

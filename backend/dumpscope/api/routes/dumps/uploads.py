@@ -17,7 +17,7 @@ from dumpscope.api.state import Shared, State
 from dumpscope.api.uploads.multipart import FolderStore, Received, Receiver, Store, free_bytes
 from dumpscope.errors import LimitError, Problem, UsageError
 from dumpscope.index.dumps.catalogue import change_dump, create_dump, delete_dump
-from dumpscope.pipeline.tasks.cleanup import held, remove_folder
+from dumpscope.pipeline.tasks.cleanup import hold_folder, remove_folder
 from dumpscope.readers.archives.unpack import kind_of
 from dumpscope.readers.browsing import ARCHIVES
 
@@ -63,7 +63,7 @@ async def upload(request: Request, state: Shared) -> Response:
     folder = state.settings.uploads / dump_id
     try:
         folder.mkdir()
-        with held(folder):
+        with hold_folder(folder):
             store = FolderStore(folder)
             received = await _receive(request, state, store)
             take = partial(become, state, dump_id, received.files, store.problems, received.name)
