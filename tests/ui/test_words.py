@@ -182,7 +182,7 @@ def test_a_chinese_reader_is_told_everything_in_chinese(
     chinese: Page, server: Server, dumps: Path, target: str, golden: str, says: str
 ) -> None:
     chinese.goto(finished(server, dumps / target, dumps / golden))
-    expect(chinese.get_by_test_id("reason")).to_contain_text(says, timeout=30_000)
+    expect(chinese.get_by_test_id("reason")).to_contain_text(says)
     for plot in ("hist", "pair", "api", "map", "order", "apis", "error", "runs"):
         chinese.get_by_test_id(f"plot-{plot}").click()
         expect(chinese.get_by_test_id(f"plot-{plot}")).to_have_attribute("aria-selected", "true")
@@ -199,7 +199,7 @@ def test_a_chinese_reader_is_told_everything_in_chinese(
 @pytest.mark.parametrize("dialog", ["match", "matches", "trends"])
 def test_dialogs_are_chinese_too(chinese: Page, server: Server, dumps: Path, dialog: str) -> None:
     chinese.goto(f"{finished(server, dumps / 'target_fault', dumps / 'golden')}?do={dialog}")
-    expect(chinese.get_by_role("dialog")).to_contain_text(CHINESE, timeout=30_000)
+    expect(chinese.get_by_role("dialog")).to_contain_text(CHINESE)
     chinese.wait_for_load_state("networkidle")
     assert_no_english(chinese, dialog)
 
@@ -208,9 +208,9 @@ def test_trends_of_a_dump_are_chinese_too(chinese: Page, server: Server, dumps: 
     comparison = finished(server, dumps / "target_fault", dumps / "golden").rsplit("/", 1)[1]
     dump = ask(server, "GET", f"/comparisons/{comparison}")["target"]
     chinese.goto(f"{server.url}/dumps/{dump}")
-    expect(chinese.get_by_test_id("node-trend")).to_contain_text("首个 NaN/Inf", timeout=30_000)
+    expect(chinese.get_by_test_id("node-trend")).to_contain_text("首个 NaN/Inf")
     chinese.get_by_test_id("open-trends").click()
-    expect(chinese.get_by_test_id("trends").get_by_role("table")).to_be_visible(timeout=30_000)
+    expect(chinese.get_by_test_id("trends").get_by_role("table")).to_be_visible()
     chinese.wait_for_load_state("networkidle")
     assert_no_english(chinese, "trends of a dump")
 
@@ -225,7 +225,7 @@ def test_the_options_of_a_comparison_are_chinese_too(chinese: Page, server: Serv
 def test_start_dump_and_failure_are_chinese_too(chinese: Page, server: Server, dumps: Path) -> None:
     failed = start(server, dumps / "crash_tensor", dumps / "golden")
     chinese.goto(f"{server.url}/comparisons/{failed}")
-    expect(chinese.get_by_test_id("failure")).to_contain_text("重新比对", timeout=30_000)
+    expect(chinese.get_by_test_id("failure")).to_contain_text("重新比对")
     assert_no_english(chinese, "failed comparison")
     dump = ask(server, "GET", f"/comparisons/{failed}")["target"]
     chinese.goto(f"{server.url}/dumps/{dump}")

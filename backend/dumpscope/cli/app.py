@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -256,9 +257,12 @@ def serve(
     ] = None,
 ) -> int:
     """Serve the web UI and the REST interface, of the data folder or of result files."""
-    from dumpscope.cli.commands.serve import run  # noqa: PLC0415
+    from dumpscope.cli.ending import Ending  # noqa: PLC0415
 
-    return run(results=results or [], host=host, port=port, data_dir=data_dir, roots=root or [])
+    with Ending() as ending:
+        from dumpscope.cli.commands.serve import run  # noqa: PLC0415
+
+        return run(ending, results=results or [], host=host, port=port, data_dir=data_dir, roots=root or [])
 
 
 @app.command()
@@ -276,6 +280,7 @@ def demo(
 
 @app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
     if version:
@@ -283,6 +288,8 @@ def _root(
 
         typer.echo(__version__)
         raise typer.Exit
+    if context.invoked_subcommand != "serve" and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # see __main__; `serve` has its own (cli.ending)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

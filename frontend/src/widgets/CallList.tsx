@@ -92,8 +92,16 @@ export function CallList({ calls, reference, notes, failing, selected, onSelect,
         <Head title={t("evidence.reached")}>{t("list.reached")}</Head>
       </div>
       <div ref={tall.ref} className={classes.box} role="none" data-rows>
-        {calls.problem && <Failure problem={calls.problem} onRetry={calls.retry} />}
-        {!calls.problem && total === 0 && calls.loading && <Loading />}
+        {calls.problem && (
+          <NoRows>
+            <Failure problem={calls.problem} onRetry={calls.retry} />
+          </NoRows>
+        )}
+        {!calls.problem && total === 0 && calls.loading && (
+          <NoRows>
+            <Loading />
+          </NoRows>
+        )}
         <div style={{ height: tall.height, position: "relative" }} role="none">
           {shown.map((place) => {
             const row = calls.rowAt(place);
@@ -132,6 +140,19 @@ interface RowPlace {
   id: string;
   top: number;
   place: number;
+}
+
+/** What stands in the place of the calls, as a row of one cell: a grid may hold nothing else. */
+function NoRows({ children }: { children: React.ReactNode }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see the grid
+    // biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus
+    <div role="row" aria-rowindex={2}>
+      {/* biome-ignore lint/a11y/useSemanticElements: see the grid */}
+      {/* biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus */}
+      <div role="gridcell">{children}</div>
+    </div>
+  );
 }
 
 /** A row that is being read. */

@@ -143,8 +143,8 @@ function Choices({ scope, find, onNode, onClose }: PaletteProps & { onClose: () 
             )}
           </div>
         ))}
-        {choices.length === 0 && <p className="dim">{t(found.isFetching ? "app.loading" : "palette.none")}</p>}
       </div>
+      {choices.length === 0 && <p className="dim">{t(found.isFetching ? "app.loading" : "palette.none")}</p>}
     </>
   );
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dumpscope.cli.answer import print_answer
 from dumpscope.cli.app import FINE
+from dumpscope.cli.ending import Ending
 from dumpscope.cli.printing import line
 from dumpscope.demo import NAME, unpack
 from dumpscope.domain.options import Options
@@ -38,5 +39,6 @@ def run(*, host: str | None, port: int | None, data_dir: Path | None, serve: boo
             comparison = known[0] if known else keep(database, outcome, options, name=NAME)
         finally:
             database.close()
-        serve_app(chosen, f"/comparisons/{comparison}")
+        with Ending() as ending:
+            serve_app(ending, chosen, f"/comparisons/{comparison}")
     return FINE

@@ -10,11 +10,12 @@ from sqlalchemy import BigInteger, Connection, Integer, case, cast, func, select
 
 from dumpscope.analysis.trends import Bucket, buckets_of, growth_of
 from dumpscope.domain.facts import VERDICT_WORDS, Verdict
+from dumpscope.domain.records import State
 from dumpscope.errors import NotFoundError
 from dumpscope.index.comparisons.catalogue import get_comparison
 from dumpscope.index.dump_queries.node_values import RANKS, NodeValue, Statistic, in_buckets, node_values
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import score
+from dumpscope.index.store.codec import STATE_BITS, number, score
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
 from dumpscope.index.trees.trees import kind_word
@@ -30,7 +31,8 @@ Values = dict[tuple[str, int | None], dict[int, NodeValue]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """The worst of a bucket: its verdict at its first place, and the largest value (score, or relative error)
+    """The worst of a bucket: its verdict at its first place, and the largest value (score, or relative error); an error that
+    is not finite is larger than any other
 
     target, golden: the statistic that was asked for, of the outputs of each side; None where it was not or nothing was stored
     """
@@ -146,6 +148,7 @@ def _cells(
             func.max(cast(_PAIR.verdict, BigInteger) * _STEPS - place).label("worst"),
             func.max(_PAIR.severity).label("score"),
             func.max(_PAIR.out_error).label("error"),
+            func.max(_PAIR.error_states.op(">>")(STATE_BITS).op("&")(7)).label("state"),
             func.min(case((_PAIR.verdict == int(Verdict.NO), place))).label("bad"),
         )
         .join(tables.unit, _UNIT.id == _PAIR.id.op(">>")(cast(tables.KEY_BITS, Integer)))
@@ -197,7 +200,7 @@ def _trend(
                 bucket=bucket,
                 verdict=VERDICT_WORDS[verdict],
                 score=score(row.score),
-                error=row.error,
+                error=row.error if row.state <= State.FINITE else number(None, row.state, 0),
                 step=step,
                 rank=rank,
                 target=target.get(bucket),
