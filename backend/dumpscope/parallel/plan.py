@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import yaml
 
-from dumpscope.domain.phrases import Phrase, english
 from dumpscope.errors import UsageError
+from dumpscope.texts import Phrase, english
 
 HINT: Final = "dumpscope compare TARGET GOLDEN --dry-run prints a plan to begin with; docs/parallel.md explains it"
 SIZES: Final = ("ranks", "tp", "cp", "ep", "pp", "vpp", "order", "sequence")

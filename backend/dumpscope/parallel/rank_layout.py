@@ -10,7 +10,6 @@ from itertools import pairwise, permutations, product
 from math import lcm
 from typing import Final
 
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.errors import UsageError
 from dumpscope.parallel.evidence import Evidence
 from dumpscope.parallel.plan import (
@@ -24,6 +23,7 @@ from dumpscope.parallel.plan import (
     require_ranks,
     sizes_ranks,
 )
+from dumpscope.texts import Phrase, phrase
 
 ORDERS: Final = tuple(permutations(("tp", "dp", "pp")))
 """Orders of ranks, in the order in which they are tried."""

@@ -8,8 +8,8 @@ from typing import Final
 from dumpscope.domain.context import Context
 from dumpscope.domain.distances import FARTHER, MEASURE_WORDS
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions
-from dumpscope.domain.phrases import Phrase, Value, english, phrase
 from dumpscope.domain.records import STATISTICS, State
+from dumpscope.texts import Phrase, Value, english, phrase
 from dumpscope.verdict.rules import RULES
 
 _FINITE: Final = int(State.FINITE)

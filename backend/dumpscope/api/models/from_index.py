@@ -11,7 +11,6 @@ from dumpscope.api.replies import moment, real
 from dumpscope.domain import job as domain_job
 from dumpscope.domain.facts import CAUSES, CLASS_WORDS, ERROR_BINS, Origin as DomainOrigin, TensorFacts
 from dumpscope.domain.leftovers import said
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.result import Answer, Reference
 from dumpscope.errors import Problem
 from dumpscope.index.comparisons.catalogue import ComparisonRow, StoredUnit
@@ -23,6 +22,7 @@ from dumpscope.index.pair_queries.dataflow import NodeFlow, Passed, Received
 from dumpscope.index.pair_queries.item_pairs import ItemPairRow
 from dumpscope.index.pair_queries.node_pairs import NodePairRow
 from dumpscope.index.trees.trees import TreeRow
+from dumpscope.texts import Phrase, phrase
 
 PROBLEMS: Final = 200
 """Problems sent at once."""

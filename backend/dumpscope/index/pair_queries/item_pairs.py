@@ -9,7 +9,6 @@ from sqlalchemy import ColumnElement, Connection, Join, Select, and_, func, or_,
 from sqlalchemy.ext.compiler import compiles
 
 from dumpscope.domain.facts import METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS, TensorFacts
-from dumpscope.domain.phrases import Phrase, english
 from dumpscope.domain.records import STATISTICS
 from dumpscope.errors import NotFoundError
 from dumpscope.export.table.rows import Number
@@ -25,6 +24,7 @@ from dumpscope.index.store.codec import number, score
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.keys import key_at
 from dumpscope.index.store.page import Page, Seek
+from dumpscope.texts import Phrase, english
 from dumpscope.verdict.rules import RULES
 
 Sort = Literal["order", "-score"]

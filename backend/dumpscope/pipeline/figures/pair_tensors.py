@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.errors import NotFoundError, TensorError, UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dumps.leaves import Leaf
@@ -20,6 +19,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
 from dumpscope.readers.tensors import tensor_file
 from dumpscope.readers.tensors.arrays import LoadedTensor
+from dumpscope.texts import Phrase, phrase
 
 CANDIDATES: Final = 100
 """Item pairs of a node among which the one to show is looked for."""

@@ -6,7 +6,6 @@ import numpy as np
 from sqlalchemy import or_, select
 
 from dumpscope.domain.facts import CAUSES
-from dumpscope.domain.phrases import phrase
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
@@ -34,6 +33,7 @@ from dumpscope.plots.run.steps_and_ranks import (
     call_over_runs_table,
 )
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
+from dumpscope.texts import phrase
 
 
 def api_distribution(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:

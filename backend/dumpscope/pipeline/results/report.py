@@ -11,7 +11,6 @@ import numpy as np
 from dumpscope import __version__
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, Class, Method, Outcome, Verdict
 from dumpscope.domain.leftovers import said
-from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.export.report import TOP_ROWS, Drawing, Report, TopRow
@@ -19,6 +18,7 @@ from dumpscope.export.table.series import Table
 from dumpscope.plots.run.distribution import ApiDistribution, api_distribution_data, api_distribution_said
 from dumpscope.plots.run.order import ErrorOrder, error_order_data, error_order_said
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
+from dumpscope.texts import english
 
 DRAWN: Final = 4
 """Units that get figures: those with origins first."""

@@ -10,13 +10,13 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.errors import UsageError
 from dumpscope.plots.pair.pieces import row_pieces
 from dumpscope.plots.pair.profiles import Profile, leading, magnitudes, profiles, runs, sized, telling_axes
 from dumpscope.plots.table import Table, table
 from dumpscope.plots.template import LOST, SHADES, Figure, axis, colour_bar, layout, number, rounded
+from dumpscope.texts import Phrase, phrase
 
 ROWS: Final = 56
 COLUMNS: Final = 80

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dumpscope.domain.facts import ERROR_BINS
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.errors import UsageError
 from dumpscope.plots.table import Table, table
 from dumpscope.plots.template import OUTPUT, TARGET, Figure, axis, layout
+from dumpscope.texts import Phrase, phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

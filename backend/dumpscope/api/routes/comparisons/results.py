@@ -32,7 +32,6 @@ from dumpscope.api.parameters import (
 from dumpscope.api.replies import decode_cursor, levels_reply, page_reply, reply
 from dumpscope.api.state import Shared
 from dumpscope.domain.facts import VERDICT_WORDS
-from dumpscope.domain.phrases import english
 from dumpscope.errors import NotFoundError
 from dumpscope.index.comparisons.catalogue import find_unit, stored_units
 from dumpscope.index.pair_queries.collectives import collectives_of, list_collectives, list_parts
@@ -47,6 +46,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.page import END
 from dumpscope.index.trees.tree_levels import comparison_levels
 from dumpscope.index.trees.trees import comparison_reveal, comparison_tree
+from dumpscope.texts import english
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["results"])
 
