@@ -128,8 +128,8 @@ def joined_document(joined: Joined) -> dict[str, Any]:
     }
 
 
-def problem_document(problem: Problem) -> dict[str, str]:
-    return {"loc": problem.loc, "kind": problem.kind, "message": problem.message}
+def problem_document(problem: Problem) -> dict[str, Any]:
+    return {"loc": problem.loc, "kind": problem.kind, "message": problem.message, "said": problem.said}
 
 
 def pair_texts(table: Table) -> Iterator[list[str]]:

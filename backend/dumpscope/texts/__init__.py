@@ -41,8 +41,8 @@ class Text(str):
         one.phrase = said
         return one
 
-    def __getnewargs__(self) -> tuple[str, Phrase]:
-        return str.__str__(self), self.phrase
+    def __reduce__(self) -> tuple[type[Text], tuple[str, Phrase]]:
+        return Text, (str.__str__(self), self.phrase)
 
 
 _added: Final[dict[str, dict[str, str]]] = {language: {} for language in LANGUAGES}
@@ -68,9 +68,10 @@ def phrase(id: str, /, **values: Value) -> Phrase:
     return {"id": id, "values": values}
 
 
-def say(id: str, /, **values: object) -> Text:
-    """The English sentence with its phrase. A value that is itself a `Text` keeps its phrase; others are written as text."""
-    said = phrase(id, **{name: _value(value) for name, value in values.items()})
+def say(id: str, /, **values: object) -> str:
+    """The English sentence, as a `Text`. Values that are a `Text` keep their phrase, the names of the two sides become
+    words of the reader's language, and others are written as text."""
+    said = phrase(id, **{name: as_value(value) for name, value in values.items()})
     return Text(render([said], ENGLISH), said)
 
 
@@ -143,12 +144,20 @@ def wished_language(option: str | None, environment: Mapping[str, str] = os.envi
     return language_of(option, environment.get("DUMPSCOPE_LANG"), locale)
 
 
-def _value(value: object) -> Value:
+def as_value(value: object) -> Value:
+    """What a phrase keeps of a value: the phrase of a `Text`, the word for a side, else a count or text."""
     if isinstance(value, Text):
         return [value.phrase]
-    if isinstance(value, int | str | list):
-        return value
-    return _value(str(value))
+    if value in ("target", "golden"):
+        return [phrase(f"side.{value}")]
+    if isinstance(value, str):
+        return value if value.isascii() else "".join(map(_whole, value))
+    return value if isinstance(value, int | list) else as_value(str(value))
+
+
+def _whole(letter: str) -> str:
+    """A letter as UTF-8 can hold it: names of files may contain bytes that are none."""
+    return "\ufffd" if "\ud800" <= letter <= "\udfff" else letter
 
 
 def _fill(one: Phrase, language: str) -> str:
