@@ -7,7 +7,7 @@ import {
   useInfiniteQuery,
   useQuery,
 } from "@tanstack/react-query";
-import type { Filter, Sort } from "../base/address";
+import type { Filter, Sort } from "../base/address/address";
 import { ApiError, api, apiUrl, take } from "./client";
 import type { Comparison, Dump, DumpNodeRow, Flow, ListOrder, NodeRow, Page, TreeLevels, TreeRow } from "./types";
 

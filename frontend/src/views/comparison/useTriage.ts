@@ -2,20 +2,20 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type NotesByNode, useNotes } from "../../api/notes";
-import { type FailingCalls, useUnitPrecheck } from "../../api/prechecks";
+import { type NotesByNode, useNotes } from "../../api/comparison/notes";
+import { type FailingCalls, useUnitPrecheck } from "../../api/comparison/prechecks";
 import { fetchFlow, fetchNodes, nodeOptions, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
 import type { Flow, NodeDetail, NodeNote, NodeRow, Origin, Summary, UnitPrecheck } from "../../api/types";
-import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, toPlot } from "../../base/address";
-import { copyText } from "../../base/clipboard";
-import { stepBack, stepOn } from "../../base/flow";
-import { mostApart } from "../../base/leftovers";
-import { nearestUnit } from "../../base/units";
-import { BAD_CLASSES, isBad } from "../../base/verdicts";
-import { currentAddress, type UpdateAddress, useAddress } from "../../widgets/place";
-import { describeProblem } from "../../widgets/States";
-import { type CallRows, useCallRows } from "../../widgets/useCallRows";
-import { useKeys } from "../../widgets/useKeys";
+import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, toPlot } from "../../base/address/address";
+import { nearestUnit } from "../../base/address/nearestUnit";
+import { stepBack, stepOn } from "../../base/comparison/flowSteps";
+import { mostApart } from "../../base/comparison/unmatched";
+import { BAD_CLASSES, isBad } from "../../base/comparison/verdicts";
+import { copyText } from "../../base/text/clipboard";
+import { currentAddress, type UpdateAddress, useAddress } from "../../widgets/basic/navigation";
+import { describeProblem } from "../../widgets/basic/States";
+import { useKeys } from "../../widgets/basic/useKeys";
+import { type CallRows, useCallRows } from "../../widgets/lists/useCallRows";
 
 export interface Triage {
   address: Address;

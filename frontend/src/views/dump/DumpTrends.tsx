@@ -2,12 +2,12 @@ import { Button, Modal } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { PARTS, type Part, STATISTICS, type Statistic, useDumpTrends } from "../../api/trends";
-import { formatCount } from "../../base/numbers";
-import { useAddress } from "../../widgets/place";
-import { SearchField } from "../../widgets/SearchField";
-import { Empty, Failure, Loading } from "../../widgets/States";
-import { Choice, useStatisticWords } from "../../widgets/TrendControls";
-import { useDebounced } from "../../widgets/useDebounced";
+import { formatCount } from "../../base/numbers/format";
+import { useAddress } from "../../widgets/basic/navigation";
+import { SearchField } from "../../widgets/basic/SearchField";
+import { Empty, Failure, Loading } from "../../widgets/basic/States";
+import { useDebounced } from "../../widgets/basic/useDebounced";
+import { Choice, useStatisticWords } from "../../widgets/tensors/TrendControls";
 import classes from "./Trends.module.css";
 import { ValueTable } from "./ValueTable";
 

@@ -2,10 +2,10 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { PARTS, type Part, STATISTICS, type Statistic, useDumpTrends } from "../../api/trends";
 import type { StepRange, ValueRow } from "../../api/types";
-import { formatReal } from "../../base/numbers";
-import { extent, formatSpan, lineThrough } from "../../base/trends";
-import { Failure } from "../../widgets/States";
-import { Choice, useStatisticWords } from "../../widgets/TrendControls";
+import { formatReal } from "../../base/numbers/format";
+import { extent, formatSpan, lineThrough } from "../../base/numbers/trendLines";
+import { Failure } from "../../widgets/basic/States";
+import { Choice, useStatisticWords } from "../../widgets/tensors/TrendControls";
 import classes from "./Trends.module.css";
 import { ValueTable } from "./ValueTable";
 

@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 import { fetchDumpNodes, type Unit } from "../../api/queries";
 import type { DumpNodeRow } from "../../api/types";
-import { type PlacedRows, type Source, usePlaces } from "../../widgets/usePlaces";
+import { type PlacedRows, type Source, usePlaces } from "../../widgets/lists/usePagedRows";
 
 export function useNodeRows(id: string, unit: Unit, q: string, selected: string | null): PlacedRows<DumpNodeRow> {
   const source = useMemo(

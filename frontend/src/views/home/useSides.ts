@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { bundle, type PickedFile } from "../../base/drop";
-import { SIDES, type Side } from "../../base/leftovers";
-import { sidesOf } from "../../base/sides";
-import type { Picked } from "./CompareForm";
-import type { PickedDump } from "./DumpSelect";
+import { sidesOf } from "../../base/comparison/guessSides";
+import { SIDES, type Side } from "../../base/comparison/unmatched";
+import { bundle, type PickedFile } from "../../base/upload/pickedFiles";
+import type { Picked } from "./compare/CompareForm";
+import type { PickedDump } from "./compare/DumpSelect";
 import type { UploadLine, Uploads } from "./useUploads";
 
 export interface Sides {

@@ -1,0 +1,162 @@
+import { Button, Checkbox, Modal } from "@mantine/core";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { STATISTICS, type Statistic, useTrends } from "../../../api/trends";
+import type { TrendCell, TrendRow } from "../../../api/types";
+import { VERDICTS, verdictCell, verdictLabel } from "../../../base/comparison/verdicts";
+import { formatCount, formatReal } from "../../../base/numbers/format";
+import { SearchField } from "../../../widgets/basic/SearchField";
+import { Empty, Failure, Loading } from "../../../widgets/basic/States";
+import { useDebounced } from "../../../widgets/basic/useDebounced";
+import { Choice, useStatisticWords } from "../../../widgets/tensors/TrendControls";
+import { TrendMark, TrendTable } from "../../../widgets/tensors/TrendTable";
+import type { Triage } from "../useTriage";
+import classes from "./TrendsDialog.module.css";
+
+/** Modules over the steps of the run, a row per rank or the worst of all; a click goes to that step, rank and module. */
+export function TrendsDialog({ comparison, triage }: { comparison: string; triage: Triage }) {
+  const { t } = useTranslation();
+  const { address, update } = triage;
+  return (
+    <Modal
+      opened={address.dialog === "trends"}
+      onClose={() => update({ dialog: null })}
+      title={t("trends.title")}
+      size="auto"
+      closeButtonProps={{ "aria-label": t("app.close") }}
+    >
+      {address.dialog === "trends" && <HeatMap comparison={comparison} triage={triage} />}
+    </Modal>
+  );
+}
+
+function HeatMap({ comparison, triage }: { comparison: string; triage: Triage }) {
+  const { t } = useTranslation();
+  const words = useStatisticWords();
+  const [text, setText] = useState("");
+  const [shown, setShown] = useState<Statistic | "error">("error");
+  const several = triage.ranks.length > 1;
+  const [chosen, setByRank] = useState<boolean | null>(null);
+  const byRank = chosen ?? several;
+  const statistic = shown === "error" ? null : shown;
+  const found = useTrends(comparison, { q: useDebounced(text.trim(), 250), statistic, byRank });
+  const pages = found.data?.pages ?? [];
+  const rows = pages.flatMap((page) => page.items);
+  const [first] = pages;
+  const mark = (row: TrendRow, cell: TrendCell) => (
+    <Cell key={cell.bucket} row={row} cell={cell} statistic={statistic} triage={triage} />
+  );
+  return (
+    <div className={classes.map} data-testid="trends">
+      <div className={classes.controls}>
+        <SearchField
+          data-autofocus
+          label={t("trends.search")}
+          placeholder={t("trends.search")}
+          text={text}
+          onText={setText}
+        />
+        <Choice
+          label={t("trends.show")}
+          testId="trend-statistic"
+          value={shown}
+          values={[
+            { value: "error", label: t("trends.verdict") },
+            ...STATISTICS.map((word) => ({ value: word, label: words[word] })),
+          ]}
+          onChange={setShown}
+        />
+        {several && (
+          <Checkbox
+            size="xs"
+            label={t("trends.byRank")}
+            checked={byRank}
+            onChange={(event) => setByRank(event.currentTarget.checked)}
+          />
+        )}
+      </div>
+      {found.error && <Failure problem={found.error} onRetry={() => void found.refetch()} />}
+      {found.isPending && <Loading />}
+      {first && rows.length === 0 && <Empty>{t("trends.empty")}</Empty>}
+      {first && rows.length > 0 && (
+        <>
+          <TrendTable
+            label={t("trends.title")}
+            steps={first.steps}
+            badLabel={t("trends.firstBad")}
+            growthHint={t(statistic === null ? "trends.growthHint" : "trends.growthSides")}
+            rows={rows.map((row) => ({
+              name: row.name,
+              rank: row.rank,
+              firstBad: row.first_bad,
+              growth: statistic === null ? [row.growth] : [row.target_growth, row.golden_growth],
+              cells: new Map(row.cells.map((cell) => [cell.bucket, mark(row, cell)])),
+            }))}
+          />
+          <Legend shared={rows[0]?.rank === null} />
+        </>
+      )}
+      {found.hasNextPage && (
+        <Button
+          variant="default"
+          size="compact-xs"
+          loading={found.isFetchingNextPage}
+          onClick={() => void found.fetchNextPage()}
+        >
+          {t("trends.more", { shown: formatCount(rows.length), total: formatCount(first?.total) })}
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Legend({ shared }: { shared: boolean }) {
+  const { t } = useTranslation();
+  return (
+    <p className={`${classes.legend} dim`}>
+      {t(shared ? "trends.legend" : "trends.legendRank")}{" "}
+      {VERDICTS.map((verdict) => {
+        const { cls, glyph } = verdictCell(verdict);
+        return (
+          <span key={verdict} className={classes.entry}>
+            <span className={classes.key} data-cls={cls} aria-hidden="true">
+              {glyph}
+            </span>
+            {verdictLabel(verdict)}
+          </span>
+        );
+      })}
+    </p>
+  );
+}
+
+interface CellProps {
+  row: TrendRow;
+  cell: TrendCell;
+  statistic: Statistic | null;
+  triage: Triage;
+}
+
+function Cell({ row, cell, statistic, triage }: CellProps) {
+  const { t } = useTranslation();
+  const words = useStatisticWords();
+  const { cls, glyph } = verdictCell(cell.verdict);
+  const { step, rank } = cell;
+  const verdict = verdictLabel(cell.verdict);
+  const error = t("trends.cell", { step, rank, verdict, score: formatReal(cell.score, 3) });
+  const sides = { target: formatReal(cell.target, 3), golden: formatReal(cell.golden, 3) };
+  const title =
+    statistic === null ? error : `${error}; ${t("trends.sides", { statistic: words[statistic], ...sides })}`;
+  const unit = triage.unit;
+  return (
+    <TrendMark
+      cls={cls}
+      glyph={statistic === null}
+      text={statistic === null ? glyph : formatReal(cell.target ?? cell.golden, 3)}
+      label={`${row.name}: ${title}`}
+      title={title}
+      current={triage.selected === row.name && unit?.step === step && unit.rank === rank}
+      onClick={() => triage.update({ step, rank, node: row.name, dialog: null })}
+    />
+  );
+}
