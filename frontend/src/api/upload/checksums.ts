@@ -1,19 +1,7 @@
 /** Reads and checks what is sent beside the page, which stays free, and while what was read before is on its way. */
-import { type Checked, check as here } from "../../base/upload/checksums";
+import { type Checked, type CheckReply, type CheckRequest, check as here } from "../../base/upload/checksums";
 
-export interface Asked {
-  id: number;
-  content: Blob;
-  sizes: readonly number[];
-}
-
-/** `checked`: null where the files cannot be read. */
-export interface Told {
-  id: number;
-  checked: Checked | null;
-}
-
-interface Waiting extends Asked {
+interface Waiting extends CheckRequest {
   resolve: (checked: Checked | Promise<Checked>) => void;
   reject: (problem: Error) => void;
 }
@@ -28,13 +16,13 @@ export const check: typeof here = (content, sizes) => {
   if (worker === null) return here(content, sizes);
   const id = asked++;
   const answered = new Promise<Checked>((resolve, reject) => waiting.set(id, { id, content, sizes, resolve, reject }));
-  worker.postMessage({ id, content, sizes } satisfies Asked);
+  worker.postMessage({ id, content, sizes } satisfies CheckRequest);
   return answered;
 };
 
 function start(): Worker {
   const started = new Worker(new URL("./checksums.worker.ts", import.meta.url), { type: "module" });
-  started.onmessage = ({ data: { id, checked } }: MessageEvent<Told>) => {
+  started.onmessage = ({ data: { id, checked } }: MessageEvent<CheckReply>) => {
     const one = waiting.get(id);
     waiting.delete(id);
     if (checked) one?.resolve(checked);

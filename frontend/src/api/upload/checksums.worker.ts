@@ -1,7 +1,6 @@
-import { check } from "../../base/upload/checksums";
-import type { Asked, Told } from "./checksums";
+import { type CheckReply, type CheckRequest, check } from "../../base/upload/checksums";
 
-self.onmessage = async ({ data: { id, content, sizes } }: MessageEvent<Asked>) => {
+self.onmessage = async ({ data: { id, content, sizes } }: MessageEvent<CheckRequest>) => {
   const checked = await check(content, sizes).catch(() => null);
-  self.postMessage({ id, checked } satisfies Told, { transfer: checked ? [checked.bytes] : [] });
+  self.postMessage({ id, checked } satisfies CheckReply, { transfer: checked ? [checked.bytes] : [] });
 };

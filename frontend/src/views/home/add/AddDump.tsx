@@ -7,19 +7,14 @@ import { lastPart } from "../../../base/text/serverPaths";
 import { fromInput } from "../../../base/upload/pickedFiles";
 import { Icon } from "../../../widgets/basic/Icon";
 import { Failure } from "../../../widgets/basic/States";
-import type { Picked } from "../compare/CompareForm";
 import classes from "../HomeView.module.css";
+import type { SidePicking } from "../useSides";
 import type { Uploads } from "../useUploads";
 import { PathPicker } from "./PathPicker";
 import { Received } from "./ReceivedDump";
 import { UnfinishedLines, UploadLineRow } from "./UploadLines";
 
-export interface Picking {
-  picked: Picked;
-  onPick: (picked: Picked) => void;
-}
-
-interface AddDumpProps extends Picking {
+interface AddDumpProps extends SidePicking {
   uploads: Uploads;
   over: boolean;
 }

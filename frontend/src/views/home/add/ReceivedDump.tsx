@@ -6,10 +6,16 @@ import { describeProblem, Original } from "../../../widgets/basic/States";
 import { Detected } from "../compare/DumpFacts";
 import classes from "../HomeView.module.css";
 import { UseAs } from "../lists/SideButtons";
-import type { Picking } from "./AddDump";
+import type { SidePicking } from "../useSides";
 
 /** What became of files that arrived: they are read next, and may turn out to be no dump. */
-export function Received({ id, name, waits, picked, onPick }: { id: string; name: string; waits: string } & Picking) {
+export function Received({
+  id,
+  name,
+  waits,
+  picked,
+  onPick,
+}: { id: string; name: string; waits: string } & SidePicking) {
   const { t } = useTranslation();
   const dump = useDump(id).data;
   const refused = (dump?.problems ?? []).filter(({ kind }) => kind === "refused");

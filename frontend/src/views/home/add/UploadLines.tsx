@@ -8,12 +8,12 @@ import { fingerprint } from "../../../base/upload/batches";
 import { type Begun, begun, forget } from "../../../base/upload/unfinished";
 import { describeProblem, Original } from "../../../widgets/basic/States";
 import classes from "../HomeView.module.css";
+import type { SidePicking } from "../useSides";
 import type { UploadLine, Uploads } from "../useUploads";
-import type { Picking } from "./AddDump";
 import { Received } from "./ReceivedDump";
 
 /** One upload of this page: on its way, arrived, or failed. */
-export function UploadLineRow({ line, uploads, picked, onPick }: { line: UploadLine; uploads: Uploads } & Picking) {
+export function UploadLineRow({ line, uploads, picked, onPick }: { line: UploadLine; uploads: Uploads } & SidePicking) {
   const { t } = useTranslation();
   const { name } = line.bundle;
   const problem = line.state === "failed" ? describeProblem(line.problem) : null;

@@ -11,15 +11,10 @@ import { Icon } from "../../../widgets/basic/Icon";
 import { Failure } from "../../../widgets/basic/States";
 import { PlanDialog } from "../../../widgets/plan/PlanDialog";
 import classes from "../HomeView.module.css";
-import type { Sides } from "../useSides";
-import { DumpSelect, type PickedDump } from "./DumpSelect";
+import type { PickedDump, PickedSides, Sides } from "../useSides";
+import { DumpSelect } from "./DumpSelect";
 import { Tried } from "./MatchingDryRun";
 import { SideZone } from "./SideZone";
-
-export interface Picked {
-  target: PickedDump | null;
-  golden: PickedDump | null;
-}
 
 /** Lets a button elsewhere on the page submit this form. */
 export const COMPARE_FORM = "compare-form";
@@ -319,7 +314,7 @@ function fileKeys({ files }: Options): string[] {
 }
 
 /** Where the plan of two dumps is kept: one made for others does not fit. */
-function planKey({ target, golden }: Picked): string {
+function planKey({ target, golden }: PickedSides): string {
   return `${target?.id} ${golden?.id}`;
 }
 

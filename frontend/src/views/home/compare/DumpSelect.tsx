@@ -5,14 +5,8 @@ import { useDumps } from "../../../api/queries";
 import { isPath } from "../../../base/comparison/guessSides";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
 import classes from "../HomeView.module.css";
+import type { PickedDump } from "../useSides";
 import { Detected } from "./DumpFacts";
-
-export interface PickedDump {
-  id: string;
-  name: string;
-  /** Where it lies: dumps are often all called the same. */
-  path: string;
-}
 
 interface DumpSelectProps {
   label: string;

@@ -7,18 +7,14 @@ import { formatBytes, formatCount, formatRuns } from "../../../base/numbers/form
 import { sayProblem } from "../../../texts/serverTexts";
 import { Link } from "../../../widgets/basic/navigation";
 import { describeProblem } from "../../../widgets/basic/States";
-import { COMPARE_FORM, type Picked } from "../compare/CompareForm";
+import { COMPARE_FORM } from "../compare/CompareForm";
 import classes from "../HomeView.module.css";
+import type { SidePicking } from "../useSides";
 import { type Column, RecordList } from "./RecordList";
 import { RowActions } from "./RowActions";
 import { UseAs } from "./SideButtons";
 
-interface DumpListProps {
-  picked: Picked;
-  onPick: (picked: Picked) => void;
-}
-
-export function DumpList({ picked, onPick }: DumpListProps) {
+export function DumpList({ picked, onPick }: SidePicking) {
   const { t, i18n } = useTranslation();
   const columns: Column<Dump>[] = [
     { key: "name", title: t("home.columns.name"), orders: ["name"], cell: (row) => <Name row={row} /> },

@@ -1,12 +1,9 @@
 import { useTranslation } from "react-i18next";
-import type { Picked } from "../compare/CompareForm";
-import type { PickedDump } from "../compare/DumpSelect";
 import classes from "../HomeView.module.css";
+import type { PickedDump, SidePicking } from "../useSides";
 
-interface UseAsProps {
+interface UseAsProps extends SidePicking {
   dump: PickedDump;
-  picked: Picked;
-  onPick: (picked: Picked) => void;
 }
 
 /** Two buttons that put a dump on a side of the comparison to make. */
