@@ -1,7 +1,7 @@
 /** Figures of a comparison, the files behind them, and single values. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { api, apiUrl, take } from "../client";
-import { of, type Unit } from "../queries";
+import { of, type Unit } from "../records";
 
 export interface FigureQuery {
   name: string;

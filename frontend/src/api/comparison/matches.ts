@@ -2,7 +2,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Side } from "../../base/comparison/unmatched";
 import { api, apiUrl, take } from "../client";
-import { of, type Unit } from "../queries";
+import { of, type Unit } from "../records";
 import type { CompareRequest, Comparison, HandEdits, MatchingPreview, RuleProposals } from "../types";
 
 function handKey(id: string, unit: Unit | null) {

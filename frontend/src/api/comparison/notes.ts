@@ -2,7 +2,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, take } from "../client";
-import { of } from "../queries";
+import { of } from "../records";
 import type { NodeNote } from "../types";
 
 export const STANDINGS = ["accepted", "known", "ticket", "note"] as const;

@@ -2,7 +2,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, apiUrl, take } from "../client";
-import { of, type Unit } from "../queries";
+import { of, type Unit } from "../records";
 import type { Job, UnitPrecheck } from "../types";
 
 export type Side = "target" | "golden";

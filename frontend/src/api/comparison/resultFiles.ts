@@ -1,5 +1,7 @@
 /** Result files, fetched by the page: what is on its way can be seen and cancelled, and the server ends its work then. */
-import { ApiError, toError, UNREACHABLE } from "../client";
+import { ApiError, apiUrl, toError, UNREACHABLE } from "../client";
+import type { Unit } from "../records";
+import { listParams, type NodeListQuery } from "./nodes";
 
 export interface Received {
   /** Bytes that came. */
@@ -58,4 +60,17 @@ function fileName(disposition: string): string {
 function unanswered(problem: unknown): never {
   if (problem instanceof DOMException && problem.name === "AbortError") throw problem;
   throw new ApiError(0, UNREACHABLE, "The server does not answer.", null);
+}
+
+export function exportUrl(id: string, format: string): string {
+  return apiUrl("comparisons", id, `export.${format}`);
+}
+
+/** A file of what the list shows; the JSON document then lists its item pairs too. */
+export function exportListUrl(id: string, format: string, unit: Unit | null, list: NodeListQuery): string {
+  const params = new URLSearchParams(format === "json" ? { pairs: "true" } : {});
+  for (const [key, value] of Object.entries(listParams(unit, list))) {
+    if (key !== "sort" && String(value) !== "") params.set(key, String(value));
+  }
+  return `${exportUrl(id, format)}?${params}`;
 }

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { api, take } from "../client";
-import type { Unit } from "../queries";
+import type { Unit } from "../records";
 
 /** A call, and the comparison whose plots go into its archive. */
 export interface ArchiveOf {

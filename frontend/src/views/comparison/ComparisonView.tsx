@@ -4,7 +4,7 @@ import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { useCancel, useCompareAgain } from "../../api/changes";
 import { useJob } from "../../api/jobs";
-import { refreshComparison, useComparison } from "../../api/queries";
+import { refreshComparison, useComparison } from "../../api/records";
 import type { Comparison } from "../../api/types";
 import { navigate } from "../../base/address/location";
 import { splitMessage } from "../../base/text/jobMessage";

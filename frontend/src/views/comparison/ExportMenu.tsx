@@ -1,7 +1,7 @@
 import { Button, Menu, Progress } from "@mantine/core";
 import { type MouseEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { exportListUrl, exportUrl } from "../../api/queries";
+import { exportListUrl, exportUrl } from "../../api/comparison/resultFiles";
 import type { Comparison } from "../../api/types";
 import { isFiltered } from "../../base/address/address";
 import { formatBytes } from "../../base/numbers/format";

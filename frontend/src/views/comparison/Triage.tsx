@@ -1,7 +1,7 @@
 import { SegmentedControl } from "@mantine/core";
 import { useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { fetchNodes, useStrip } from "../../api/queries";
+import { fetchNodes, useStrip } from "../../api/comparison/nodes";
 import type { Comparison, Job } from "../../api/types";
 import { NO_FILTER } from "../../base/address/address";
 import { onlySide } from "../../base/comparison/unmatched";

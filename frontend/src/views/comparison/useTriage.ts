@@ -2,9 +2,11 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { fetchFlow, fetchNodes, nodeOptions, useNode } from "../../api/comparison/nodes";
 import { type NotesByNode, useNotes } from "../../api/comparison/notes";
 import { type FailingCalls, useUnitPrecheck } from "../../api/comparison/prechecks";
-import { fetchFlow, fetchNodes, nodeOptions, type Unit, useNode, useOrigins, useSummary } from "../../api/queries";
+import { useOrigins, useSummary } from "../../api/comparison/summary";
+import type { Unit } from "../../api/records";
 import type { Flow, NodeDetail, NodeNote, NodeRow, Origin, Summary, UnitPrecheck } from "../../api/types";
 import { type Address, type Filter, isFiltered, NO_FILTER, PLOTS, toPlot } from "../../base/address/address";
 import { nearestUnit } from "../../base/address/nearestUnit";

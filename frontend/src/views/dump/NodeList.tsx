@@ -1,6 +1,7 @@
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect } from "react";
 import { useTranslation } from "react-i18next";
-import { type Unit, useFindings } from "../../api/queries";
+import { useFindings } from "../../api/dump/overflow";
+import type { Unit } from "../../api/records";
 import type { DumpNodeRow } from "../../api/types";
 import { say } from "../../texts/serverTexts";
 import { MiddleName } from "../../widgets/basic/MiddleName";

@@ -1,6 +1,8 @@
 import { ActionIcon, Tooltip } from "@mantine/core";
 import { useTranslation } from "react-i18next";
-import { type Unit, useDumpNode, useFindings } from "../../api/queries";
+import { useDumpNode } from "../../api/dump/nodes";
+import { useFindings } from "../../api/dump/overflow";
+import type { Unit } from "../../api/records";
 import { formatAddress } from "../../base/address/address";
 import { callLabel } from "../../base/text/callNames";
 import { say } from "../../texts/serverTexts";

@@ -1,5 +1,5 @@
 import { useTranslation } from "react-i18next";
-import type { Unit } from "../../api/queries";
+import type { Unit } from "../../api/records";
 import { useRun } from "../../api/trends";
 import { Notes } from "../../widgets/basic/Problems";
 import classes from "./RunNotes.module.css";

@@ -1,6 +1,7 @@
 /** Nodes of a dump in the order of its file, by their place in the list. */
 import { useMemo } from "react";
-import { fetchDumpNodes, type Unit } from "../../api/queries";
+import { fetchDumpNodes } from "../../api/dump/nodes";
+import type { Unit } from "../../api/records";
 import type { DumpNodeRow } from "../../api/types";
 import { type PlacedRows, type Source, usePlaces } from "../../widgets/lists/usePagedRows";
 

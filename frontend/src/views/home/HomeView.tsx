@@ -1,6 +1,6 @@
 import { type DragEvent, useCallback, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useHealth } from "../../api/queries";
+import { useHealth } from "../../api/records";
 import type { Side } from "../../base/comparison/unmatched";
 import { fromDrop } from "../../base/upload/pickedFiles";
 import { Failure } from "../../widgets/basic/States";

@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import i18next from "i18next";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
-import { useUploadRoom } from "../../api/queries";
+import { useUploadRoom } from "../../api/records";
 import { type Progress, type Upload, upload } from "../../api/upload/sendUpload";
 import { formatBytes } from "../../base/numbers/format";
 import { type Bundle, bundle, type PickedFile } from "../../base/upload/pickedFiles";

@@ -1,6 +1,7 @@
 /** Rows of the call list, by their place in it. */
 import { useMemo } from "react";
-import { fetchNodeAround, fetchNodesAt, type NodeListQuery, type Unit } from "../../api/queries";
+import { fetchNodeAround, fetchNodesAt, type NodeListQuery } from "../../api/comparison/nodes";
+import type { Unit } from "../../api/records";
 import type { NodeRow } from "../../api/types";
 import { type PlacedRows, type Source, usePlaces } from "./usePagedRows";
 

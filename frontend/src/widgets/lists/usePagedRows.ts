@@ -5,7 +5,7 @@
 import { keepPreviousData, type QueryClient, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
-import { PAGE_ROWS } from "../../api/queries";
+import { PAGE_ROWS } from "../../api/records";
 import type { Page } from "../../api/types";
 
 /** Rows read ahead of what is seen. */

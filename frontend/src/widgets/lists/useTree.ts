@@ -1,7 +1,8 @@
 /** The lazily loaded module tree of one step and rank. */
 import { useCallback, useEffect, useMemo, useReducer, useRef } from "react";
-import { fetchLevels, fetchReveal, fetchTree, type Noun, type Unit } from "../../api/queries";
 import { patiently } from "../../api/reconnect";
+import type { Noun, Unit } from "../../api/records";
+import { fetchLevels, fetchReveal, fetchTree } from "../../api/trees";
 import type { TreeLevels, TreeRow } from "../../api/types";
 import {
   type Branch,

@@ -1,7 +1,7 @@
 import { ActionIcon, Menu, Tooltip, useMantineColorScheme } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
-import { useHealth } from "../../api/queries";
+import { useHealth } from "../../api/records";
 import { setLanguage } from "../../texts";
 import { Icon } from "../basic/Icon";
 import { Link } from "../basic/navigation";

@@ -1,6 +1,6 @@
 import { type ReactElement, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { usePair } from "../../api/queries";
+import { usePair } from "../../api/comparison/nodes";
 import type { DumpLeaf, Leaf, Pair, Producer } from "../../api/types";
 import { describeType, describeValue, differing, hasStatistics, STATISTICS } from "../../base/comparison/leaves";
 import { ABSENT, exactReal, formatReal } from "../../base/numbers/format";

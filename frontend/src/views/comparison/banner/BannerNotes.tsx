@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { fetchNodes } from "../../../api/queries";
+import { fetchNodes } from "../../../api/comparison/nodes";
 import type { Origin, Summary } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import { formatCount, formatError, formatReal } from "../../../base/numbers/format";

@@ -1,5 +1,6 @@
 import { useTranslation } from "react-i18next";
-import { type Unit, useNode } from "../../../api/queries";
+import { useNode } from "../../../api/comparison/nodes";
+import type { Unit } from "../../../api/records";
 import type { NodeDetail } from "../../../api/types";
 import { describeType, describeValue } from "../../../base/comparison/leaves";
 import { type Fit, previewRows, type Record } from "../../../base/comparison/matchPreview";

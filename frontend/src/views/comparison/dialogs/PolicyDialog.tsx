@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useSetPolicy } from "../../../api/changes";
 import { api, take } from "../../../api/client";
-import { of } from "../../../api/queries";
+import { of } from "../../../api/records";
 import type { Comparison, PolicyTrial } from "../../../api/types";
 import { VERDICTS } from "../../../base/comparison/verdicts";
 import { exactReal, formatCount, formatError } from "../../../base/numbers/format";

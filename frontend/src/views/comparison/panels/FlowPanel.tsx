@@ -1,7 +1,7 @@
 import { Kbd } from "@mantine/core";
 import { type ReactElement, type ReactNode, useState } from "react";
 import { Trans, useTranslation } from "react-i18next";
-import { useFlow } from "../../../api/queries";
+import { useFlow } from "../../../api/comparison/nodes";
 import type { Comparison, Flow, FlowConsumer, FlowInput, NodeDetail, NodeRow } from "../../../api/types";
 import { formatAddress } from "../../../base/address/address";
 import { isBad } from "../../../base/comparison/verdicts";

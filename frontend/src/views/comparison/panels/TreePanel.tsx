@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { fetchNodes } from "../../../api/queries";
+import { fetchNodes } from "../../../api/comparison/nodes";
 import type { Comparison } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import { formatCount } from "../../../base/numbers/format";

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import { useCompareAgain } from "../../../api/changes";
 import { planUrl } from "../../../api/comparison/plans";
-import { usePlan } from "../../../api/queries";
+import { usePlan } from "../../../api/comparison/summary";
 import type { Comparison, ComparisonOptions, JoinedSide, JoinedUnit, Summary } from "../../../api/types";
 import { navigate } from "../../../base/address/location";
 import { ranksText, waysOf } from "../../../base/comparison/plan";

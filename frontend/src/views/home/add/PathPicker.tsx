@@ -1,7 +1,7 @@
 import { Button, Modal, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { usePaths } from "../../../api/queries";
+import { usePaths } from "../../../api/records";
 import type { PathEntry } from "../../../api/types";
 import { formatCount } from "../../../base/numbers/format";
 import { joinPath } from "../../../base/text/serverPaths";

@@ -1,5 +1,5 @@
 import { useTranslation } from "react-i18next";
-import { useDump } from "../../../api/queries";
+import { useDump } from "../../../api/records";
 import { Link } from "../../../widgets/basic/navigation";
 import { Notes, ProblemList } from "../../../widgets/basic/Problems";
 import { describeProblem, Original } from "../../../widgets/basic/States";

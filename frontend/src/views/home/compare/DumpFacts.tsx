@@ -1,5 +1,5 @@
 import { useTranslation } from "react-i18next";
-import { useDump } from "../../../api/queries";
+import { useDump } from "../../../api/records";
 import { formatCount, formatRuns } from "../../../base/numbers/format";
 import classes from "../HomeView.module.css";
 

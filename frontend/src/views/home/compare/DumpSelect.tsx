@@ -1,7 +1,7 @@
 import { Select } from "@mantine/core";
 import { type KeyboardEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useDumps } from "../../../api/queries";
+import { useDumps } from "../../../api/records";
 import { isPath } from "../../../base/comparison/guessSides";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
 import classes from "../HomeView.module.css";

@@ -2,7 +2,7 @@ import { Progress } from "@mantine/core";
 import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
 import { useJob } from "../../../api/jobs";
-import { useComparisons } from "../../../api/queries";
+import { useComparisons } from "../../../api/records";
 import type { Comparison } from "../../../api/types";
 import { formatMoment } from "../../../base/numbers/dates";
 import { formatCount } from "../../../base/numbers/format";

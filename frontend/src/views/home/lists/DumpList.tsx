@@ -1,6 +1,6 @@
 import { Button, Tooltip } from "@mantine/core";
 import { useTranslation } from "react-i18next";
-import { useDumps } from "../../../api/queries";
+import { useDumps } from "../../../api/records";
 import type { Dump } from "../../../api/types";
 import { formatMoment } from "../../../base/numbers/dates";
 import { formatBytes, formatCount, formatRuns } from "../../../base/numbers/format";
