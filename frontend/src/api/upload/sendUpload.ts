@@ -5,7 +5,6 @@ import type { Bundle, PickedFile } from "../../base/upload/pickedFiles";
 import { forget, recall, remember } from "../../base/upload/unfinished";
 import { ApiError, api, apiUrl, take, toError } from "../client";
 import type { Accepted, Upload as Wire } from "../types";
-import { check } from "./checksums";
 import { type Packed, pack } from "./requests";
 
 export interface Progress {
@@ -113,11 +112,11 @@ class Sending {
 
   /** One request after the other; the next one is read while one is on its way. */
   private async sendAll(waiting: readonly Parcel[]): Promise<void> {
-    let next = waiting[0] && pack(waiting[0], check);
+    let next = waiting[0] && pack(waiting[0]);
     for (let index = 0; next; index += 1) {
       const packed: Packed = await next;
       const following = waiting[index + 1];
-      next = following && pack(following, check);
+      next = following && pack(following);
       next?.catch(() => {}); // told when its turn comes
       this.tell(await this.send(packed));
     }

@@ -8,19 +8,6 @@ export interface Checked {
   sums: string[];
 }
 
-/** What the page asks of the worker that runs `check`. */
-export interface CheckRequest {
-  id: number;
-  content: Blob;
-  sizes: readonly number[];
-}
-
-/** What the worker answers; `checked`: null where the files cannot be read. */
-export interface CheckReply {
-  id: number;
-  checked: Checked | null;
-}
-
 /** `content`: files one after the other; `sizes`: bytes of each. Throws where it cannot be read, or is not as long as they say. */
 export async function check(content: Blob, sizes: readonly number[]): Promise<Checked> {
   const bytes = await content.arrayBuffer();
