@@ -9,23 +9,6 @@ export type PlotTab = (typeof PLOTS)[number];
 export const SORTS = ["order", "-out_score", "-ratio", "name"] as const;
 export type Sort = (typeof SORTS)[number];
 
-/** What lies over the screen: the search for a partner of the selected call, the matches made by hand, the trends, the plan of
- * how ranks are joined, the assistant for calls without a partner, the calls of a dump that saw NaN or infinity,
- * the script of a call, the lines that called it. */
-export const DIALOGS = [
-  "match",
-  "matches",
-  "trends",
-  "plan",
-  "note",
-  "policy",
-  "assist",
-  "overflow",
-  "reproduce",
-  "source",
-] as const;
-export type DialogName = (typeof DIALOGS)[number];
-
 export interface Filter {
   classes: ClassWord[];
   verdicts: VerdictWord[];
@@ -55,7 +38,8 @@ export interface Address {
   filter: Filter;
   query: string;
   sort: Sort;
-  dialog: DialogName | null;
+  /** Id of the dialog that is open over the screen; each screen has its own (`dialogs` of views/comparison). */
+  dialog: string | null;
 }
 
 export const NO_FILTER: Filter = { classes: [], verdicts: [], leftovers: [], api: null, range: null };
@@ -64,7 +48,7 @@ export function parseAddress(search: string): Address {
   const params = new URLSearchParams(search);
   const tab = params.get("tab");
   const sort = params.get("sort");
-  const dialog = params.get("do");
+  const dialog = params.get("do") ?? "";
   return {
     step: whole(params.get("s")),
     rank: whole(params.get("r")),
@@ -78,7 +62,7 @@ export function parseAddress(search: string): Address {
     filter: parseFilter(params.get("f") ?? ""),
     query: params.get("q") ?? "",
     sort: SORTS.find((known) => known === sort) ?? "order",
-    dialog: DIALOGS.find((known) => known === dialog) ?? null,
+    dialog: /^[a-z]{1,32}$/.test(dialog) ? dialog : null,
   };
 }
 

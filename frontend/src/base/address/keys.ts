@@ -1,3 +1,4 @@
+/** What keys do that more than one screen knows. A screen has more keys, for its panels: PanelKey. */
 export type Action =
   | "nextNode"
   | "previousNode"
@@ -25,16 +26,6 @@ export type Action =
   | "plot7"
   | "plot8"
   | "plot9"
-  | "inputs"
-  | "stack"
-  | "source"
-  | "flow"
-  | "match"
-  | "matches"
-  | "assist"
-  | "note"
-  | "reproduce"
-  | "policy"
   | "export"
   | "copyLink"
   | "help"
@@ -68,16 +59,6 @@ const ACTIONS: Readonly<Record<string, Action>> = {
   "7": "plot7",
   "8": "plot8",
   "9": "plot9",
-  i: "inputs",
-  s: "stack",
-  o: "source",
-  d: "flow",
-  m: "match",
-  M: "matches",
-  a: "assist",
-  v: "note",
-  r: "reproduce",
-  t: "policy",
   e: "export",
   c: "copyLink",
   "?": "help",
@@ -95,7 +76,7 @@ export function keyOf(action: Action): string {
   return Object.keys(ACTIONS).find((key) => ACTIONS[key] === action) ?? "";
 }
 
-/** Keys as the help overlay lists them. */
+/** Keys as the help overlay lists them, before those of panels. */
 export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["j k", "keys.node"],
   ["J K", "keys.bad"],
@@ -108,21 +89,20 @@ export const KEY_HELP: readonly (readonly [keys: string, text: string])[] = [
   ["{ }", "keys.step"],
   ["/", "keys.search"],
   ["1 2 3 4 5 6 7 8 9", "keys.plots"],
-  ["i", "keys.inputs"],
-  ["s", "keys.stack"],
-  ["o", "keys.source"],
-  ["d", "keys.flowSection"],
-  ["m M", "keys.match"],
-  ["a", "keys.assist"],
-  ["v", "keys.note"],
-  ["r", "keys.reproduce"],
-  ["t", "keys.policy"],
   ["e", "keys.export"],
   ["c", "keys.copy"],
   ["Ctrl-K", "keys.palette"],
   ["?", "keys.help"],
   ["Esc", "keys.escape"],
 ];
+
+/** The key that shows a panel of a screen. Its texts are `palette.actions.ID` and `keys.HELP`. */
+export interface PanelKey {
+  id: string;
+  key: string;
+  /** None: as `id`. */
+  help?: string;
+}
 
 export interface Stroke {
   key: string;
@@ -132,10 +112,16 @@ export interface Stroke {
   isComposing?: boolean;
 }
 
-/** The action a key stroke asks for; nothing while text is being typed or a browser shortcut is pressed. */
-export function keyAction(stroke: Stroke, typing: boolean): Action | null {
+/** The key of a stroke; null while text is being typed or a browser shortcut is pressed. */
+export function pressedKey(stroke: Stroke, typing: boolean): string | null {
   if (typing || stroke.ctrlKey || stroke.metaKey || stroke.altKey || stroke.isComposing) return null;
-  return ACTIONS[stroke.key] ?? null;
+  return stroke.key;
+}
+
+/** The action that a key stroke asks for, as in `pressedKey`. */
+export function keyAction(stroke: Stroke, typing: boolean): Action | null {
+  const key = pressedKey(stroke, typing);
+  return key === null ? null : (ACTIONS[key] ?? null);
 }
 
 interface Focusable {

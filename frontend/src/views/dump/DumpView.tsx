@@ -21,8 +21,8 @@ import { useTree } from "../../widgets/lists/useTree";
 import { Header } from "../../widgets/page/Header";
 import { HelpOverlay } from "../../widgets/page/HelpOverlay";
 import { UnitPicker } from "../../widgets/page/UnitPicker";
-import { ReproduceDialog } from "../../widgets/source/ReproduceDialog";
-import { SourceDialog } from "../../widgets/source/SourceDialog";
+import { REPRODUCE_KEY, ReproduceDialog } from "../../widgets/source/ReproduceDialog";
+import { SOURCE_KEY, SourceDialog } from "../../widgets/source/SourceDialog";
 import { DumpTree } from "./DumpTree";
 import { DumpTrends } from "./DumpTrends";
 import classes from "./DumpView.module.css";
@@ -108,24 +108,29 @@ function Ready({ dump }: { dump: Dump }) {
     const row = await nodes.fetchAt(Math.max(0, Math.min(from + delta, nodes.total - 1)));
     if (row) select(row.name, true);
   };
-  useKeys({
-    producer: back,
-    reproduce: () => selected !== null && update({ dialog: "reproduce" }),
-    source: () => selected !== null && update({ dialog: "source" }),
-    nextNode: () => void move(1),
-    previousNode: () => void move(-1),
-    parent: () => {
-      const above = node?.name === selected ? node?.path.at(-1) : undefined;
-      if (above) select(above);
+  const panels = [SOURCE_KEY, REPRODUCE_KEY].map((one) => ({
+    ...one,
+    run: () => selected !== null && update({ dialog: one.id }),
+  }));
+  useKeys(
+    {
+      producer: back,
+      nextNode: () => void move(1),
+      previousNode: () => void move(-1),
+      parent: () => {
+        const above = node?.name === selected ? node?.path.at(-1) : undefined;
+        if (above) select(above);
+      },
+      help: () => setHelp(true),
+      search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
+      previousRank: () => cycle(dump.ranks, rank, -1, "rank"),
+      nextRank: () => cycle(dump.ranks, rank, 1, "rank"),
+      previousStep: () => cycle(dump.steps, step, -1, "step"),
+      nextStep: () => cycle(dump.steps, step, 1, "step"),
+      escape: () => setText(""),
     },
-    help: () => setHelp(true),
-    search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
-    previousRank: () => cycle(dump.ranks, rank, -1, "rank"),
-    nextRank: () => cycle(dump.ranks, rank, 1, "rank"),
-    previousStep: () => cycle(dump.steps, step, -1, "step"),
-    nextStep: () => cycle(dump.steps, step, 1, "step"),
-    escape: () => setText(""),
-  });
+    panels,
+  );
 
   return (
     <div className={classes.screen}>

@@ -1,28 +1,50 @@
 import { useEffect, useRef } from "react";
-import { type Action, isTyping, keyAction, LISTED } from "../../base/address/keys";
+import { type Action, isTyping, keyAction, keyOf, LISTED, type PanelKey, pressedKey } from "../../base/address/keys";
 
 /** What is closed by Escape before anything else, and holds every other key too. */
 const OVERLAYS = "[role=dialog][aria-modal=true], [role=menu]";
 
 type Handlers = Partial<Record<Action, () => void>>;
 
-const screens = new Set<{ readonly current: Handlers }>();
-
-/** What the keys can do on the screen as it is, in the order of the keys. */
-export function possibleActions(): Action[] {
-  const possible = new Set([...screens].flatMap(({ current }) => Object.keys(current)));
-  return LISTED.filter((action) => possible.has(action));
+/** A key of a panel and what it does. */
+export interface PanelCommand extends PanelKey {
+  run: () => void;
 }
 
-/** Does what the action's key would do. */
-export function perform(action: Action): void {
-  for (const { current } of screens) current[action]?.();
+interface Bound {
+  handlers: Handlers;
+  panels: readonly PanelCommand[];
+}
+
+const NO_PANELS: readonly PanelCommand[] = [];
+
+const screens = new Set<{ readonly current: Bound }>();
+
+/** Keys of the panels on the screen as it is. */
+export function boundPanels(): PanelKey[] {
+  return [...screens].flatMap(({ current }) => current.panels);
+}
+
+/** What the keys can do on the screen as it is, in the order of the keys; plots come last. */
+export function possibleCommands(): PanelKey[] {
+  const possible = new Set([...screens].flatMap(({ current }) => Object.keys(current.handlers)));
+  const actions = LISTED.filter((action) => possible.has(action)).map((id) => ({ id, key: keyOf(id) }));
+  const isPlot = ({ id }: PanelKey) => id.startsWith("plot");
+  return [...actions.filter((one) => !isPlot(one)), ...boundPanels(), ...actions.filter(isPlot)];
+}
+
+/** Does what the key of a command would do. */
+export function perform(id: string): void {
+  for (const { current } of screens) {
+    current.handlers[id as Action]?.();
+    current.panels.find((panel) => panel.id === id)?.run();
+  }
 }
 
 /** Calls the handler of a pressed key, unless text is being typed or a dialog or menu is open. */
-export function useKeys(handlers: Handlers): void {
-  const latest = useRef(handlers);
-  latest.current = handlers;
+export function useKeys(handlers: Handlers, panels: readonly PanelCommand[] = NO_PANELS): void {
+  const latest = useRef<Bound>({ handlers, panels });
+  latest.current = { handlers, panels };
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
       if (event.defaultPrevented) return;
@@ -33,12 +55,15 @@ export function useKeys(handlers: Handlers): void {
         target.blur();
         return;
       }
-      const action = keyAction(event, isTyping(target));
-      if (!action || document.querySelector(OVERLAYS)) return;
-      const handler = latest.current[action];
-      if (!handler) return;
+      const typing = isTyping(target);
+      const key = pressedKey(event, typing);
+      if (key === null || document.querySelector(OVERLAYS)) return;
+      const action = keyAction(event, typing);
+      const { current } = latest;
+      const run = action ? current.handlers[action] : current.panels.find((panel) => panel.key === key)?.run;
+      if (!run) return;
       event.preventDefault();
-      handler();
+      run();
     };
     window.addEventListener("keydown", press);
     screens.add(latest);

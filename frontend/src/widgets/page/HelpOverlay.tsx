@@ -3,6 +3,7 @@ import { useTranslation } from "react-i18next";
 import { KEY_HELP } from "../../base/address/keys";
 import { SEARCH_HELP } from "../../base/address/searchTerms";
 import { CLASSES, type MarkWord } from "../../base/comparison/verdicts";
+import { boundPanels } from "../basic/useKeys";
 import { MarkOf } from "../marks/Mark";
 
 const MARKS: readonly MarkWord[] = [...CLASSES, "absorbed"];
@@ -10,6 +11,8 @@ const MARKS: readonly MarkWord[] = [...CLASSES, "absorbed"];
 /** Every key and every mark, in words. */
 export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const { t } = useTranslation();
+  const panels = opened ? boundPanels().map(({ id, key, help }) => [key, `keys.${help ?? id}`] as const) : [];
+  const rows = [...KEY_HELP, ...panels];
   return (
     <Modal
       opened={opened}
@@ -29,7 +32,7 @@ export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () 
       >
         <Table verticalSpacing={3} withRowBorders={false} data-testid="keys">
           <Table.Tbody>
-            {KEY_HELP.map(([keys, text]) => (
+            {rows.map(([keys, text]) => (
               <Table.Tr key={keys}>
                 <Table.Td style={{ whiteSpace: "nowrap" }}>
                   <Keys keys={keys.split(" ")} />

@@ -2,11 +2,11 @@ import { Kbd, Modal } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type Action, keyOf } from "../../base/address/keys";
+import type { Action } from "../../base/address/keys";
 import { MiddleName } from "../basic/MiddleName";
 import { SearchField } from "../basic/SearchField";
 import { useDebounced } from "../basic/useDebounced";
-import { perform, possibleActions } from "../basic/useKeys";
+import { perform, possibleCommands } from "../basic/useKeys";
 import { ClassMark } from "../marks/Mark";
 import classes from "./Palette.module.css";
 
@@ -25,7 +25,7 @@ interface PaletteProps {
   onNode: (address: string) => void;
 }
 
-type Choice = { kind: "action"; action: Action; text: string } | { kind: "node"; node: Found };
+type Choice = { kind: "command"; id: string; key: string; text: string } | { kind: "node"; node: Found };
 
 /** Ctrl-K: every action of the screen by its words, and every node by its name. */
 export function Palette(props: PaletteProps) {
@@ -70,10 +70,10 @@ function Choices({ scope, find, onNode, onClose }: PaletteProps & { onClose: () 
     enabled: query !== "",
     placeholderData: keepPreviousData,
   });
-  const possible = useMemo(possibleActions, []);
+  const possible = useMemo(possibleCommands, []);
   const words = text.trim().toLowerCase().split(/\s+/);
   const choices: Choice[] = possible
-    .map((action) => ({ kind: "action" as const, action, text: t(`palette.actions.${action}`) }))
+    .map(({ id, key }) => ({ kind: "command" as const, id, key, text: t(`palette.actions.${id as Action}`) }))
     .filter(({ text }) => words.every((word) => text.toLowerCase().includes(word)));
   if (query !== "") choices.push(...(found.data ?? []).map((node) => ({ kind: "node" as const, node })));
   const at = Math.min(active, choices.length - 1);
@@ -87,7 +87,7 @@ function Choices({ scope, find, onNode, onClose }: PaletteProps & { onClose: () 
     if (!choice) return;
     onClose();
     if (choice.kind === "node") onNode(choice.node.address);
-    else setTimeout(() => perform(choice.action)); // the palette has left the page by then
+    else setTimeout(() => perform(choice.id)); // the palette has left the page by then
   };
   const press = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -122,7 +122,7 @@ function Choices({ scope, find, onNode, onClose }: PaletteProps & { onClose: () 
           // biome-ignore lint/a11y/useKeyWithClickEvents: the field above takes the keys
           // biome-ignore lint/a11y/useFocusableInteractive: the field above holds the focus
           <div
-            key={choice.kind === "action" ? choice.action : `node ${choice.node.address}`}
+            key={choice.kind === "command" ? choice.id : `node ${choice.node.address}`}
             id={`${idBase}-${index}`}
             role="option"
             aria-selected={index === at}
@@ -130,10 +130,10 @@ function Choices({ scope, find, onNode, onClose }: PaletteProps & { onClose: () 
             onMouseMove={() => setActive(index)}
             onClick={() => choose(choice)}
           >
-            {choice.kind === "action" ? (
+            {choice.kind === "command" ? (
               <>
                 <span>{choice.text}</span>
-                <Kbd size="xs">{keyOf(choice.action)}</Kbd>
+                <Kbd size="xs">{choice.key}</Kbd>
               </>
             ) : (
               <>

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import { useArchive, useHandover } from "../../api/dump/callArchive";
 import { useScript } from "../../api/dump/nodes";
 import type { Unit } from "../../api/records";
+import type { PanelKey } from "../../base/address/keys";
 import { formatBytes, formatCount } from "../../base/numbers/format";
 import { CopyButton } from "../basic/CopyButton";
 import { downloadText, saveBlob } from "../basic/download";
@@ -11,6 +12,8 @@ import { Failure, Loading, Original } from "../basic/States";
 import classes from "./ReproduceDialog.module.css";
 
 /** One run's call, of which there may be a script. */
+export const REPRODUCE_KEY: PanelKey = { id: "reproduce", key: "r" };
+
 export interface ScriptOf {
   side: "target" | "golden" | null;
   dump: string;

@@ -1,10 +1,13 @@
 import { Button, Modal } from "@mantine/core";
 import { useTranslation } from "react-i18next";
+import type { PanelKey } from "../../base/address/keys";
 import { changedFrames, type Frame, foldStack } from "../../base/comparison/stackFrames";
 import { CopyButton } from "../basic/CopyButton";
 import classes from "./SourceDialog.module.css";
 
 /** One run's call stack, innermost first. */
+export const SOURCE_KEY: PanelKey = { id: "source", key: "o" };
+
 export interface SourceOf {
   side: "target" | "golden" | null;
   frames: readonly string[];

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { isTyping, KEY_HELP, keyAction } from "../../../src/base/address/keys";
 import { en } from "../../../src/texts/en";
+import { DIALOGS } from "../../../src/views/comparison/dialogs/dialogs";
+import { SECTIONS } from "../../../src/views/comparison/panels/sections";
 
 const stroke = (key: string, held: Partial<Record<"ctrlKey" | "metaKey" | "altKey", boolean>> = {}) => ({
   key,
@@ -42,7 +44,8 @@ describe("keys", () => {
   });
 
   test("are all explained", () => {
-    const explained = KEY_HELP.flatMap(([keys]) => keys.split(" "));
+    const panels = [...SECTIONS, ...DIALOGS];
+    const explained = [...KEY_HELP.flatMap(([keys]) => keys.split(" ")), ...panels.map(({ key }) => key)];
     for (const key of [
       "j",
       "k",
@@ -74,6 +77,18 @@ describe("keys", () => {
     }
     const texts: Record<string, string> = en.keys;
     for (const [, text] of KEY_HELP) expect(texts[text.replace("keys.", "")]).toBeTruthy();
+    const commands: Record<string, string> = en.palette.actions;
+    for (const { id, help } of panels.filter(({ key }) => key)) {
+      expect(texts[help ?? id], id).toBeTruthy();
+      expect(commands[id], id).toBeTruthy();
+    }
+  });
+
+  test("of panels mean one thing each", () => {
+    const keys = [...SECTIONS, ...DIALOGS].flatMap(({ key }) => key ?? []);
+    expect(keys.length).toBeGreaterThan(8);
+    expect(new Set(keys).size).toBe(keys.length);
+    for (const key of keys) expect(keyAction(stroke(key), false)).toBeNull();
   });
 });
 

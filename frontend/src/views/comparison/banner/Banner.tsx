@@ -1,6 +1,6 @@
 import { ActionIcon, Tooltip } from "@mantine/core";
 import { useTranslation } from "react-i18next";
-import type { Comparison, Origin, Summary } from "../../../api/types";
+import type { Origin, Summary } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import { foldStack, framePlace } from "../../../base/comparison/stackFrames";
 import { LEFT, mostApart } from "../../../base/comparison/unmatched";
@@ -13,22 +13,22 @@ import { Notes, ProblemList } from "../../../widgets/basic/Problems";
 import { Loading } from "../../../widgets/basic/States";
 import { ClassMark, NoteChip } from "../../../widgets/marks/Mark";
 import { PlanNotes } from "../plan/PlanNotes";
-import type { Triage } from "../useTriage";
+import { useOriginWalk } from "../selection/OriginsProvider";
+import { useResult, useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Banner.module.css";
 import { Inputs, Largest, Warnings } from "./BannerNotes";
 import { GoldenOff } from "./GoldenOff";
 import { OriginAlone } from "./OriginPrecheck";
 import { UnitMatrix } from "./UnitMatrix";
 
-interface BannerProps {
-  triage: Triage;
-  comparison: Comparison;
-}
-
 /** The answer in words: what went wrong first, why, how sure, and what to look at next. */
-export function Banner({ triage, comparison }: BannerProps) {
+export function Banner() {
   const { t } = useTranslation();
-  const { summary, origins, originIndex } = triage;
+  const comparison = useShownComparison();
+  const { summary, origins } = useResult();
+  const { originIndex } = useOriginWalk();
+  const { update, assistFirst } = useSelection();
   if (!summary) {
     return (
       <section className={`panel ${classes.banner}`} aria-label={t("comparison.firstOrigin")}>
@@ -36,7 +36,7 @@ export function Banner({ triage, comparison }: BannerProps) {
       </section>
     );
   }
-  if (triage.unread) {
+  if (assistFirst) {
     return (
       <section className={`panel ${classes.banner}`} data-cls="unknown" aria-label={t("comparison.firstOrigin")}>
         <p className={classes.reason}>{t("assistant.unread")}</p>
@@ -53,12 +53,12 @@ export function Banner({ triage, comparison }: BannerProps) {
       data-testid="banner"
     >
       {origin ? (
-        <OriginLines id={comparison.id} origin={origin} triage={triage} summary={summary} />
+        <OriginLines id={comparison.id} origin={origin} summary={summary} />
       ) : (
-        <NoOrigin summary={summary} policy={comparison.policy} triage={triage} />
+        <NoOrigin summary={summary} policy={comparison.policy} />
       )}
-      <Inputs origins={origins} triage={triage} />
-      {!origin && bad !== "unknown" && <Largest id={comparison.id} triage={triage} />}
+      <Inputs origins={origins} />
+      {!origin && bad !== "unknown" && <Largest id={comparison.id} />}
       <Warnings summary={summary} />
       {mostApart(summary) && (
         <p className={classes.reason} data-testid="strangers">
@@ -66,15 +66,15 @@ export function Banner({ triage, comparison }: BannerProps) {
           <button
             type="button"
             className={`plain ${classes.count}`}
-            onClick={() => triage.update({ dialog: "assist" })}
+            onClick={() => update({ dialog: "assist" })}
             data-testid="open-assistant"
           >
             {t("assistant.title")} (a)
           </button>
         </p>
       )}
-      <GoldenOff summary={summary} triage={triage} />
-      <Numbers id={comparison.id} summary={summary} triage={triage} />
+      <GoldenOff summary={summary} />
+      <Numbers id={comparison.id} summary={summary} />
     </section>
   );
 }
@@ -82,17 +82,16 @@ export function Banner({ triage, comparison }: BannerProps) {
 interface OriginProps {
   id: string;
   origin: Origin;
-  triage: Triage;
   summary: Summary;
 }
 
-function OriginLines({ id, origin, triage, summary }: OriginProps) {
+function OriginLines({ id, origin, summary }: OriginProps) {
   const { t, i18n } = useTranslation();
-  const { origins, originIndex } = triage;
-  const note = triage.notes.get(origin.node);
+  const { origins, notes } = useResult();
+  const { originIndex, moveOrigin } = useOriginWalk();
+  const { showOrigin } = useSelection();
+  const note = notes.get(origin.node);
   const place = foldStack(origin.stack).user[0];
-  const confidence =
-    origin.confidence_word ?? (origin.confidence >= 0.8 ? "high" : origin.confidence >= 0.5 ? "medium" : "low");
   // What is first seen there says nothing of what kind its cause is.
   const word = hidden(origin) ? "hidden" : origin.kind;
   const kind = i18n.exists(`comparison.kinds.${word}`) ? t(`comparison.kinds.${word as "weight"}`) : word;
@@ -110,7 +109,7 @@ function OriginLines({ id, origin, triage, summary }: OriginProps) {
         <button
           type="button"
           className={`plain ${classes.node}`}
-          onClick={() => triage.showOrigin(origin)}
+          onClick={() => showOrigin(origin)}
           data-testid="origin"
         >
           <MiddleName name={origin.node} tail={36} />
@@ -125,20 +124,20 @@ function OriginLines({ id, origin, triage, summary }: OriginProps) {
           </span>
         )}
         <span className="dim" title={String(origin.confidence)}>
-          {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${confidence}`)}</strong>
+          {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${origin.confidence_word}`)}</strong>
         </span>
-        {origin.explains > 0 && <Explains origin={origin} triage={triage} />}
+        {origin.explains > 0 && <Explains origin={origin} />}
         {summary.units.length > 1 && (
           <span className="dim num" data-testid="origin-unit">
             {t("unit.step")} {origin.step} · {t("unit.rank")}{" "}
             {formatRuns(origin.ranks.length > 1 ? origin.ranks : [origin.rank])}
           </span>
         )}
-        <Remarks summary={summary} triage={triage} />
+        <Remarks summary={summary} />
         {origins.length > 1 && (
           <span className={classes.pager}>
             <Tooltip label={`${t("comparison.previousOrigin")} (N)`}>
-              <ActionIcon size="sm" aria-label={t("comparison.previousOrigin")} onClick={() => triage.moveOrigin(-1)}>
+              <ActionIcon size="sm" aria-label={t("comparison.previousOrigin")} onClick={() => moveOrigin(-1)}>
                 <Icon name="left" size={12} />
               </ActionIcon>
             </Tooltip>
@@ -146,7 +145,7 @@ function OriginLines({ id, origin, triage, summary }: OriginProps) {
               {originIndex + 1} / {origins.length}
             </span>
             <Tooltip label={`${t("comparison.nextOrigin")} (n)`}>
-              <ActionIcon size="sm" aria-label={t("comparison.nextOrigin")} onClick={() => triage.moveOrigin(1)}>
+              <ActionIcon size="sm" aria-label={t("comparison.nextOrigin")} onClick={() => moveOrigin(1)}>
                 <Icon name="right" size={12} />
               </ActionIcon>
             </Tooltip>
@@ -173,8 +172,9 @@ function hidden({ evidence_said }: Origin): boolean {
 }
 
 /** How much follows from an origin, and the way to the first No on demand. */
-function Explains({ origin, triage }: { origin: Origin; triage: Triage }) {
+function Explains({ origin }: { origin: Origin }) {
   const { t } = useTranslation();
+  const { selected, update } = useSelection();
   const text = t("comparison.explains", { count: origin.explains, total: formatCount(origin.explains) });
   if (origin.path.length < 2) {
     return (
@@ -192,8 +192,8 @@ function Explains({ origin, triage }: { origin: Origin; triage: Triage }) {
             <button
               type="button"
               className={`plain mono ${classes.pathNode}`}
-              aria-current={name === triage.selected || undefined}
-              onClick={() => triage.update({ step: origin.step, rank: origin.rank, node: name })}
+              aria-current={name === selected || undefined}
+              onClick={() => update({ step: origin.step, rank: origin.rank, node: name })}
             >
               {name}
             </button>
@@ -211,7 +211,7 @@ function outcome({ counts, classes: found, mode }: Summary): "exact" | "propagat
   return mode === "structure" && counts.nodes > 0 && !found.structural ? "exact" : "unknown";
 }
 
-function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: string; triage: Triage }) {
+function NoOrigin({ summary, policy }: { summary: Summary; policy: string }) {
   const { t, i18n } = useTranslation();
   const { counts } = summary;
   const cls = outcome(summary);
@@ -242,7 +242,7 @@ function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: strin
             <strong>{t(noneMet ? "comparison.noneMetHint" : "comparison.noNumbers")}</strong>
           )}
         </span>
-        <Remarks summary={summary} triage={triage} />
+        <Remarks summary={summary} />
       </div>
       <p className={`${classes.reason} dim`}>
         {t("comparison.coverage", {
@@ -260,9 +260,10 @@ function NoOrigin({ summary, policy, triage }: { summary: Summary; policy: strin
   );
 }
 
-function Numbers({ id, summary, triage }: { id: string; summary: Summary; triage: Triage }) {
+function Numbers({ id, summary }: { id: string; summary: Summary }) {
   const { t } = useTranslation();
-  const { address, update } = triage;
+  const { steps, ranks } = useResult();
+  const { address, update } = useSelection();
   const active = address.filter.classes;
   const toggle = (cls: ClassWord) => {
     const only = active.length === 1 && active[0] === cls;
@@ -290,8 +291,8 @@ function Numbers({ id, summary, triage }: { id: string; summary: Summary; triage
           </button>
         );
       })}
-      <UnitMatrix summary={summary} triage={triage} />
-      {(triage.steps.length > 1 || triage.ranks.length > 1) && (
+      <UnitMatrix summary={summary} />
+      {(steps.length > 1 || ranks.length > 1) && (
         <button
           type="button"
           className={`plain ${classes.count}`}
@@ -301,17 +302,18 @@ function Numbers({ id, summary, triage }: { id: string; summary: Summary; triage
           {t("trends.title")}
         </button>
       )}
-      <PlanNotes id={id} summary={summary} triage={triage} />
+      <PlanNotes id={id} summary={summary} />
     </div>
   );
 }
 
 /** What else to know before trusting the answer: calls without partner, settings, problems. */
-function Remarks({ summary, triage }: { summary: Summary; triage: Triage }) {
+function Remarks({ summary }: { summary: Summary }) {
   const { t } = useTranslation();
+  const { update } = useSelection();
   const { counts } = summary;
   const inferred = summary.units.some((unit) => unit.inferred);
-  const showLeft = () => triage.update({ filter: { ...NO_FILTER, leftovers: LEFT } });
+  const showLeft = () => update({ filter: { ...NO_FILTER, leftovers: LEFT } });
   return (
     <div className={classes.remarks}>
       {counts.unmatched_target > 0 && (

@@ -6,7 +6,7 @@ import { NO_FILTER } from "../../../base/address/address";
 import { formatCount, formatError, formatReal } from "../../../base/numbers/format";
 import { say, sayProblem } from "../../../texts/serverTexts";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
-import type { Triage } from "../useTriage";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Banner.module.css";
 
 /** Ways of dumping without which two sides hold different things: said in full, not counted. */
@@ -55,8 +55,9 @@ export function Warnings({ summary }: { summary: Summary }) {
 }
 
 /** Where data went in that differs already: no operator is at fault, and all that follows differs too. */
-export function Inputs({ origins, triage }: { origins: readonly Origin[]; triage: Triage }) {
+export function Inputs({ origins }: { origins: readonly Origin[] }) {
   const { t } = useTranslation();
+  const { showOrigin } = useSelection();
   const inputs = origins.filter(({ kind }) => kind === "input");
   if (inputs.length === 0) return null;
   return (
@@ -67,7 +68,7 @@ export function Inputs({ origins, triage }: { origins: readonly Origin[]; triage
           key={`${origin.step}/${origin.rank}/${origin.node}`}
           type="button"
           className={`plain ${classes.input}`}
-          onClick={() => triage.showOrigin(origin)}
+          onClick={() => showOrigin(origin)}
         >
           <MiddleName name={origin.node} tail={30} />
         </button>
@@ -78,9 +79,9 @@ export function Inputs({ origins, triage }: { origins: readonly Origin[]; triage
 }
 
 /** How near the limit two runs came that agree: the call with the largest error, and its floor. */
-export function Largest({ id, triage }: { id: string; triage: Triage }) {
+export function Largest({ id }: { id: string }) {
   const { t } = useTranslation();
-  const { unit } = triage;
+  const { unit, select } = useSelection();
   const found = useQuery({
     queryKey: ["comparisons", "data", id, "largest", unit],
     queryFn: () =>
@@ -99,7 +100,7 @@ export function Largest({ id, triage }: { id: string; triage: Triage }) {
             error: formatError(row.out_error, row.out_score),
             score: formatReal(row.out_score, 2),
           })}{" "}
-          <button type="button" className={`plain ${classes.input}`} onClick={() => triage.select(row.address)}>
+          <button type="button" className={`plain ${classes.input}`} onClick={() => select(row.address)}>
             <MiddleName name={row.name} tail={30} />
           </button>
         </>

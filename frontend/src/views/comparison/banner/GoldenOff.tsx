@@ -3,12 +3,13 @@ import type { Summary } from "../../../api/types";
 import { formatCount, formatReal } from "../../../base/numbers/format";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Notes } from "../../../widgets/basic/Problems";
-import type { Triage } from "../useTriage";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./GoldenOff.module.css";
 
 /** Where the golden is the one that is off, as the absolute reference tells. */
-export function GoldenOff({ summary, triage }: { summary: Summary; triage: Triage }) {
+export function GoldenOff({ summary }: { summary: Summary }) {
   const { t } = useTranslation();
+  const { update } = useSelection();
   const { reference } = summary;
   if (reference === null) return null;
   const [first, ...rest] = reference.golden_off;
@@ -17,7 +18,7 @@ export function GoldenOff({ summary, triage }: { summary: Summary; triage: Triag
       <button
         type="button"
         className={`plain ${classes.node}`}
-        onClick={() => triage.update({ step: one.step, rank: one.rank, node: one.node })}
+        onClick={() => update({ step: one.step, rank: one.rank, node: one.node })}
         data-testid="golden-off"
       >
         <MiddleName name={one.node} tail={36} />

@@ -2,15 +2,17 @@ import { useTranslation } from "react-i18next";
 import type { Summary } from "../../../api/types";
 import { GLYPHS, verdictCell, verdictLabel } from "../../../base/comparison/verdicts";
 import { Notes } from "../../../widgets/basic/Problems";
-import type { Triage } from "../useTriage";
+import { useResult } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./UnitMatrix.module.css";
 
 const MOST_CELLS = 2000;
 
 /** Steps down, ranks across, the worst verdict in each cell; a click goes there. */
-export function UnitMatrix({ summary, triage }: { summary: Summary; triage: Triage }) {
+export function UnitMatrix({ summary }: { summary: Summary }) {
   const { t } = useTranslation();
-  const { steps, ranks, unit } = triage;
+  const { steps, ranks } = useResult();
+  const { unit, update } = useSelection();
   const units = new Map(summary.units.map((one) => [`${one.step}/${one.rank}`, one]));
   if (summary.units.length < 2 || steps.length * ranks.length > MOST_CELLS) return null;
   return (
@@ -56,7 +58,7 @@ export function UnitMatrix({ summary, triage }: { summary: Summary; triage: Tria
                       aria-label={label}
                       aria-current={(step === unit?.step && rank === unit.rank) || undefined}
                       title={label}
-                      onClick={() => triage.update({ step, rank })}
+                      onClick={() => update({ step, rank })}
                     >
                       {glyph}
                     </button>

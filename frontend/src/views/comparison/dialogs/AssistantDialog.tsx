@@ -1,52 +1,41 @@
-import { Button, Checkbox, Modal, Textarea } from "@mantine/core";
+import { Button, Checkbox, Textarea } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useCompareAgain } from "../../../api/changes";
 import { useProposals, useRulesTried } from "../../../api/comparison/matches";
-import type { Comparison, LeftCall, MatchingPreview, ProposedRule, RuleProposals } from "../../../api/types";
+import type { LeftCall, MatchingPreview, ProposedRule, RuleProposals } from "../../../api/types";
 import { navigate } from "../../../base/address/location";
 import { SIDES, type Side } from "../../../base/comparison/unmatched";
 import { formatCount } from "../../../base/numbers/format";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Failure, Loading } from "../../../widgets/basic/States";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
-import type { Triage } from "../useTriage";
+import { useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./AssistantDialog.module.css";
 
 /** Calls without a partner named per side. */
 const SHOWN = 40;
 
 /** Where most calls have no partner: rename rules to compare again with, before a verdict on the rest is read. */
-export function AssistantDialog({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
+export function Assistant() {
   const { t } = useTranslation();
-  const { address, update } = triage;
-  return (
-    <Modal
-      opened={address.dialog === "assist"}
-      onClose={() => update({ dialog: null })}
-      title={t("assistant.title")}
-      size="xl"
-      closeButtonProps={{ "aria-label": t("app.close") }}
-    >
-      <Assistant comparison={comparison} triage={triage} />
-    </Modal>
-  );
-}
-
-function Assistant({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
-  const { t } = useTranslation();
-  const found = useProposals(comparison.id, triage.unit);
+  const { id } = useShownComparison();
+  const { unit } = useSelection();
+  const found = useProposals(id, unit);
   return (
     <div className={classes.panel} data-testid="assistant">
       {found.isPending && <Loading label={t("assistant.looking")} />}
       {found.error && <Failure problem={found.error} onRetry={() => void found.refetch()} />}
-      {found.data && <Proposed found={found.data} comparison={comparison} triage={triage} />}
+      {found.data && <Proposed found={found.data} />}
     </div>
   );
 }
 
-function Proposed({ found, comparison, triage }: { found: RuleProposals; comparison: Comparison; triage: Triage }) {
+function Proposed({ found }: { found: RuleProposals }) {
   const { t } = useTranslation();
+  const comparison = useShownComparison();
+  const { unit, update } = useSelection();
   const [off, setOff] = useState<ReadonlySet<string>>(new Set());
   const [own, setOwn] = useState("");
   const again = useCompareAgain();
@@ -60,7 +49,7 @@ function Proposed({ found, comparison, triage }: { found: RuleProposals; compari
   const rules = [...written, ...found.rules.map(({ rule }) => rule).filter((rule) => !off.has(rule))];
   const asProposed = written.length === 0 && off.size === 0;
   const wanted = useDebounced(rules.join("\n"), 300);
-  const tried = useRulesTried(comparison.id, triage.unit, asProposed ? null : [...before, ...wanted.split("\n")]);
+  const tried = useRulesTried(comparison.id, unit, asProposed ? null : [...before, ...wanted.split("\n")]);
   const after = asProposed ? found.after : rules.join("\n") === wanted ? tried.data : undefined;
   // One key accepts, or shows the verdict where nothing is proposed: the button waits under Enter.
   const proposed = found.rules.length > 0;
@@ -119,7 +108,7 @@ function Proposed({ found, comparison, triage }: { found: RuleProposals; compari
           ref={skip}
           data-autofocus={!proposed || undefined}
           variant="default"
-          onClick={() => triage.update({ dialog: null })}
+          onClick={() => update({ dialog: null })}
           data-testid="assistant-skip"
         >
           {t("assistant.skip")}

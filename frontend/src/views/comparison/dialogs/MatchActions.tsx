@@ -4,14 +4,19 @@ import { useApplyMatches, useHandChange, useHandMatches } from "../../../api/com
 import type { NodeDetail } from "../../../api/types";
 import { nameOn, onlySide } from "../../../base/comparison/unmatched";
 import { describeProblem, Failure } from "../../../widgets/basic/States";
-import type { Triage } from "../useTriage";
+import { useSay } from "../selection/notice";
+import { useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Matching.module.css";
 
 /** What can be done about the partner of the selected call. */
-export function MatchActions({ comparison, node, triage }: { comparison: string; node: NodeDetail; triage: Triage }) {
+export function MatchActions({ node }: { node: NodeDetail }) {
   const { t } = useTranslation();
-  const change = useHandChange(comparison, triage.unit);
-  const edits = useHandMatches(comparison, triage.unit);
+  const say = useSay();
+  const { id: comparison } = useShownComparison();
+  const { unit, update } = useSelection();
+  const change = useHandChange(comparison, unit);
+  const edits = useHandMatches(comparison, unit);
   const names = { target: nameOn(node, "target"), golden: nameOn(node, "golden") };
   const waits = edits.data?.edits.find(
     (edit) =>
@@ -22,16 +27,11 @@ export function MatchActions({ comparison, node, triage }: { comparison: string;
   const part = () =>
     change.mutate(
       { kind: "unmatch", side: "target", node: names.target ?? node.name },
-      { onSuccess: () => triage.say(t("matching.parted")) },
+      { onSuccess: () => say(t("matching.parted")) },
     );
   return (
     <div className={classes.actions}>
-      <Button
-        variant="default"
-        size="compact-xs"
-        onClick={() => triage.update({ dialog: "match" })}
-        data-testid="match-with"
-      >
+      <Button variant="default" size="compact-xs" onClick={() => update({ dialog: "match" })} data-testid="match-with">
         {t("matching.with")}
       </Button>
       {onlySide(node) === null && (
@@ -52,11 +52,13 @@ export function MatchActions({ comparison, node, triage }: { comparison: string;
 }
 
 /** Says above the panels that the result does not show every match made by hand yet. */
-export function WaitingMatches({ comparison, triage }: { comparison: string; triage: Triage }) {
+export function WaitingMatches() {
   const { t } = useTranslation();
-  const edits = useHandMatches(comparison, triage.unit);
+  const { id: comparison } = useShownComparison();
+  const { unit, update } = useSelection();
+  const edits = useHandMatches(comparison, unit);
   const apply = useApplyMatches(comparison);
-  const change = useHandChange(comparison, triage.unit);
+  const change = useHandChange(comparison, unit);
   const waiting = edits.data?.waiting ?? 0;
   if (waiting === 0) return null;
   const problem = apply.error ?? change.error;
@@ -75,7 +77,7 @@ export function WaitingMatches({ comparison, triage }: { comparison: string; tri
       >
         {t("matching.undo")}
       </Button>
-      <Button size="compact-xs" variant="subtle" onClick={() => triage.update({ dialog: "matches" })}>
+      <Button size="compact-xs" variant="subtle" onClick={() => update({ dialog: "matches" })}>
         {t("matching.show")}
       </Button>
       {problem && <span role="alert">{describeProblem(problem).detail}</span>}

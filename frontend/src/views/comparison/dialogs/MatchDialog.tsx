@@ -1,4 +1,4 @@
-import { Modal, SegmentedControl } from "@mantine/core";
+import { SegmentedControl } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -13,7 +13,9 @@ import { SearchField } from "../../../widgets/basic/SearchField";
 import { Empty, Failure, Loading } from "../../../widgets/basic/States";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
 import { ClassMark, LeftoverChip } from "../../../widgets/marks/Mark";
-import type { Triage } from "../useTriage";
+import { useSay } from "../selection/notice";
+import { useShownComparison } from "../selection/result";
+import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
 import classes from "./Matching.module.css";
 import { MatchPreview } from "./MatchPreview";
 
@@ -23,37 +25,23 @@ const SHOWN = 50;
 const OTHER: Record<Side, Side> = { target: "golden", golden: "target" };
 
 /** Search of the other side's calls for a partner of the selected one. */
-export function MatchDialog({ comparison, triage }: { comparison: string; triage: Triage }) {
-  const { t } = useTranslation();
-  const { address, update, node, unit } = triage;
-  return (
-    <Modal
-      opened={address.dialog === "match"}
-      onClose={() => update({ dialog: null })}
-      title={t("matching.title")}
-      size="lg"
-      closeButtonProps={{ "aria-label": t("app.close") }}
-    >
-      {node && unit ? (
-        <Partners key={node.address} comparison={comparison} unit={unit} node={node} triage={triage} />
-      ) : triage.nodeProblem ? (
-        <Failure problem={triage.nodeProblem} />
-      ) : (
-        <Loading />
-      )}
-    </Modal>
-  );
+export function MatchSearch() {
+  const { node, nodeProblem } = useSelectedCall();
+  const { unit } = useSelection();
+  if (node && unit) return <Partners key={node.address} unit={unit} node={node} />;
+  return nodeProblem ? <Failure problem={nodeProblem} /> : <Loading />;
 }
 
 interface PartnersProps {
-  comparison: string;
   unit: Unit;
   node: NodeDetail;
-  triage: Triage;
 }
 
-function Partners({ comparison, unit, node, triage }: PartnersProps) {
+function Partners({ unit, node }: PartnersProps) {
   const { t } = useTranslation();
+  const say = useSay();
+  const { id: comparison } = useShownComparison();
+  const { update } = useSelection();
   const only = onlySide(node);
   const [own, setOwn] = useState<Side>(only ?? "target");
   const wanted = OTHER[own];
@@ -93,8 +81,8 @@ function Partners({ comparison, unit, node, triage }: PartnersProps) {
       { kind: "match", ...both },
       {
         onSuccess: () => {
-          triage.update({ dialog: null });
-          triage.say(t("matching.matched"));
+          update({ dialog: null });
+          say(t("matching.matched"));
         },
       },
     );

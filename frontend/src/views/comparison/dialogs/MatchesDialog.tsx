@@ -1,4 +1,4 @@
-import { Button, Modal } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { handMatchesUrl, useApplyMatches, useHandChange, useHandMatches } from "../../../api/comparison/matches";
@@ -6,33 +6,20 @@ import type { HandEdit } from "../../../api/types";
 import { formatCount } from "../../../base/numbers/format";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Empty, Failure, Loading } from "../../../widgets/basic/States";
-import type { Triage } from "../useTriage";
+import { useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Matching.module.css";
 
 /** Most edits drawn at once: the last ones. */
 const SHOWN = 300;
 
 /** The matches made by hand of this comparison: what became of each, undo, files, and comparing again. */
-export function MatchesDialog({ comparison, triage }: { comparison: string; triage: Triage }) {
+export function Matches() {
   const { t } = useTranslation();
-  const { address, update } = triage;
-  return (
-    <Modal
-      opened={address.dialog === "matches"}
-      onClose={() => update({ dialog: null })}
-      title={t("matching.list")}
-      size="xl"
-      closeButtonProps={{ "aria-label": t("app.close") }}
-    >
-      <Matches comparison={comparison} triage={triage} />
-    </Modal>
-  );
-}
-
-function Matches({ comparison, triage }: { comparison: string; triage: Triage }) {
-  const { t } = useTranslation();
-  const edits = useHandMatches(comparison, triage.unit);
-  const change = useHandChange(comparison, triage.unit);
+  const { id: comparison } = useShownComparison();
+  const { unit, update } = useSelection();
+  const edits = useHandMatches(comparison, unit);
+  const change = useHandChange(comparison, unit);
   const apply = useApplyMatches(comparison);
   const file = useRef<HTMLInputElement>(null);
   const count = edits.data?.count ?? 0;
@@ -67,7 +54,7 @@ function Matches({ comparison, triage }: { comparison: string; triage: Triage })
             <tbody>
               {shown.map((edit, index) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: the place in the list is what tells edits apart
-                <EditRow key={index} edit={edit} onSelect={(node) => triage.update({ node, dialog: null })} />
+                <EditRow key={index} edit={edit} onSelect={(node) => update({ node, dialog: null })} />
               ))}
             </tbody>
           </table>
@@ -78,7 +65,7 @@ function Matches({ comparison, triage }: { comparison: string; triage: Triage })
       )}
       <div className={classes.actions}>
         <Button
-          onClick={() => apply.mutate(undefined, { onSuccess: () => triage.update({ dialog: null }, true) })}
+          onClick={() => apply.mutate(undefined, { onSuccess: () => update({ dialog: null }, true) })}
           loading={apply.isPending}
           disabled={!edits.data}
           data-testid="apply-matches"

@@ -1,4 +1,4 @@
-import { Button, Modal, SegmentedControl, Textarea } from "@mantine/core";
+import { Button, SegmentedControl, Textarea } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -11,7 +11,8 @@ import { exactReal, formatCount, formatError } from "../../../base/numbers/forma
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Failure } from "../../../widgets/basic/States";
 import { VerdictMark } from "../../../widgets/marks/Mark";
-import type { Triage } from "../useTriage";
+import { useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./PolicyDialog.module.css";
 
 const NAMED = ["default", "ptdbg", "msprobe"] as const;
@@ -28,30 +29,20 @@ scale: {}            # {"layers.[0-9]+.norm": 10} widens the floors of such call
 ignore: []           # ["dropout"] are never judged
 `;
 
-/** Tolerances: another policy tried on this step and rank, and the comparison judged by it. */
-export function PolicyDialog({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
-  const { t } = useTranslation();
-  const { address, update } = triage;
-  return (
-    <Modal
-      opened={address.dialog === "policy"}
-      onClose={() => update({ dialog: null })}
-      title={t("policy.title")}
-      size="lg"
-      closeButtonProps={{ "aria-label": t("app.close") }}
-    >
-      <Policies key={held(comparison)} comparison={comparison} triage={triage} />
-    </Modal>
-  );
-}
-
 /** The policy that the comparison is judged by: a name, or the text of a file (of which `policy` tells the name only). */
 function held(comparison: Comparison): string {
   return String(comparison.options.policy ?? "default");
 }
 
-function Policies({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
+/** Tolerances: another policy tried on this step and rank, and the comparison judged by it. */
+export function Policies() {
+  const comparison = useShownComparison();
+  return <PolicyForm key={held(comparison)} comparison={comparison} />;
+}
+
+function PolicyForm({ comparison }: { comparison: Comparison }) {
   const { t } = useTranslation();
+  const { unit, update } = useSelection();
   const used = held(comparison);
   const known = NAMED.find((name) => name === used);
   const [chosen, setChosen] = useState<string>(known ?? OWN);
@@ -61,7 +52,7 @@ function Policies({ comparison, triage }: { comparison: Comparison; triage: Tria
     mutationFn: (wanted: string): Promise<PolicyTrial> =>
       take(
         api().POST("/api/comparisons/{comparison_id}/policies/try", {
-          params: { path: of(comparison.id), query: { ...triage.unit } },
+          params: { path: of(comparison.id), query: { ...unit } },
           body: { policy: wanted },
         }),
       ),
@@ -110,7 +101,7 @@ function Policies({ comparison, triage }: { comparison: Comparison; triage: Tria
           onClick={() => {
             // Not by a callback of the mutation: the new policy may have made this panel anew by then.
             judge.mutateAsync(policy).then(
-              () => triage.update({ dialog: null }),
+              () => update({ dialog: null }),
               () => undefined,
             );
           }}
@@ -122,13 +113,14 @@ function Policies({ comparison, triage }: { comparison: Comparison; triage: Tria
       </div>
       {attempt.error && <Failure problem={attempt.error} />}
       {judge.error && <Failure problem={judge.error} />}
-      {tried && <Trial trial={tried} triage={triage} />}
+      {tried && <Trial trial={tried} />}
     </div>
   );
 }
 
-function Trial({ trial, triage }: { trial: PolicyTrial; triage: Triage }) {
+function Trial({ trial }: { trial: PolicyTrial }) {
   const { t } = useTranslation();
+  const { update } = useSelection();
   const changed = t("policy.changed", { count: trial.changed, total: formatCount(trial.changed) });
   return (
     <div data-testid="policy-trial">
@@ -158,7 +150,7 @@ function Trial({ trial, triage }: { trial: PolicyTrial; triage: Triage }) {
       <ul className={classes.rows} tabIndex={0} aria-label={changed}>
         {trial.rows.map((row) => (
           <li key={row.name}>
-            <button type="button" className="plain" onClick={() => triage.update({ node: row.name, dialog: null })}>
+            <button type="button" className="plain" onClick={() => update({ node: row.name, dialog: null })}>
               <MiddleName name={row.name} tail={28} />
             </button>
             <span>

@@ -1,4 +1,4 @@
-import { Button, Checkbox, Modal } from "@mantine/core";
+import { Button, Checkbox } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { STATISTICS, type Statistic, useTrends } from "../../../api/trends";
@@ -10,32 +10,19 @@ import { Empty, Failure, Loading } from "../../../widgets/basic/States";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
 import { Choice, useStatisticWords } from "../../../widgets/tensors/TrendControls";
 import { TrendMark, TrendTable } from "../../../widgets/tensors/TrendTable";
-import type { Triage } from "../useTriage";
+import { useResult, useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./TrendsDialog.module.css";
 
 /** Modules over the steps of the run, a row per rank or the worst of all; a click goes to that step, rank and module. */
-export function TrendsDialog({ comparison, triage }: { comparison: string; triage: Triage }) {
+export function Trends() {
   const { t } = useTranslation();
-  const { address, update } = triage;
-  return (
-    <Modal
-      opened={address.dialog === "trends"}
-      onClose={() => update({ dialog: null })}
-      title={t("trends.title")}
-      size="auto"
-      closeButtonProps={{ "aria-label": t("app.close") }}
-    >
-      {address.dialog === "trends" && <HeatMap comparison={comparison} triage={triage} />}
-    </Modal>
-  );
-}
-
-function HeatMap({ comparison, triage }: { comparison: string; triage: Triage }) {
-  const { t } = useTranslation();
+  const { id: comparison } = useShownComparison();
+  const { ranks } = useResult();
   const words = useStatisticWords();
   const [text, setText] = useState("");
   const [shown, setShown] = useState<Statistic | "error">("error");
-  const several = triage.ranks.length > 1;
+  const several = ranks.length > 1;
   const [chosen, setByRank] = useState<boolean | null>(null);
   const byRank = chosen ?? several;
   const statistic = shown === "error" ? null : shown;
@@ -44,7 +31,7 @@ function HeatMap({ comparison, triage }: { comparison: string; triage: Triage })
   const rows = pages.flatMap((page) => page.items);
   const [first] = pages;
   const mark = (row: TrendRow, cell: TrendCell) => (
-    <Cell key={cell.bucket} row={row} cell={cell} statistic={statistic} triage={triage} />
+    <Cell key={cell.bucket} row={row} cell={cell} statistic={statistic} />
   );
   return (
     <div className={classes.map} data-testid="trends">
@@ -134,10 +121,9 @@ interface CellProps {
   row: TrendRow;
   cell: TrendCell;
   statistic: Statistic | null;
-  triage: Triage;
 }
 
-function Cell({ row, cell, statistic, triage }: CellProps) {
+function Cell({ row, cell, statistic }: CellProps) {
   const { t } = useTranslation();
   const words = useStatisticWords();
   const { cls, glyph } = verdictCell(cell.verdict);
@@ -147,7 +133,7 @@ function Cell({ row, cell, statistic, triage }: CellProps) {
   const sides = { target: formatReal(cell.target, 3), golden: formatReal(cell.golden, 3) };
   const title =
     statistic === null ? error : `${error}; ${t("trends.sides", { statistic: words[statistic], ...sides })}`;
-  const unit = triage.unit;
+  const { unit, selected, update } = useSelection();
   return (
     <TrendMark
       cls={cls}
@@ -155,8 +141,8 @@ function Cell({ row, cell, statistic, triage }: CellProps) {
       text={statistic === null ? glyph : formatReal(cell.target ?? cell.golden, 3)}
       label={`${row.name}: ${title}`}
       title={title}
-      current={triage.selected === row.name && unit?.step === step && unit.rank === rank}
-      onClick={() => triage.update({ step, rank, node: row.name, dialog: null })}
+      current={selected === row.name && unit?.step === step && unit.rank === rank}
+      onClick={() => update({ step, rank, node: row.name, dialog: null })}
     />
   );
 }

@@ -2,7 +2,7 @@ import { ActionIcon, Tooltip } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "../../../api/client";
-import type { Comparison, NodeDetail } from "../../../api/types";
+import type { NodeDetail } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import { onlySide } from "../../../base/comparison/unmatched";
 import { markOf } from "../../../base/comparison/verdicts";
@@ -14,21 +14,19 @@ import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Boundary, Empty, Failure, Loading } from "../../../widgets/basic/States";
 import { ClassMark, LeftoverChip, MatchChip, VerdictMark } from "../../../widgets/marks/Mark";
 import { StandingMark } from "../../../widgets/marks/StandingMark";
-import { Stack } from "../../../widgets/source/Stack";
-import { IoTable } from "../../../widgets/tensors/IoTable";
 import { MatchActions } from "../dialogs/MatchActions";
-import type { Triage } from "../useTriage";
+import { useResult } from "../selection/result";
+import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
 import classes from "./EvidencePanel.module.css";
-import { FlowPanel } from "./FlowPanel";
 import { NoteBox } from "./NoteBox";
 import { PlotPanel } from "./PlotPanel";
-import { AloneBox } from "./PrecheckBox";
-import { RanksPanel } from "./RanksPanel";
+import { SECTIONS } from "./sections";
 
 /** Why the selected call is judged as it is: sentence, numbers, pictures, code. */
-export function EvidencePanel({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
+export function EvidencePanel() {
   const { t } = useTranslation();
-  const { node, nodeProblem, selected } = triage;
+  const { address, update, selected } = useSelection();
+  const { node, nodeProblem } = useSelectedCall();
   const [large, setLarge] = useState(false);
   if (!selected) return <Empty>{t("evidence.none")}</Empty>;
   return (
@@ -44,7 +42,7 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
             <ActionIcon
               size="sm"
               aria-label={t("notes.title")}
-              onClick={() => triage.update({ dialog: "note" })}
+              onClick={() => update({ dialog: "note" })}
               data-testid="say-note"
             >
               <Icon name="pencil" size={12} />
@@ -54,43 +52,20 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
             <ActionIcon
               size="sm"
               aria-label={t("reproduce.title")}
-              onClick={() => triage.update({ dialog: "reproduce" })}
+              onClick={() => update({ dialog: "reproduce" })}
               data-testid="reproduce"
             >
               <Icon name="play" size={12} />
             </ActionIcon>
           </Tooltip>
         </div>
-        {nodeProblem && !node ? (
-          <Missing problem={nodeProblem} />
-        ) : node ? (
-          <Why comparison={comparison} node={node} triage={triage} />
-        ) : (
-          <Loading />
-        )}
-        {node && <AloneBox key={node.address} comparison={comparison} node={node} triage={triage} />}
-        {node && <Stacks node={node} />}
-        {node && (
-          <section id="section-io" className={classes.section} tabIndex={-1} aria-label={t("evidence.io")}>
-            <h3 className={classes.title}>
-              {t("evidence.io")} <span className="dim">{node.item_count}</span>
-            </h3>
-            {node.item_count > 0 ? (
-              <IoTable comparison={comparison.id} items={node.items} />
-            ) : (
-              <p className={`${classes.nothing} dim`}>{t("evidence.noItems")}</p>
-            )}
-            {node.item_count > node.items.length && (
-              <p className="dim">{t("evidence.truncated", { shown: node.items.length, total: node.item_count })}</p>
-            )}
-          </section>
-        )}
-        {node && <RanksPanel triage={triage} node={node} />}
-        {node && (
-          <Boundary title={t("app.crashed")} resetKey={selected}>
-            <FlowPanel key={node.address} comparison={comparison} triage={triage} node={node} />
-          </Boundary>
-        )}
+        {nodeProblem && !node ? <Missing problem={nodeProblem} /> : node ? <Why node={node} /> : <Loading />}
+        {node &&
+          SECTIONS.map(({ id, Section, fresh }) => (
+            <Boundary key={fresh ? `${id} ${node.address}` : id} title={t("app.crashed")} resetKey={selected}>
+              <Section node={node} />
+            </Boundary>
+          ))}
       </div>
       {node && (
         <section
@@ -100,8 +75,8 @@ export function EvidencePanel({ comparison, triage }: { comparison: Comparison; 
           tabIndex={-1}
           aria-label={t("evidence.plots")}
         >
-          <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${triage.address.tab}`}>
-            <PlotPanel comparison={comparison} triage={triage} large={large} onLarge={setLarge} />
+          <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${address.tab}`}>
+            <PlotPanel large={large} onLarge={setLarge} />
           </Boundary>
         </section>
       )}
@@ -116,14 +91,13 @@ function Missing({ problem }: { problem: Error }) {
   return <Failure problem={problem} />;
 }
 
-function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeDetail; triage: Triage }) {
+function Why({ node }: { node: NodeDetail }) {
   const { t } = useTranslation();
   const api = node.api || apiOf(node.name);
-  const { unit } = triage;
+  const { summary, origins } = useResult();
+  const { unit, update, select } = useSelection();
   const only = onlySide(node);
-  const origin = triage.origins.find(
-    (one) => one.node === node.name && one.step === unit?.step && one.rank === unit?.rank,
-  );
+  const origin = origins.find((one) => one.node === node.name && one.step === unit?.step && one.rank === unit?.rank);
   return (
     <header className={classes.why}>
       <div className={classes.facts}>
@@ -147,8 +121,8 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
         {only !== null && node.leftover !== null && " "}
         {(only === null || node.leftover !== null) && say(node.reason, node.reason_said)}
       </p>
-      <NoteBox comparison={comparison.id} node={node} triage={triage} />
-      {triage.summary?.reference != null && !node.rule?.startsWith("R-") && (
+      <NoteBox node={node} />
+      {summary?.reference != null && !node.rule?.startsWith("R-") && (
         <p className={classes.reason} data-testid="node-standing">
           <span className="dim">{t("reference.title")}:</span> <StandingMark standing={node.standing} words />
         </p>
@@ -161,7 +135,7 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
               type="button"
               className={`plain ${classes.link}`}
               title={name}
-              onClick={() => triage.select(name)}
+              onClick={() => select(name)}
             >
               {shortModule(name)}
             </button>
@@ -172,7 +146,7 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
               type="button"
               className={`plain ${classes.link} ${classes.sibling}`}
               title={`${t("evidence.siblings")}: ${name}`}
-              onClick={() => triage.select(name)}
+              onClick={() => select(name)}
             >
               ↔ {turnLabel(name)}
             </button>
@@ -182,7 +156,7 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
               type="button"
               className={`plain ${classes.link} ${classes.sibling}`}
               title={`${t("evidence.beside")}: ${node.beside}`}
-              onClick={() => node.beside !== null && triage.select(node.beside)}
+              onClick={() => node.beside !== null && select(node.beside)}
               data-testid="beside"
             >
               ⇢ {node.beside}
@@ -192,14 +166,14 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
             <button
               type="button"
               className={`plain ${classes.link} ${classes.sibling}`}
-              onClick={() => triage.update({ filter: { ...NO_FILTER, api } })}
+              onClick={() => update({ filter: { ...NO_FILTER, api } })}
               data-testid="filter-api"
             >
               {t("evidence.filterApi", { api })}
             </button>
           )}
         </nav>
-        <MatchActions comparison={comparison.id} node={node} triage={triage} />
+        <MatchActions node={node} />
       </div>
     </header>
   );
@@ -209,26 +183,4 @@ function Why({ comparison, node, triage }: { comparison: Comparison; node: NodeD
 function shortModule(name: string): string {
   const parts = name.split(".");
   return parts[0] === "Module" && parts.length > 4 ? parts.slice(1, -3).join(".") : name;
-}
-
-function Stacks({ node }: { node: NodeDetail }) {
-  const { t } = useTranslation();
-  return (
-    <section id="section-stack" className={classes.section} tabIndex={-1} aria-label={t("evidence.stack")}>
-      <Stack
-        heading={t("evidence.stack")}
-        label={t("comparison.target")}
-        frames={node.target_stack}
-        other={node.golden_stack}
-        missing={onlySide(node) === "golden" ? t("evidence.stackNoPartner") : t("evidence.stackNone")}
-      />
-      <Stack
-        label={t("comparison.golden")}
-        frames={node.golden_stack}
-        other={node.target_stack}
-        brief
-        missing={onlySide(node) === "target" ? t("evidence.stackNoPartner") : t("evidence.stackNone")}
-      />
-    </section>
-  );
 }

@@ -2,7 +2,7 @@ import { Kbd } from "@mantine/core";
 import { type ReactElement, type ReactNode, useState } from "react";
 import { Trans, useTranslation } from "react-i18next";
 import { useFlow } from "../../../api/comparison/nodes";
-import type { Comparison, Flow, FlowConsumer, FlowInput, NodeDetail, NodeRow } from "../../../api/types";
+import type { Flow, FlowConsumer, FlowInput, NodeRow } from "../../../api/types";
 import { formatAddress } from "../../../base/address/address";
 import { isBad } from "../../../base/comparison/verdicts";
 import { exactReal, formatError } from "../../../base/numbers/format";
@@ -11,42 +11,32 @@ import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Link } from "../../../widgets/basic/navigation";
 import { Failure, Loading } from "../../../widgets/basic/States";
 import { ClassMark } from "../../../widgets/marks/Mark";
-import type { Triage } from "../useTriage";
+import { useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./FlowPanel.module.css";
+import type { SectionProps } from "./sectionProps";
 
 /** Rows of a column before "show all". */
 const FIRST_ROWS = 5;
 
-interface FlowPanelProps {
-  comparison: Comparison;
-  triage: Triage;
-  node: NodeDetail;
-}
-
 /** One hop of data flow: who made what the call received, the call, who received what it made. */
-export function FlowPanel({ comparison, triage, node }: FlowPanelProps) {
+export function FlowPanel({ node }: SectionProps) {
   const { t } = useTranslation();
-  const { data, error, refetch } = useFlow(comparison.id, triage.unit, node.name);
+  const { id } = useShownComparison();
+  const { unit } = useSelection();
+  const { data, error, refetch } = useFlow(id, unit, node.name);
   return (
     <section id="section-flow" className={classes.section} tabIndex={-1} aria-label={t("evidence.flow.title")}>
       <h3 className={classes.title}>{t("evidence.flow.title")}</h3>
-      {error ? (
-        <Failure problem={error} onRetry={() => void refetch()} />
-      ) : data ? (
-        <Hop flow={data} comparison={comparison} triage={triage} />
-      ) : (
-        <Loading />
-      )}
+      {error ? <Failure problem={error} onRetry={() => void refetch()} /> : data ? <Hop flow={data} /> : <Loading />}
     </section>
   );
 }
 
-function Hop({ flow, comparison, triage }: { flow: Flow; comparison: Comparison; triage: Triage }) {
+function Hop({ flow }: { flow: Flow }) {
   const { t } = useTranslation();
   const made = flow.inputs.filter((input) => input.producer !== null).length;
-  const link = (node: NodeRow, rank?: number | null) => (
-    <NodeLink node={node} rank={rank} from={flow.node.direction} comparison={comparison} triage={triage} />
-  );
+  const link = (node: NodeRow, rank?: number | null) => <NodeLink node={node} rank={rank} from={flow.node.direction} />;
   return (
     <>
       <Origin flow={flow} link={link} />
@@ -177,13 +167,13 @@ interface NodeLinkProps {
   rank?: number | null | undefined;
   /** Direction of the call that the link stands beside: another one is said. */
   from: string;
-  comparison: Comparison;
-  triage: Triage;
 }
 
-function NodeLink({ node, rank, from, comparison, triage }: NodeLinkProps) {
+function NodeLink({ node, rank, from }: NodeLinkProps) {
   const { t } = useTranslation();
-  const here = { ...triage.address, node: node.address };
+  const comparison = useShownComparison();
+  const { address } = useSelection();
+  const here = { ...address, node: node.address };
   const search = formatAddress(typeof rank === "number" ? { ...here, rank } : here);
   const error = t("list.score", { error: exactReal(node.out_error), score: exactReal(node.out_score) });
   const turned = node.direction !== from && (node.direction === "forward" || node.direction === "backward");

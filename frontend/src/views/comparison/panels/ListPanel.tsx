@@ -1,7 +1,7 @@
 import { Button, Checkbox, Menu, Select } from "@mantine/core";
-import i18next from "i18next";
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { useUnitPrecheck } from "../../../api/comparison/prechecks";
 import { type Filter, isFiltered, SORTS, type Sort } from "../../../base/address/address";
 import { takePlace } from "../../../base/address/searchTerms";
 import { LEFT, LEFTOVERS } from "../../../base/comparison/unmatched";
@@ -12,20 +12,40 @@ import { SearchField } from "../../../widgets/basic/SearchField";
 import { Empty } from "../../../widgets/basic/States";
 import { CallList } from "../../../widgets/lists/CallList";
 import { ClassMark } from "../../../widgets/marks/Mark";
-import type { Triage } from "../useTriage";
+import { useSay } from "../selection/notice";
+import { useResult, useShownComparison } from "../selection/result";
+import { useSelection, useShownCalls } from "../selection/SelectionProvider";
+import { useCallWalk } from "../selection/useCallWalk";
 import classes from "./Panels.module.css";
 
-export function ListPanel({ triage }: { triage: Triage }) {
+export function ListPanel() {
   const { t } = useTranslation();
-  const { address, update, calls, selected } = triage;
+  const { id } = useShownComparison();
+  const { summary, notes, steps, ranks } = useResult();
+  const { address, update, unit, selected, select, clearFilter } = useSelection();
+  const calls = useShownCalls();
+  const walk = useCallWalk();
+  const { failing } = useUnitPrecheck(id, unit);
+  const say = useSay();
   const filtered = isFiltered(address);
   const total = formatCount(calls.total);
-  const reference = triage.summary?.reference != null;
+  const reference = summary?.reference != null;
   const sorts = SORTS.filter((sort) => reference || sort !== "-ratio" || address.sort === sort);
+  /** A rank or step in the search is gone to where there is one; the list shows what the rest finds there. Returns the rest. */
+  const search = (text: string): string => {
+    const { query, rank, step } = takePlace(text);
+    const missing = (rank !== null && !ranks.includes(rank)) || (step !== null && !steps.includes(step));
+    if (missing) {
+      say(t("list.noPlace", { ranks: ranks.join(" "), steps: steps.join(" ") }));
+      return text;
+    }
+    update({ query, ...(rank === null ? {} : { rank }), ...(step === null ? {} : { step }) }, true);
+    return query;
+  };
   return (
     <>
       <div className={classes.head}>
-        <Search query={address.query} onQuery={(text) => search(triage, text)} />
+        <Search query={address.query} onQuery={search} />
         <FilterMenu filter={address.filter} onFilter={(filter) => update({ filter })} />
         <Select
           aria-label={t("list.sort")}
@@ -40,12 +60,12 @@ export function ListPanel({ triage }: { triage: Triage }) {
           {filtered ? t("list.filtered", { count: calls.total, total }) : t("list.all", { total })}
         </span>
       </div>
-      {filtered && <Chips triage={triage} />}
+      {filtered && <Chips />}
       {calls.total === 0 && !calls.loading && !calls.problem ? (
         <Empty>
           {t("list.empty")}
           {filtered && (
-            <Button variant="default" size="compact-xs" onClick={triage.clearFilter}>
+            <Button variant="default" size="compact-xs" onClick={clearFilter}>
               {t("list.clearFilter")}
             </Button>
           )}
@@ -54,28 +74,16 @@ export function ListPanel({ triage }: { triage: Triage }) {
         <CallList
           calls={calls}
           reference={reference}
-          notes={triage.notes}
-          failing={triage.failing}
+          notes={notes}
+          failing={failing}
           selected={selected}
-          onSelect={(row, replace) => triage.select(row.address, replace)}
-          onMove={(delta) => void triage.move(delta)}
-          onEdge={(edge) => void triage.moveEdge(edge)}
+          onSelect={(row, replace) => select(row.address, replace)}
+          onMove={(delta) => void walk.move(delta)}
+          onEdge={(edge) => void walk.moveToEdge(edge)}
         />
       )}
     </>
   );
-}
-
-/** A rank or step in the search is gone to, if there is such a one; the list shows what the rest finds there. Returns the rest. */
-function search({ update, ranks, steps, say }: Triage, text: string): string {
-  const { query, rank, step } = takePlace(text);
-  const missing = (rank !== null && !ranks.includes(rank)) || (step !== null && !steps.includes(step));
-  if (missing) {
-    say(i18next.t("list.noPlace", { ranks: ranks.join(" "), steps: steps.join(" ") }));
-    return text;
-  }
-  update({ query, ...(rank === null ? {} : { rank }), ...(step === null ? {} : { step }) }, true);
-  return query;
 }
 
 /** Typing changes the address after a pause and leaves no steps for the back button; onQuery returns what of it to go on showing. */
@@ -172,9 +180,9 @@ function FilterMenu({ filter, onFilter }: { filter: Filter; onFilter: (filter: F
   );
 }
 
-function Chips({ triage }: { triage: Triage }) {
+function Chips() {
   const { t } = useTranslation();
-  const { address, update } = triage;
+  const { address, update, clearFilter } = useSelection();
   const { filter, query } = address;
   const chips: { key: string; label: React.ReactNode; without: () => void }[] = [
     ...filter.classes.map((cls) => ({
@@ -229,7 +237,7 @@ function Chips({ triage }: { triage: Triage }) {
           <Icon name="close" size={10} />
         </button>
       ))}
-      <Button variant="subtle" size="compact-xs" onClick={triage.clearFilter} data-testid="clear-filter">
+      <Button variant="subtle" size="compact-xs" onClick={clearFilter} data-testid="clear-filter">
         {t("list.clearFilter")}
       </Button>
     </div>

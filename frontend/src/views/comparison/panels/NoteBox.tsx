@@ -2,17 +2,19 @@ import { Button, SegmentedControl, Textarea } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { STANDINGS, type Standing, useSayNote } from "../../../api/comparison/notes";
-import type { NodeDetail } from "../../../api/types";
+import type { NodeDetail, NodeNote } from "../../../api/types";
 import { Failure } from "../../../widgets/basic/States";
 import { NoteChip } from "../../../widgets/marks/Mark";
-import type { Triage } from "../useTriage";
+import { useResult, useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./NoteBox.module.css";
 
 /** What was said of the selected call, and the form to say it. */
-export function NoteBox({ comparison, node, triage }: { comparison: string; node: NodeDetail; triage: Triage }) {
-  const note = triage.notes.get(node.name);
-  const open = triage.address.dialog === "note";
-  if (open) return <NoteForm key={node.name} comparison={comparison} node={node} triage={triage} />;
+export function NoteBox({ node }: { node: NodeDetail }) {
+  const { notes } = useResult();
+  const { address } = useSelection();
+  const note = notes.get(node.name);
+  if (address.dialog === "note") return <NoteForm key={node.name} node={node} held={note} />;
   if (!note) return null;
   return (
     <p className={classes.note} data-testid="note">
@@ -25,15 +27,16 @@ export function NoteBox({ comparison, node, triage }: { comparison: string; node
   );
 }
 
-function NoteForm({ comparison, node, triage }: { comparison: string; node: NodeDetail; triage: Triage }) {
+function NoteForm({ node, held }: { node: NodeDetail; held: NodeNote | undefined }) {
   const { t } = useTranslation();
-  const held = triage.notes.get(node.name);
+  const { id } = useShownComparison();
+  const { update } = useSelection();
   const [standing, setStanding] = useState<Standing>(held?.standing ?? "accepted");
   const [text, setText] = useState(held?.text ?? "");
-  const say = useSayNote(comparison, node.name);
+  const say = useSayNote(id, node.name);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => field.current?.focus(), []);
-  const close = () => triage.update({ dialog: null }, true);
+  const close = () => update({ dialog: null }, true);
   const save = (note: { standing: Standing; text: string } | null) => say.mutate(note, { onSuccess: close });
   return (
     <form

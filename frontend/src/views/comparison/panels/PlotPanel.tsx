@@ -2,7 +2,7 @@ import { ActionIcon, Checkbox, Menu, Select, Tabs, Tooltip } from "@mantine/core
 import { useCallback, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type FigureQuery, fetchWorst, figureCsvUrl, useFigure } from "../../../api/comparison/figures";
-import type { Comparison, NodeDetail, Pair, Values } from "../../../api/types";
+import type { NodeDetail, Pair, Values } from "../../../api/types";
 import { PLOTS, type PlotTab, toPlot } from "../../../base/address/address";
 import { toNumber } from "../../../base/numbers/format";
 import { commonShape, valuesCsv } from "../../../base/numbers/tensorValues";
@@ -10,7 +10,10 @@ import { downloadText } from "../../../widgets/basic/download";
 import { Icon } from "../../../widgets/basic/Icon";
 import { describeProblem, Failure, Loading } from "../../../widgets/basic/States";
 import { Figure, type Range, savePlot } from "../../../widgets/tensors/Figure";
-import type { Triage } from "../useTriage";
+import { useSay } from "../selection/notice";
+import { useShownComparison } from "../selection/result";
+import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
+import { useSelectByOrder } from "../selection/useCallWalk";
 import evidence from "./EvidencePanel.module.css";
 import classes from "./Plots.module.css";
 import { ValuePeek } from "./ValuePeek";
@@ -32,16 +35,18 @@ const FIGURES: Record<PlotTab, string | null> = {
 const OF_TENSOR: ReadonlySet<PlotTab> = new Set(["hist", "pair", "map", "error", "values"]);
 
 interface PlotPanelProps {
-  comparison: Comparison;
-  triage: Triage;
   large: boolean;
   onLarge: (large: boolean) => void;
 }
 
 /** Pictures of the selected call, of one of its tensors, and of the run around it. */
-export function PlotPanel({ comparison, triage, large, onLarge }: PlotPanelProps) {
+export function PlotPanel({ large, onLarge }: PlotPanelProps) {
   const { t } = useTranslation();
-  const { address, update, selected, unit, node } = triage;
+  const say = useSay();
+  const comparison = useShownComparison();
+  const { address, update, selected, unit } = useSelection();
+  const { node } = useSelectedCall();
+  const selectByOrder = useSelectByOrder();
   const box = useRef<HTMLDivElement>(null);
   // Histograms need tensors of both sides; without them the errors over the run say most.
   const tab = address.tab ?? (comparison.mode === "tensor" && node?.match !== "none" ? "hist" : "order");
@@ -74,7 +79,7 @@ export function PlotPanel({ comparison, triage, large, onLarge }: PlotPanelProps
       const worst = await fetchWorst(comparison.id, pair.id, part);
       if (worst) update({ ...toPlot(address, "values"), item: itemPath(pair), axes, at: worst });
     } catch (problem) {
-      triage.say(describeProblem(problem).detail);
+      say(describeProblem(problem).detail);
     }
   };
   const ready = query !== null && figure.data?.figure != null && !figure.isPlaceholderData;
@@ -222,7 +227,7 @@ export function PlotPanel({ comparison, triage, large, onLarge }: PlotPanelProps
             reply={figure.data}
             label={t(`evidence.plotHint.${tab}`)}
             name={[tab, node?.name, unit?.step, unit?.rank, pair?.id, figure.data.log].join("/")}
-            onPick={(order) => void triage.pickOrder(order)}
+            onPick={(order) => void selectByOrder(order)}
             onCell={tab === "map" ? (down, across) => void showCell(down, across) : undefined}
           />
         </div>

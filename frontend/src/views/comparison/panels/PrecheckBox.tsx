@@ -7,25 +7,30 @@ import {
   useAlone,
   useDumpPrecheck,
   usePrecheckActions,
+  useUnitPrecheck,
 } from "../../../api/comparison/prechecks";
 import { isOver, useJob } from "../../../api/jobs";
-import type { Comparison, NodeDetail } from "../../../api/types";
+import type { Comparison } from "../../../api/types";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { JobBar } from "../../../widgets/basic/JobBar";
 import { Failure } from "../../../widgets/basic/States";
 import { AloneLine } from "../../../widgets/marks/PrecheckMark";
-import type { Triage } from "../useTriage";
+import { useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import panel from "./EvidencePanel.module.css";
 import classes from "./PrecheckBox.module.css";
+import type { SectionProps } from "./sectionProps";
 
 const SIDES: readonly Side[] = ["target", "golden"];
 
 /** Is this operator itself wrong, or only fed wrong data? What the pre-checks of both dumps say of the call. */
-export function AloneBox({ comparison, node, triage }: { comparison: Comparison; node: NodeDetail; triage: Triage }) {
+export function PrecheckBox({ node }: SectionProps) {
   const { t } = useTranslation();
-  const alone = useAlone(comparison.id, triage.unit, node.address);
+  const comparison = useShownComparison();
+  const { unit } = useSelection();
+  const alone = useAlone(comparison.id, unit, node.address);
+  const { checked } = useUnitPrecheck(comparison.id, unit);
   if (node.kind !== "api") return null;
-  const { checked } = triage;
   const missing = SIDES.filter((side) => checked && checked[side].total === 0);
   return (
     <section className={panel.section} aria-label={t("alone.title")} data-testid="alone">

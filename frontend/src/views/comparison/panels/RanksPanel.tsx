@@ -1,32 +1,29 @@
 import { useTranslation } from "react-i18next";
-import type { Collective, CollectivePart, NodeDetail } from "../../../api/types";
+import type { Collective, CollectivePart } from "../../../api/types";
 import { exactReal } from "../../../base/numbers/format";
 import { VerdictMark } from "../../../widgets/marks/Mark";
-import type { Triage } from "../useTriage";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./RanksPanel.module.css";
-
-interface RanksPanelProps {
-  triage: Triage;
-  node: NodeDetail;
-}
+import type { SectionProps } from "./sectionProps";
 
 /** What every rank gave to a communication and took from it, each a link to the call there. */
-export function RanksPanel({ triage, node }: RanksPanelProps) {
+export function RanksPanel({ node }: SectionProps) {
   const { t } = useTranslation();
   if (node.collectives.length === 0) return null;
   return (
     <section className={classes.section} aria-label={t("evidence.ranks.title")} data-testid="ranks">
       <h3 className={classes.title}>{t("evidence.ranks.title")}</h3>
       {node.collectives.map((one) => (
-        <Ranks key={one.id} one={one} triage={triage} />
+        <Ranks key={one.id} one={one} />
       ))}
     </section>
   );
 }
 
-function Ranks({ one, triage }: { one: Collective; triage: Triage }) {
+function Ranks({ one }: { one: Collective }) {
   const { t } = useTranslation();
-  const open = (part: CollectivePart) => triage.update({ step: one.step, rank: part.rank, node: part.node });
+  const { unit, selected, update } = useSelection();
+  const open = (part: CollectivePart) => update({ step: one.step, rank: part.rank, node: part.node });
   return (
     <table className={classes.table} data-testid="ranks-table" data-api={one.api}>
       <caption className={classes.caption}>
@@ -58,7 +55,7 @@ function Ranks({ one, triage }: { one: Collective; triage: Triage }) {
               <button
                 type="button"
                 className={`plain mono ${classes.link}`}
-                aria-current={(part.rank === triage.unit?.rank && part.node === triage.selected) || undefined}
+                aria-current={(part.rank === unit?.rank && part.node === selected) || undefined}
                 onClick={() => open(part)}
               >
                 {part.node}

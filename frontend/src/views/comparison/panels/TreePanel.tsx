@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { fetchNodes } from "../../../api/comparison/nodes";
-import type { Comparison } from "../../../api/types";
+import { useUnitPrecheck } from "../../../api/comparison/prechecks";
 import { NO_FILTER } from "../../../base/address/address";
 import { formatCount } from "../../../base/numbers/format";
 import { SearchField } from "../../../widgets/basic/SearchField";
@@ -10,23 +10,20 @@ import { useDebounced } from "../../../widgets/basic/useDebounced";
 import { SearchResults } from "../../../widgets/lists/SearchResults";
 import { TreeView } from "../../../widgets/lists/TreeView";
 import { useTree } from "../../../widgets/lists/useTree";
-import type { Triage } from "../useTriage";
+import { useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Panels.module.css";
 
 const RESULTS = 100;
 
-export function TreePanel({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
+export function TreePanel() {
   const { t } = useTranslation();
+  const comparison = useShownComparison();
+  const { unit, selected, select } = useSelection();
+  const { failing } = useUnitPrecheck(comparison.id, unit);
   const [text, setText] = useState("");
   const query = useDebounced(text.trim(), 250);
-  const tree = useTree(
-    "comparisons",
-    comparison.id,
-    triage.unit,
-    triage.selected,
-    `${comparison.policy}/${comparison.job}`,
-  );
-  const { unit } = triage;
+  const tree = useTree("comparisons", comparison.id, unit, selected, `${comparison.policy}/${comparison.job}`);
   const found = useQuery({
     queryKey: ["comparisons", "data", comparison.id, "search", unit, query],
     queryFn: () =>
@@ -54,10 +51,10 @@ export function TreePanel({ comparison, triage }: { comparison: Comparison; tria
       {query === "" ? (
         <TreeView
           tree={tree}
-          selected={triage.selected}
-          onSelect={triage.select}
+          selected={selected}
+          onSelect={select}
           verdicts
-          failing={triage.failing}
+          failing={failing}
           label={t("tree.title")}
         />
       ) : (
@@ -65,8 +62,8 @@ export function TreePanel({ comparison, triage }: { comparison: Comparison; tria
           rows={found.data?.items ?? []}
           summary={found.data ? t("tree.results", { total: formatCount(found.data.total) }) : ""}
           problem={found.error}
-          selected={triage.selected}
-          onSelect={triage.select}
+          selected={selected}
+          onSelect={select}
         />
       )}
     </>

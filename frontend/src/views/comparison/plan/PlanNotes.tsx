@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import { useCompareAgain } from "../../../api/changes";
 import { planUrl } from "../../../api/comparison/plans";
 import { usePlan } from "../../../api/comparison/summary";
-import type { Comparison, ComparisonOptions, JoinedSide, JoinedUnit, Summary } from "../../../api/types";
+import type { ComparisonOptions, JoinedSide, JoinedUnit, Summary } from "../../../api/types";
 import { navigate } from "../../../base/address/location";
 import { ranksText, waysOf } from "../../../base/comparison/plan";
 import { formatCount } from "../../../base/numbers/format";
@@ -12,7 +12,9 @@ import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { Notes } from "../../../widgets/basic/Problems";
 import { Failure } from "../../../widgets/basic/States";
 import { PlanDialog as Dialog } from "../../../widgets/plan/PlanDialog";
-import type { Triage } from "../useTriage";
+import type { DialogProps } from "../dialogs/dialogProps";
+import { useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
 import classes from "./PlanNotes.module.css";
 
 const SHOWN = 40;
@@ -20,14 +22,14 @@ const SHOWN = 40;
 interface PlanNotesProps {
   id: string;
   summary: Summary;
-  triage: Triage;
 }
 
 /** Which ranks were joined with which, why, and how, and the way to join them otherwise. */
-export function PlanNotes({ id, summary, triage }: PlanNotesProps) {
+export function PlanNotes({ id, summary }: PlanNotesProps) {
   const { t } = useTranslation();
   const plan = usePlan(id);
-  const edit = () => triage.update({ dialog: "plan" });
+  const { update } = useSelection();
+  const edit = () => update({ dialog: "plan" });
   if (!plan.data) return null;
   const { joined } = plan.data;
   if (!joined) {
@@ -87,8 +89,9 @@ export function PlanNotes({ id, summary, triage }: PlanNotesProps) {
 }
 
 /** The editor of the plan; an edited one is compared as a comparison of its own, under the same options otherwise. */
-export function PlanDialog({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
+export function PlanDialog({ opened, onClose }: DialogProps) {
   const { t } = useTranslation();
+  const comparison = useShownComparison();
   const plan = usePlan(comparison.id);
   const again = useCompareAgain();
   const start = (parallel: string) =>
@@ -98,8 +101,8 @@ export function PlanDialog({ comparison, triage }: { comparison: Comparison; tri
     );
   return (
     <Dialog
-      opened={triage.address.dialog === "plan" && plan.isSuccess}
-      onClose={() => triage.update({ dialog: null })}
+      opened={opened && plan.isSuccess}
+      onClose={onClose}
       sides={comparison}
       options={comparison.options as ComparisonOptions}
       text={plan.data?.joined?.plan ?? null}
