@@ -12,6 +12,7 @@ import { useWidth } from "../../widgets/basic/useWidth";
 import { OrderStrip } from "../../widgets/lists/OrderStrip";
 import { Header } from "../../widgets/page/Header";
 import { HelpOverlay } from "../../widgets/page/HelpOverlay";
+import { Notice } from "../../widgets/page/Notice";
 import { Palette } from "../../widgets/page/Palette";
 import { Banner } from "./banner/Banner";
 import { Controls } from "./Controls";
@@ -99,7 +100,7 @@ const Screen = memo(function Screen({ judging }: { judging: Job | undefined }) {
           </PanelBox>
         </div>
       </main>
-      <Notice />
+      <ShownNotice />
       <Dialogs />
       <CallPalette />
       <TriageKeys />
@@ -151,13 +152,8 @@ function Strip() {
   );
 }
 
-function Notice() {
-  const words = useNotice();
-  return (
-    <output className={classes.notice} data-shown={words !== "" || undefined} data-testid="notice">
-      {words}
-    </output>
-  );
+function ShownNotice() {
+  return <Notice words={useNotice()} />;
 }
 
 function CallPalette() {

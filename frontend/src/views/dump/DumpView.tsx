@@ -20,6 +20,7 @@ import { useKeys } from "../../widgets/basic/useKeys";
 import { useTree } from "../../widgets/lists/useTree";
 import { Header } from "../../widgets/page/Header";
 import { HelpOverlay } from "../../widgets/page/HelpOverlay";
+import { Notice, useNoticeWords } from "../../widgets/page/Notice";
 import { UnitPicker } from "../../widgets/page/UnitPicker";
 import { REPRODUCE_KEY, ReproduceDialog } from "../../widgets/source/ReproduceDialog";
 import { SOURCE_KEY, SourceDialog } from "../../widgets/source/SourceDialog";
@@ -84,7 +85,8 @@ function Ready({ dump }: { dump: Dump }) {
   const overflow = useOverflow(dump.id, unit, dump.nodes > 0).data;
   const found = Object.values(overflow?.counts ?? {}).reduce((sum, count) => sum + count, 0);
   const onlyFound = address.dialog === "overflow" && found > 0;
-  const [lost, setLost] = useState<string | null>(null);
+  // The call whose maker was looked for and is not known.
+  const [lost, setLost] = useNoticeWords();
   const select = (name: string, replace = false) => update({ step, rank, node: name }, replace);
 
   useEffect(() => update({ query }, true), [query, update]);
@@ -92,16 +94,11 @@ function Ready({ dump }: { dump: Dump }) {
     const next = values[values.indexOf(value) + delta];
     if (next !== undefined) update({ [key]: next });
   };
-  useEffect(() => {
-    if (lost === null) return;
-    const timer = setTimeout(() => setLost(null), 2500);
-    return () => clearTimeout(timer);
-  }, [lost]);
   const back = () => {
     if (!node || node.name !== selected) return;
     const made = node.items.find((item) => item.producer)?.producer;
     if (made) select(made.node);
-    else setLost(selected);
+    else setLost(node.name);
   };
   const move = async (delta: number) => {
     const from = address.node === null ? 0 : nodes.selectedAt;
@@ -221,13 +218,7 @@ function Ready({ dump }: { dump: Dump }) {
           </section>
         </div>
       </main>
-      <output
-        className={classes.notice}
-        data-shown={(lost !== null && lost === selected) || undefined}
-        data-testid="notice"
-      >
-        {lost !== null && lost === selected && t("evidence.flow.notMade")}
-      </output>
+      <Notice words={lost === selected ? t("evidence.flow.notMade") : ""} />
       <DumpTrends id={dump.id} />
       <ReproduceDialog
         choices={selected === null ? [] : [{ side: null, dump: dump.id, name: selected, unit, comparison: null }]}

@@ -1,5 +1,7 @@
 import { Select } from "@mantine/core";
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
+import { PARTS, type Part, STATISTICS, type Statistic } from "../../api/trends";
 
 interface ChoiceProps<T extends string> {
   label: string;
@@ -35,4 +37,31 @@ export function useStatisticWords() {
     min: t("trends.statistics.min"),
     mean: t("trends.statistics.mean"),
   };
+}
+
+/** Which statistic of which part of a call is shown, its name, and the two fields that choose it. */
+export function useStatisticChoice() {
+  const { t } = useTranslation();
+  const words = useStatisticWords();
+  const [statistic, setStatistic] = useState<Statistic>("norm");
+  const [part, setPart] = useState<Part>("output");
+  const choices = (
+    <>
+      <Choice
+        label={t("trends.show")}
+        testId="trend-statistic"
+        value={statistic}
+        values={STATISTICS.map((word) => ({ value: word, label: words[word] }))}
+        onChange={setStatistic}
+      />
+      <Choice
+        label={t("trends.part")}
+        testId="trend-part"
+        value={part}
+        values={PARTS.map((word) => ({ value: word, label: t(`trends.parts.${word}`) }))}
+        onChange={setPart}
+      />
+    </>
+  );
+  return { statistic, part, word: words[statistic], choices };
 }

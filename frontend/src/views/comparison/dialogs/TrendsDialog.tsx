@@ -1,14 +1,13 @@
-import { Button, Checkbox } from "@mantine/core";
+import { Checkbox } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { STATISTICS, type Statistic, useTrends } from "../../../api/trends";
 import type { TrendCell, TrendRow } from "../../../api/types";
 import { VERDICTS, verdictCell, verdictLabel } from "../../../base/comparison/verdicts";
-import { formatCount, formatReal } from "../../../base/numbers/format";
-import { SearchField } from "../../../widgets/basic/SearchField";
-import { Empty, Failure, Loading } from "../../../widgets/basic/States";
+import { formatReal } from "../../../base/numbers/format";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
 import { Choice, useStatisticWords } from "../../../widgets/tensors/TrendControls";
+import { TrendPanel } from "../../../widgets/tensors/TrendPanel";
 import { TrendMark, TrendTable } from "../../../widgets/tensors/TrendTable";
 import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
@@ -27,45 +26,34 @@ export function Trends() {
   const byRank = chosen ?? several;
   const statistic = shown === "error" ? null : shown;
   const found = useTrends(comparison, { q: useDebounced(text.trim(), 250), statistic, byRank });
-  const pages = found.data?.pages ?? [];
-  const rows = pages.flatMap((page) => page.items);
-  const [first] = pages;
   const mark = (row: TrendRow, cell: TrendCell) => (
     <Cell key={cell.bucket} row={row} cell={cell} statistic={statistic} />
   );
+  const choices = (
+    <>
+      <Choice
+        label={t("trends.show")}
+        testId="trend-statistic"
+        value={shown}
+        values={[
+          { value: "error", label: t("trends.verdict") },
+          ...STATISTICS.map((word) => ({ value: word, label: words[word] })),
+        ]}
+        onChange={setShown}
+      />
+      {several && (
+        <Checkbox
+          size="xs"
+          label={t("trends.byRank")}
+          checked={byRank}
+          onChange={(event) => setByRank(event.currentTarget.checked)}
+        />
+      )}
+    </>
+  );
   return (
-    <div className={classes.map} data-testid="trends">
-      <div className={classes.controls}>
-        <SearchField
-          data-autofocus
-          label={t("trends.search")}
-          placeholder={t("trends.search")}
-          text={text}
-          onText={setText}
-        />
-        <Choice
-          label={t("trends.show")}
-          testId="trend-statistic"
-          value={shown}
-          values={[
-            { value: "error", label: t("trends.verdict") },
-            ...STATISTICS.map((word) => ({ value: word, label: words[word] })),
-          ]}
-          onChange={setShown}
-        />
-        {several && (
-          <Checkbox
-            size="xs"
-            label={t("trends.byRank")}
-            checked={byRank}
-            onChange={(event) => setByRank(event.currentTarget.checked)}
-          />
-        )}
-      </div>
-      {found.error && <Failure problem={found.error} onRetry={() => void found.refetch()} />}
-      {found.isPending && <Loading />}
-      {first && rows.length === 0 && <Empty>{t("trends.empty")}</Empty>}
-      {first && rows.length > 0 && (
+    <TrendPanel text={text} onText={setText} choices={choices} found={found}>
+      {(first, rows) => (
         <>
           <TrendTable
             label={t("trends.title")}
@@ -83,17 +71,7 @@ export function Trends() {
           <Legend shared={rows[0]?.rank === null} />
         </>
       )}
-      {found.hasNextPage && (
-        <Button
-          variant="default"
-          size="compact-xs"
-          loading={found.isFetchingNextPage}
-          onClick={() => void found.fetchNextPage()}
-        >
-          {t("trends.more", { shown: formatCount(rows.length), total: formatCount(first?.total) })}
-        </Button>
-      )}
-    </div>
+    </TrendPanel>
   );
 }
 

@@ -1,8 +1,7 @@
 /** A few words shown for a moment at the edge of the screen. */
-import { createContext, type ReactNode, useEffect, useState } from "react";
+import { createContext, type ReactNode } from "react";
+import { useNoticeWords } from "../../../widgets/page/Notice";
 import { useRequired } from "./required";
-
-const SHOWN_MS = 2500;
 
 const SayContext = createContext<((words: string) => void) | null>(null);
 const WordsContext = createContext<string | null>(null);
@@ -18,14 +17,9 @@ export function useNotice(): string {
 }
 
 export function NoticeProvider({ children }: { children: ReactNode }) {
-  const [words, setWords] = useState("");
-  useEffect(() => {
-    if (!words) return;
-    const timer = setTimeout(() => setWords(""), SHOWN_MS);
-    return () => clearTimeout(timer);
-  }, [words]);
+  const [words, say] = useNoticeWords();
   return (
-    <SayContext value={setWords}>
+    <SayContext value={say}>
       <WordsContext value={words}>{children}</WordsContext>
     </SayContext>
   );
