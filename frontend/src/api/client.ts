@@ -1,6 +1,6 @@
 /** One way to ask the server: paths, parameters and answers are checked against its OpenAPI document, and there is one error. */
 import createClient, { type Client } from "openapi-fetch";
-import { mountPrefix } from "../base/location";
+import { mountPrefix } from "../base/address/location";
 import type { paths } from "./schema";
 
 /** Codes of errors the server did not write; screens say them in the reader's language. */

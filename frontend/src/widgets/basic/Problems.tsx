@@ -1,0 +1,58 @@
+import { Popover } from "@mantine/core";
+import type { ReactNode } from "react";
+import type { Problem } from "../../api/types";
+import { sayProblem } from "../../texts/serverTexts";
+import { Icon } from "./Icon";
+import classes from "./Problems.module.css";
+import { Original } from "./States";
+
+interface NotesProps {
+  label: string;
+  warn?: boolean;
+  testId?: string;
+  children: ReactNode;
+}
+
+/** A count that opens to the list it counts. */
+export function Notes({ label, warn = true, testId, children }: NotesProps) {
+  return (
+    <Popover position="bottom-start" shadow="md" width="max-content" withinPortal trapFocus={false}>
+      <Popover.Target>
+        <button type="button" className={`plain ${classes.button}`} data-warn={warn || undefined} data-testid={testId}>
+          {warn && <Icon name="warning" size={12} />}
+          {label}
+        </button>
+      </Popover.Target>
+      <Popover.Dropdown className={classes.list}>{children}</Popover.Dropdown>
+    </Popover>
+  );
+}
+
+/** What is damaged, in the reader's language, and the server's own words where that is another one. */
+function ProblemText({ problem }: { problem: Problem }) {
+  const meaning = sayProblem(problem);
+  if (meaning === null) return <>{problem.message}</>;
+  return (
+    <>
+      {meaning} <Original text={problem.message} />
+    </>
+  );
+}
+
+const SHOWN = 200;
+
+export function ProblemList({ problems, total }: { problems: readonly Problem[]; total?: number }) {
+  const rest = (total ?? problems.length) - Math.min(SHOWN, problems.length);
+  return (
+    <ul className={classes.problems} data-testid="problems">
+      {problems.slice(0, SHOWN).map((problem, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the list never changes order
+        <li key={index}>
+          <span className={classes.kind}>{problem.kind}</span> <ProblemText problem={problem} />
+          {problem.loc && <div className={`${classes.loc} mono`}>{problem.loc}</div>}
+        </li>
+      ))}
+      {rest > 0 && <li className="dim">… +{rest}</li>}
+    </ul>
+  );
+}
