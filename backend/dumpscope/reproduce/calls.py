@@ -114,7 +114,7 @@ def _arguments(target: str, forward: Body, reader: Reader, notes: list[str]) -> 
         dtype = _output_dtype(forward)
         if dtype is not None:
             kwargs["dtype"] = {"dtype": dtype}
-            notes.append(f"the dump does not name the type or device it was given; {dtype} is that of the result")
+            notes.append(say("reproduce.result_dtype", dtype=dtype))
     args = [reader.value(record, f"input.{place}") for place, record in enumerate(records)]
     if short in ("__getitem__", "__setitem__") and len(args) > 1 and isinstance(args[1], list):
         args[1] = index(args[1], forward)

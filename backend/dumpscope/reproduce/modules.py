@@ -36,7 +36,7 @@ def _linear(given: Any, parameters: dict[str, Any]) -> Made:
         "Functional.linear",
         [given, _weight(parameters), parameters.get("bias")],
         ["input", "weight", "bias"],
-        ["torch.nn.functional.linear with the recorded parameters stands for the module"],
+        [say("reproduce.linear_stands")],
     )
 
 
@@ -46,7 +46,7 @@ def _layer_norm(given: Any, parameters: dict[str, Any]) -> Made:
         "Functional.layer_norm",
         [given, weight["shape"], weight, parameters.get("bias"), 1e-5],
         ["input", "normalized_shape", "weight", "bias", "eps"],
-        ["torch.nn.functional.layer_norm stands for the module; eps is assumed to be 1e-05, its default"],
+        [say("reproduce.layer_norm_stands")],
     )
 
 
@@ -55,7 +55,7 @@ def _embedding(given: Any, parameters: dict[str, Any]) -> Made:
         "Functional.embedding",
         [given, _weight(parameters)],
         ["input", "weight"],
-        ["torch.nn.functional.embedding stands for the module, with no padding index and no largest norm"],
+        [say("reproduce.embedding_stands")],
     )
 
 
@@ -65,7 +65,7 @@ def _plain(function: str) -> Callable[[Any, dict[str, Any]], Made]:
             f"Functional.{function}",
             [given],
             ["input"],
-            [f"torch.nn.functional.{function} with its defaults stands for the module"],
+            [say("reproduce.function_stands", function=function)],
         )
 
     return make

@@ -51,7 +51,7 @@ def document(saved: Documents) -> CallDocument:
             "environment": call["environment"],
             "layouts": True,
         },
-        notes=[f"an intervention ran it as {substituted}"] if substituted else [],
+        notes=[say("reproduce.intervened", substituted=substituted)] if substituted else [],
     )
 
 

@@ -1,11 +1,8 @@
 /** What the server says, in the reader's language. It writes English; other languages are put together from the ids. */
 import i18next from "i18next";
+import { said as chinese, figures, kinds, plotly } from "../../../backend/dumpscope/texts/zh.json";
 import { type Phrase, render } from "../base/text/phrases";
 import { keptRecords } from "../base/text/recordsKept";
-import figures from "./figures.zh.json";
-import kinds from "./kinds.zh.json";
-import plotly from "./plotly.zh.json";
-import chinese from "./said.zh.json";
 
 const WORDS: Readonly<Record<string, string>> = figures;
 const PROBLEMS: Readonly<Record<string, string>> = kinds.problems;
@@ -17,16 +14,24 @@ export function isChinese(): boolean {
 }
 
 /** A sentence of the server: `english` as it wrote it, `phrases` the same as data. */
-export function say(english: string, phrases: readonly Phrase[] | undefined): string {
+export function say(english: string, phrases: readonly Phrase[] | null | undefined): string {
   if (!isChinese() || !phrases?.length) return english;
   return render(phrases, chinese, "，") ?? english;
 }
 
-/** What a kind of damage in a dump means; null where the server's own sentence says it best. */
-export function sayProblem({ kind, message }: { kind: string; message: string }): string | null {
-  const meaning = isChinese() ? (PROBLEMS[kind] ?? null) : null;
-  const kept = keptRecords(message);
-  return meaning === null || kept === null ? meaning : `${meaning}${i18next.t("app.keptRecords", { total: kept })}`;
+/** Whether `say` has the sentence in the reader's language. */
+export function isSaid(phrases: readonly Phrase[] | null | undefined): boolean {
+  return !isChinese() || (!!phrases?.length && render(phrases, chinese, "，") !== null);
+}
+
+/** Damage in a dump. Results of older versions hold the English sentence only: for those, what its kind means. */
+export function sayProblem(problem: { kind: string; message: string; said?: Phrase | null }): string {
+  const phrases = problem.said ? [problem.said] : undefined;
+  if (isSaid(phrases)) return say(problem.message, phrases);
+  const meaning = PROBLEMS[problem.kind];
+  if (meaning === undefined) return problem.message;
+  const kept = keptRecords(problem.message);
+  return kept === null ? meaning : `${meaning}${i18next.t("app.keptRecords", { total: kept })}`;
 }
 
 /** What an error code means; null where the server's own sentence says it best. */

@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import type { Job } from "../../api/types";
 import { formatSeconds } from "../../base/numbers/format";
 import { splitMessage } from "../../base/text/jobMessage";
-import { isChinese } from "../../texts/serverTexts";
+import { say } from "../../texts/serverTexts";
 import classes from "./JobBar.module.css";
 
 interface JobBarProps {
@@ -23,7 +23,7 @@ export function JobBar({ job, label, onCancel, cancelling = false }: JobBarProps
       <div className={classes.head}>
         <strong>{label}</strong>
         <span className={`${classes.message} dim`} aria-live="polite">
-          {job?.status === "queued" ? t("app.status.queued") : isChinese() ? "" : splitMessage(job?.message ?? "")[0]}
+          {job?.status === "queued" ? t("app.status.queued") : splitMessage(say(job?.message ?? "", job?.said))[0]}
         </span>
         <span className="num">{share}%</span>
         {job?.eta !== null && job?.eta !== undefined && (

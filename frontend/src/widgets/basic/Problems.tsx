@@ -4,7 +4,6 @@ import type { Problem } from "../../api/types";
 import { sayProblem } from "../../texts/serverTexts";
 import { Icon } from "./Icon";
 import classes from "./Problems.module.css";
-import { Original } from "./States";
 
 interface NotesProps {
   label: string;
@@ -28,17 +27,6 @@ export function Notes({ label, warn = true, testId, children }: NotesProps) {
   );
 }
 
-/** What is damaged, in the reader's language, and the server's own words where that is another one. */
-function ProblemText({ problem }: { problem: Problem }) {
-  const meaning = sayProblem(problem);
-  if (meaning === null) return <>{problem.message}</>;
-  return (
-    <>
-      {meaning} <Original text={problem.message} />
-    </>
-  );
-}
-
 const SHOWN = 200;
 
 export function ProblemList({ problems, total }: { problems: readonly Problem[]; total?: number }) {
@@ -48,7 +36,7 @@ export function ProblemList({ problems, total }: { problems: readonly Problem[];
       {problems.slice(0, SHOWN).map((problem, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the list never changes order
         <li key={index}>
-          <span className={classes.kind}>{problem.kind}</span> <ProblemText problem={problem} />
+          <span className={classes.kind}>{problem.kind}</span> {sayProblem(problem)}
           {problem.loc && <div className={`${classes.loc} mono`}>{problem.loc}</div>}
         </li>
       ))}

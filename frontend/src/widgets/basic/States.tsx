@@ -4,7 +4,8 @@ import i18next from "i18next";
 import { Component, type ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError, NO_BODY, UNREACHABLE } from "../../api/client";
-import { sayError, sayForeign } from "../../texts/serverTexts";
+import { isPhrases, type Phrase } from "../../base/text/phrases";
+import { isSaid, say, sayError, sayForeign } from "../../texts/serverTexts";
 import { Icon } from "./Icon";
 import classes from "./States.module.css";
 
@@ -25,8 +26,6 @@ export function Empty({ children }: { children: ReactNode }) {
 export interface Described {
   detail: string;
   hint: string | null;
-  /** What the server wrote, where `detail` says it in another language. */
-  original: string | null;
 }
 
 /** Any thrown value as text and hint; job errors travel in the server's error body. */
@@ -34,13 +33,16 @@ export function describeProblem(problem: unknown): Described {
   if (problem instanceof ApiError) {
     if (problem.code === UNREACHABLE) return plain(i18next.t("app.unreachable"), i18next.t("app.unreachableHint"));
     if (problem.code === NO_BODY) return plain(i18next.t("app.answered", { status: problem.status }));
-    return told(problem.code, problem.detail, problem.hint, problem.kind);
+    return told(problem, problem.code, problem.said, problem.hintSaid);
   }
   if (problem instanceof Error) return plain(problem.message);
   if (typeof problem === "object" && problem !== null && "detail" in problem) {
-    const body = problem as { error?: unknown; detail: unknown; hint?: unknown; kind?: unknown };
+    const body = problem as Record<string, unknown>;
     const hint = typeof body.hint === "string" ? body.hint : null;
-    return told(String(body.error), String(body.detail), hint, typeof body.kind === "string" ? body.kind : null);
+    const kind = typeof body.kind === "string" ? body.kind : null;
+    const said = isPhrases(body.said) ? body.said : null;
+    const hintSaid = isPhrases(body.hint_said) ? body.hint_said : null;
+    return told({ detail: String(body.detail), hint, kind }, String(body.error), said, hintSaid);
   }
   return plain(typeof problem === "string" ? problem : JSON.stringify(problem));
 }
@@ -53,26 +55,20 @@ function forReaders(hint: string | null): string | null {
 }
 
 function plain(detail: string, hint: string | null = null): Described {
-  return { detail, hint, original: null };
+  return { detail, hint };
 }
 
-/** The server's error: what its code means in the reader's language, its own words where they are in that language. */
-function told(code: string, detail: string, hint: string | null, kind: string | null): Described {
-  const meaning = (kind === null ? null : sayForeign(kind)) ?? sayError(code);
-  if (meaning === null) return plain(detail, forReaders(hint));
-  const told = hint === null || REST_CALL.test(hint) ? detail : `${detail} (${hint})`;
-  return { detail: meaning, hint: null, original: told };
-}
-
-/** The server's own words, one click away: they hold names and places that a translation by kind leaves out. */
-export function Original({ text, open = false }: { text: string; open?: boolean }) {
-  const { t } = useTranslation();
-  return (
-    <details className={classes.original} open={open}>
-      <summary>{t("app.original")}</summary>
-      <span lang="en">{text}</span>
-    </details>
-  );
+/** The server's error in the reader's language; where the server has no phrase for it, what its code means. */
+function told(
+  { detail, hint, kind }: { detail: string; hint: string | null; kind: string | null },
+  code: string,
+  said: Phrase[] | null,
+  hintSaid: Phrase[] | null,
+): Described {
+  const shownHint = forReaders(hint);
+  if (isSaid(said))
+    return plain(say(detail, said), shownHint === hint && hint !== null ? say(hint, hintSaid) : shownHint);
+  return plain((kind === null ? null : sayForeign(kind)) ?? sayError(code) ?? detail);
 }
 
 interface FailureProps {
@@ -87,7 +83,7 @@ interface FailureProps {
 
 export function Failure({ title, problem, onRetry, remedy, children }: FailureProps) {
   const { t } = useTranslation();
-  const { detail, hint, original } = describeProblem(problem);
+  const { detail, hint } = describeProblem(problem);
   return (
     <div className={classes.failure} role="alert" data-testid="failure">
       <Icon name="warning" size={16} />
@@ -99,7 +95,6 @@ export function Failure({ title, problem, onRetry, remedy, children }: FailurePr
             <strong>{t("app.remedy")}:</strong> {hint ?? remedy}
           </div>
         )}
-        {original && <Original text={original} open />}
         {onRetry && (
           <Button mt={6} variant="default" onClick={onRetry}>
             {t("app.retry")}

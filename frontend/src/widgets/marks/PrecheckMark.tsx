@@ -2,8 +2,6 @@ import { useTranslation } from "react-i18next";
 import type { FailingCalls, Side } from "../../api/comparison/prechecks";
 import type { JudgedAlone, NodeAlone } from "../../api/types";
 import { exactReal, formatReal } from "../../base/numbers/format";
-import { isChinese } from "../../texts/serverTexts";
-import { Original } from "../basic/States";
 import classes from "./PrecheckMark.module.css";
 
 /** How a call does alone, in a word. */
@@ -47,7 +45,7 @@ export function AloneLine({ side, told }: { side: Side; told: NodeAlone }) {
       {told.recorded && <Result label={t("alone.recorded")} found={told.recorded} />}
       {told.here && <Result label={t("alone.here", { device: told.device })} found={told.here} />}
       {told.after_forward && told.word === "fail" && <span>{t("alone.afterForward")}</span>}
-      {told.reason !== "" && (isChinese() ? <Original text={told.reason} open /> : <span>{told.reason}</span>)}
+      {told.reason !== "" && <span lang="en">{told.reason}</span>}
     </p>
   );
 }

@@ -6,9 +6,11 @@ import { useScript } from "../../api/dump/nodes";
 import type { Unit } from "../../api/records";
 import type { PanelKey } from "../../base/address/keys";
 import { formatBytes, formatCount } from "../../base/numbers/format";
+import type { Phrase } from "../../base/text/phrases";
+import { say } from "../../texts/serverTexts";
 import { CopyButton } from "../basic/CopyButton";
 import { downloadText, saveBlob } from "../basic/download";
-import { Failure, Loading, Original } from "../basic/States";
+import { Failure, Loading } from "../basic/States";
 import classes from "./ReproduceDialog.module.css";
 
 /** One run's call, of which there may be a script. */
@@ -68,21 +70,17 @@ function Choice({ choices, first }: { choices: readonly ScriptOf[]; first: Scrip
 
 /** focused: its copy button takes the focus, not what closes the dialog; the script of another side leaves it where it was chosen */
 function Script({ of, focused }: { of: ScriptOf; focused: boolean }) {
-  const { t, i18n } = useTranslation();
+  const { t } = useTranslation();
   const script = useScript(of.dump, of.unit, of.name);
   if (script.error) return <Failure problem={script.error} />;
   if (!script.data) return <Loading />;
   const { data } = script;
   const { text } = data;
-  const chinese = i18n.language === "zh";
   if (text === null)
-    return chinese ? (
-      <div className={classes.what}>
-        {t("reproduce.refused")}
-        <Original text={data.refused ?? ""} open />
-      </div>
-    ) : (
-      <p className={classes.what}>{data.refused}</p>
+    return (
+      <p className={classes.what}>
+        {t("reproduce.refused")} {say(data.refused ?? "", data.refused_said)}
+      </p>
     );
   return (
     <>
@@ -90,7 +88,7 @@ function Script({ of, focused }: { of: ScriptOf; focused: boolean }) {
       <p className={classes.what}>
         {data.files > 0 ? t("reproduce.real", { count: data.files }) : data.tensors > 0 && t("reproduce.madeUp")}
       </p>
-      <Notes notes={data.notes} />
+      <Notes notes={data.notes} said={data.notes_said} />
       <p className={classes.what}>
         {t("reproduce.run")}: <code>python {data.file} --matrix</code>
       </p>
@@ -113,18 +111,13 @@ function Script({ of, focused }: { of: ScriptOf; focused: boolean }) {
   );
 }
 
-/** What the server says in its own words. */
-function Notes({ notes }: { notes: readonly string[] }) {
-  const { i18n } = useTranslation();
-  return notes.map((note) =>
-    i18n.language === "zh" ? (
-      <Original key={note} text={note} open />
-    ) : (
-      <p key={note} className={classes.what}>
-        {note}
-      </p>
-    ),
-  );
+/** Sentences of the server, each with its phrases. */
+function Notes({ notes, said }: { notes: readonly string[]; said?: readonly (readonly Phrase[] | null)[] }) {
+  return notes.map((note, index) => (
+    <p key={note} className={classes.what}>
+      {say(note, said?.[index])}
+    </p>
+  ));
 }
 
 /** The archive for the operator's owner: what will be in it, and its size, before it is made. */
@@ -134,7 +127,7 @@ function Archive({ of }: { of: ScriptOf }) {
   const archive = useArchive();
   if (told.error) return <Failure problem={told.error} />;
   if (!told.data) return <Loading />;
-  const { file, parts, bytes, made_up, mind } = told.data;
+  const { file, parts, bytes, made_up, mind, mind_said } = told.data;
   const size = { total: formatCount(parts.length), size: formatBytes(bytes) };
   return (
     <section className={classes.archive} aria-label={t("reproduce.archive")} data-testid="handover">
@@ -161,7 +154,7 @@ function Archive({ of }: { of: ScriptOf }) {
             </li>
           ))}
         </ul>
-        <Notes notes={mind} />
+        <Notes notes={mind} said={mind_said} />
       </details>
     </section>
   );

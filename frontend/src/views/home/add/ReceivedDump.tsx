@@ -2,7 +2,7 @@ import { useTranslation } from "react-i18next";
 import { useDump } from "../../../api/records";
 import { Link } from "../../../widgets/basic/navigation";
 import { Notes, ProblemList } from "../../../widgets/basic/Problems";
-import { describeProblem, Original } from "../../../widgets/basic/States";
+import { describeProblem } from "../../../widgets/basic/States";
 import { Detected } from "../compare/DumpFacts";
 import classes from "../HomeView.module.css";
 import { UseAs } from "../lists/SideButtons";
@@ -34,7 +34,7 @@ export function Received({
       </span>
     );
   if (dump?.status !== "failed") return <span>{waits}</span>;
-  const { detail, hint, original } = describeProblem(dump.error);
+  const { detail, hint } = describeProblem(dump.error);
   return (
     <span className={classes.failed}>
       {t("home.uploadUnreadable", { name })}: {detail}
@@ -43,7 +43,6 @@ export function Received({
           <strong>{t("app.remedy")}:</strong> {hint}
         </div>
       )}
-      {original && <Original text={original} />}
       {leftOut}
     </span>
   );

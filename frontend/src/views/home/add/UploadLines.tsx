@@ -6,7 +6,7 @@ import type { Upload } from "../../../api/types";
 import { formatBytes, formatSeconds } from "../../../base/numbers/format";
 import { fingerprint } from "../../../base/upload/batches";
 import { type Begun, begun, forget } from "../../../base/upload/unfinished";
-import { describeProblem, Original } from "../../../widgets/basic/States";
+import { describeProblem } from "../../../widgets/basic/States";
 import classes from "../HomeView.module.css";
 import type { SidePicking } from "../useSides";
 import type { UploadLine, Uploads } from "../useUploads";
@@ -25,7 +25,6 @@ export function UploadLineRow({ line, uploads, picked, onPick }: { line: UploadL
           <Received id={line.dump} name={name} waits={t("home.uploaded", { name })} picked={picked} onPick={onPick} />
         )}
         {problem && `${t("home.uploadFailed", { name })}: ${problem.detail} ${problem.hint ?? ""}`}
-        {problem?.original && <Original text={problem.original} />}
       </span>
       <CloseButton size="xs" aria-label={t("app.close")} onClick={() => uploads.dismiss(line.key)} />
     </li>
