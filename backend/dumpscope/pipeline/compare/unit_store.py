@@ -118,7 +118,7 @@ class Shelf(Sequence[Unit]):
 
 def _no_room(error: OSError, folder: str) -> DumpscopeError:
     return DumpscopeError(
-        f"no room for results that wait: {error.strerror}",
-        hint="let TMPDIR name a folder with room, or compare fewer ranks at once with --ranks",
+        f"not enough temporary disk space for the results: {error.strerror}",
+        hint="set TMPDIR to a folder with more space, or compare fewer ranks at once with --rank",
         where=folder,
     )
