@@ -124,8 +124,8 @@ def use_language(language: str) -> None:
     _language.set(language)
 
 
-def local_say(id: str, /, **values: object) -> str:
-    """A sentence in the language of this context."""
+def tell(id: str, /, **values: object) -> str:
+    """A sentence in the language of this context (see `use_language`), as plain text."""
     return translate(say(id, **values))
 
 

@@ -1,4 +1,4 @@
-"""`dumpscope compare --dry-run`: what would be matched, rule by rule, and what would be left."""
+"""`dumpscope compare --dry-run`: what would be matched, rule by rule, and what would stay without a partner."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from dumpscope.cli.app import FINE
-from dumpscope.cli.opening import opened
+from dumpscope.cli.exit_codes import COMPARED
+from dumpscope.cli.opening import open_layout
 from dumpscope.cli.printing import line, plural, print_json
 from dumpscope.domain.leftovers import said
 from dumpscope.domain.options import Options
@@ -20,8 +20,8 @@ SHOWN: Final = 20
 """Calls without a partner that are printed of a rank; --json lists all."""
 
 
-def run(target: Path, golden: Path, options: Options, *, as_json: bool) -> int:
-    with opened(target) as one, opened(golden) as other:
+def print_dry_run(target: Path, golden: Path, options: Options, *, as_json: bool) -> int:
+    with open_layout(target) as one, open_layout(golden) as other:
         found, plan = preview_layouts(one, other, options)
     if as_json:
         joined = None if plan is None else write_plan(plan)
@@ -32,7 +32,7 @@ def run(target: Path, golden: Path, options: Options, *, as_json: bool) -> int:
             line()
         for unit in found:
             _print(unit)
-    return FINE
+    return COMPARED
 
 
 def _print(unit: Preview) -> None:
