@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from dumpscope.analysis.run_differences import differences
-from dumpscope.domain.phrases import english
 from dumpscope.domain.run import Run
+from dumpscope.texts import english
 
 RUN = Run(
     versions={"python": "3.11", "torch": "2.5.1", "torch_npu": "2.5.1"},

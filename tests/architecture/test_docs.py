@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 
+from dumpscope.cli.app import COMMANDS, app, load_command
 from dumpscope.domain.facts import CLASS_WORDS, KINDS, METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,14 +55,9 @@ def settings() -> Iterator[str]:
 
 
 def options() -> Iterator[str]:
-    """Commands and long options of the command line, through the click command that typer builds."""
-    main = present("dumpscope.cli.app") or present("dumpscope.cli")
-    if main is None or not hasattr(main, "app"):
-        return
-    import typer.main  # noqa: PLC0415  # only where there is a command line
-
-    group = typer.main.get_command(main.app)
-    for name, command in [("dumpscope", group), *group.commands.items()]:  # type: ignore[attr-defined]
+    """Commands and long options of the command line, through the parsers that typer builds."""
+    group = typer.main.get_command(app)
+    for name, command in [("dumpscope", group), *((name, load_command(name)) for name in COMMANDS)]:
         if command.hidden:
             continue
         yield name

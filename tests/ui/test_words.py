@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dumpscope.domain.english import ENGLISH
 from playwright.sync_api import Browser, Page, expect
 
 from dumpscope import errors
 from dumpscope.api.error_body import CODES
-from dumpscope.domain.english import ENGLISH
 from dumpscope.plots.pair.density import pair_density_data, pair_density_figure
 from dumpscope.plots.pair.difference_map import difference_map_data, difference_map_figure
 from dumpscope.plots.pair.errors import error_histogram_data, error_histogram_figure

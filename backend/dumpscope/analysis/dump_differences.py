@@ -10,8 +10,8 @@ import numpy as np
 from dumpscope.analysis.run_differences import differences
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, Outcome
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Direction, Header, NodeKind, RankDump, Role
+from dumpscope.texts import Phrase, phrase
 
 KINDS: Final = 3
 """Kinds of calls that one side lacks throughout, from which that is no matter of the script but of what was dumped."""

@@ -17,8 +17,8 @@ from dumpscope.analysis.rules.computation import saturated
 from dumpscope.analysis.rules.drift import measure_drift
 from dumpscope.domain.facts import TENSOR_METRICS, Origin, Outcome
 from dumpscope.domain.limits import LIMITS, at_limit, limits
-from dumpscope.domain.phrases import Phrase, english, phrase
 from dumpscope.domain.records import STATISTICS, Direction, Int32, Items, Kind, RankDump, Role, State, item_name
+from dumpscope.texts import Phrase, english, phrase
 
 PATH: Final = 40
 """Nodes of a path that are named: the first and the last of a longer one."""

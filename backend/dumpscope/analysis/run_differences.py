@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from dumpscope.domain.phrases import Phrase, Value, phrase
 from dumpscope.domain.run import Run
+from dumpscope.texts import Phrase, Value, phrase
 
 OWN_SENTENCE: Final = ("precision", "risk_level", "data_mode")
 """Settings of a dump that have advice of their own."""

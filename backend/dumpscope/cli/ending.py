@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any, Final, NoReturn, Protocol, Self
 
-from dumpscope.cli.app import INTERRUPTED
+from dumpscope.cli.exit_codes import INTERRUPTED
 
 _NUMBERS: Final = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)

@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from dumpscope.domain.distances import Distances, Standing
-from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import Float64, Int8, Int32, Int64, UInt8
+from dumpscope.texts import Phrase
 
 
 class Method(IntEnum):

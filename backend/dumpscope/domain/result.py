@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from dumpscope.domain.facts import Facts, ItemOpinions, ItemPairs, NodeOpinions, NodePairs, Origin
 from dumpscope.domain.joined import Joined, JoinedUnit
-from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import Header, Int32, RankDump
 from dumpscope.errors import Problem
+from dumpscope.texts import Phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from dumpscope.cli.app import BAD_INPUT, FINE
+from dumpscope.cli.exit_codes import BAD_USAGE, COMPARED
 from dumpscope.cli.printing import line, plural
 from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.metrics.elements import differing
@@ -54,7 +54,7 @@ def run() -> int:
             failed = True
             sys.stdout.flush()
             sys.stderr.write(f"dumpscope: {' '.join(str(error).split())}\n")
-    return BAD_INPUT if failed and not asked else FINE
+    return BAD_USAGE if failed and not asked else COMPARED
 
 
 def _typed() -> Iterator[str]:

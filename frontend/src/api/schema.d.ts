@@ -1728,6 +1728,10 @@ export interface components {
             status: number;
             /** Kind */
             kind?: string | null;
+            /** Said */
+            said?: components["schemas"]["Phrase"][] | null;
+            /** Hint Said */
+            hint_said?: components["schemas"]["Phrase"][] | null;
         };
         /**
          * FailingCall
@@ -2017,8 +2021,12 @@ export interface components {
             made_up: boolean;
             /** Mind */
             mind: string[];
+            /** Mind Said */
+            mind_said?: (components["schemas"]["Phrase"][] | null)[];
             /** Refused */
             refused: string | null;
+            /** Refused Said */
+            refused_said?: components["schemas"]["Phrase"][] | null;
         };
         /**
          * Health
@@ -2062,6 +2070,8 @@ export interface components {
             progress: number;
             /** Message */
             message: string;
+            /** Said */
+            said?: components["schemas"]["Phrase"][] | null;
             /** Eta */
             eta: number | null;
             error: components["schemas"]["Error"] | null;
@@ -3137,6 +3147,7 @@ export interface components {
             kind: string;
             /** Message */
             message: string;
+            said?: components["schemas"]["Phrase"] | null;
         };
         /**
          * Producer
@@ -3291,12 +3302,16 @@ export interface components {
             text: string | null;
             /** Refused */
             refused: string | null;
+            /** Refused Said */
+            refused_said?: components["schemas"]["Phrase"][] | null;
             /** Tensors */
             tensors: number;
             /** Files */
             files: number;
             /** Notes */
             notes: string[];
+            /** Notes Said */
+            notes_said?: (components["schemas"]["Phrase"][] | null)[];
         };
         /** Side */
         Side: {

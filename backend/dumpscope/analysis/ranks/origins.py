@@ -12,8 +12,8 @@ from dumpscope.analysis.ranks.collectives import Collective, Part, Traffic, conn
 from dumpscope.analysis.ranks.messages import Message
 from dumpscope.domain.facts import Origin, Reached
 from dumpscope.domain.numbering import as_ranges
-from dumpscope.domain.phrases import Phrase, english, phrase
 from dumpscope.domain.records import Direction
+from dumpscope.texts import Phrase, english, phrase
 
 NAMED: Final = 8
 """Ranks that a sentence names."""

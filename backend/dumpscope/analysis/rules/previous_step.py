@@ -14,8 +14,8 @@ from dumpscope.analysis.noise import JUMP, least
 from dumpscope.analysis.rules.sources import find_sources
 from dumpscope.analysis.rules.weights import WeightFinding, find_weights
 from dumpscope.domain.facts import Origin
-from dumpscope.domain.phrases import english, phrase
 from dumpscope.domain.records import Direction, NodeKind, Role
+from dumpscope.texts import english, phrase
 from dumpscope.verdict.score import is_exact_kind
 
 BACKWARD: Final = "backward"

@@ -11,7 +11,6 @@ from dumpscope.api.replies import moment, real
 from dumpscope.domain import job as domain_job
 from dumpscope.domain.facts import CAUSES, CLASS_WORDS, ERROR_BINS, Origin as DomainOrigin, TensorFacts
 from dumpscope.domain.leftovers import said
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.result import Answer, Reference
 from dumpscope.errors import Problem
 from dumpscope.index.comparisons.catalogue import ComparisonRow, StoredUnit
@@ -23,6 +22,7 @@ from dumpscope.index.pair_queries.dataflow import NodeFlow, Passed, Received
 from dumpscope.index.pair_queries.item_pairs import ItemPairRow
 from dumpscope.index.pair_queries.node_pairs import NodePairRow
 from dumpscope.index.trees.trees import TreeRow
+from dumpscope.texts import Phrase, phrase, said_of
 
 PROBLEMS: Final = 200
 """Problems sent at once."""
@@ -69,8 +69,21 @@ def error(body: dict[str, Any] | None) -> schemas.Error | None:
     return None if body is None else schemas.Error(**body)
 
 
+def problem(one: Problem) -> schemas.Problem:
+    return schemas.Problem(
+        loc=one.loc,
+        kind=one.kind,
+        message=one.message,
+        said=None if one.said is None else schemas.Phrase.model_validate(one.said),
+    )
+
+
+def optional_phrases(said: Sequence[Phrase] | None) -> list[schemas.Phrase] | None:
+    return None if said is None else phrases(said)
+
+
 def problems(found: Sequence[Problem]) -> list[schemas.Problem]:
-    return [schemas.Problem(loc=one.loc, kind=one.kind, message=one.message) for one in found[:PROBLEMS]]
+    return [problem(one) for one in found[:PROBLEMS]]
 
 
 def leaf(row: Leaf) -> schemas.Leaf:
@@ -390,6 +403,7 @@ def job(row: domain_job.Job) -> schemas.Job:
         status=row.status,
         progress=row.progress,
         message=row.message,
+        said=optional_phrases(said_of(row.message)),
         eta=row.eta,
         error=error(row.error),
         created=moment(row.created),

@@ -1,35 +1,41 @@
-"""`dumpscope calibrate`: floors from two runs of code that is known to be right."""
+"""`dumpscope calibrate`: tolerances from two runs of code that is known to be right."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
-from dumpscope.cli.app import FINE, INCOMPLETE
-from dumpscope.cli.opening import opened
+import typer
+
+from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
+from dumpscope.cli.opening import open_layout
 from dumpscope.cli.printing import line, plural, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
 from dumpscope.pipeline.compare.in_process import compare_layouts
-from dumpscope.verdict.calibration import MOST, Calibration, calibrate
+from dumpscope.verdict.calibration import MOST, Calibration, calibrate as measure_noise
 
 LISTED: Final = 10
 """Calls shown of each list; the file holds all."""
 
 
-def run(one: Path, other: Path, output: Path) -> int:
-    """Compare a healthy pair, write the policy file and say what it holds. Returns the exit status."""
+def calibrate(
+    one: Annotated[Path, typer.Argument(metavar="HEALTHY", help="A dump of code that is known to be right.")],
+    other: Annotated[Path, typer.Argument(metavar="OTHER", help="A second run of it, or the same on other hardware.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Policy file to write.")] = Path("policy.yaml"),
+) -> int:
+    """Measure the noise of a healthy pair and write the tolerances for `compare --policy`."""
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(quiet=False))
-        first, second = (stack.enter_context(opened(path)) for path in (one, other))
+        first, second = (stack.enter_context(open_layout(path)) for path in (one, other))
         outcome = compare_layouts(first, second, Options(), paths=(str(one), str(other)), progress=progress.say)
         progress.clear()
-    found = calibrate(outcome.units)
+    found = measure_noise(outcome.units)
     output.write_text(found.policy)
     _print(found)
     line(f"wrote {output}; use it with: dumpscope compare TARGET GOLDEN --policy {output}")
-    return INCOMPLETE if outcome.incomplete else FINE
+    return NOT_FULLY_JUDGED if outcome.incomplete else COMPARED
 
 
 def _print(found: Calibration) -> None:

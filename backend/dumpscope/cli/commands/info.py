@@ -7,8 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from dumpscope.cli.app import FINE, INCOMPLETE
-from dumpscope.cli.opening import opened, ranks, require_some
+from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
+from dumpscope.cli.opening import open_layout, read_ranks, require_read
+from dumpscope.cli.options import Dump, Json
 from dumpscope.cli.printing import line, listed, plural, print_json
 from dumpscope.domain.records import Kind, Layout, NodeKind, RankDump
 from dumpscope.errors import Problem, UnreadableError
@@ -17,31 +18,32 @@ from dumpscope.readers.kernel_files import KernelFolder, kernel_folders
 from dumpscope_format.run import GROUPS
 
 
-def run(path: Path, *, as_json: bool) -> int:
+def info(path: Dump, json: Json = False) -> int:
+    """Show what is in a dump: framework, task, level, steps, ranks, nodes, items, problems."""
     try:
-        with opened(path) as layout:
+        with open_layout(path) as layout:
             document, lost = describe(path, layout)
     except UnreadableError:
         folders = kernel_folders(path) if path.is_dir() else []
         if not folders:
             raise
-        return _run_kernels(path, folders, as_json=as_json)
+        return _list_kernels(path, folders, as_json=json)
     if (
         not document["nodes"] and path.is_dir() and (folders := kernel_folders(path))
     ):  # a plan is called dump.json as well
-        return _run_kernels(path, folders, as_json=as_json)
-    if as_json:
+        return _list_kernels(path, folders, as_json=json)
+    if json:
         print_json(document)
     else:
         _print(document)
-    return INCOMPLETE if lost else FINE
+    return NOT_FULLY_JUDGED if lost else COMPARED
 
 
-def _run_kernels(path: Path, folders: list[KernelFolder], *, as_json: bool) -> int:
-    """What a device dumped of its kernels is listed; it is no dump that can be compared."""
+def _list_kernels(path: Path, folders: list[KernelFolder], *, as_json: bool) -> int:
+    """List the kernel files that a device dumped; they cannot be compared."""
     if as_json:
         print_json({"schema": 1, "path": str(path), "layout": "kernels", "units": [asdict(one) for one in folders]})
-        return FINE
+        return COMPARED
     line(str(path))
     line(
         f"  kernels of an Ascend device, {plural(sum(one.files for one in folders), 'file')} (convert with CANN's msaccucmp.py)"
@@ -51,7 +53,7 @@ def _run_kernels(path: Path, folders: list[KernelFolder], *, as_json: bool) -> i
         listed_types = ", ".join(f"{name} {count}" for name, count in one.operators.items())
         line(f"  {one.time or one.path}{': ' if place else ''}{place}: {plural(one.files, 'file')}, {one.nbytes} bytes")
         line(f"    {listed_types}")
-    return FINE
+    return COMPARED
 
 
 def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
@@ -60,7 +62,7 @@ def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
     units: list[dict[str, Any]] = []
     heads: dict[str, set[str]] = {name: set() for name in ("framework", "layout", "task", "level", "summary")}
     lost = False
-    for ref, read in ranks(layout):
+    for ref, read in read_ranks(layout):
         if isinstance(read, Problem):
             problems.append(read)
             lost = True
@@ -72,7 +74,7 @@ def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
         run = read.header.run
         about = {"run": None if run is None else asdict(run), **_counts(read)}
         units.append({"step": ref.step, "rank": ref.rank or 0, "folder": ref.label, **about})
-    require_some(len(units), layout, problems)
+    require_read(len(units), layout, problems)
     document = {
         "schema": 1,
         "path": str(path),
@@ -106,8 +108,8 @@ def _print(document: dict[str, Any]) -> None:
     units = document["units"]
     line(document["path"])
     line(
-        f"  {document['framework'] or 'unknown framework'}{_form(document['layout'])}, task {document['task'] or 'unknown'},"
-        f" level {document['level'] or 'unknown'}: {_holds(document)}"
+        f"  {document['framework'] or 'unknown framework'}{_format(document['layout'])}, task {document['task'] or 'unknown'},"
+        f" level {document['level'] or 'unknown'}: {_recorded(document)}"
     )
     line(f"  {_numbers('step', document['steps'])}; {_numbers('rank', document['ranks'])}")
     if len(units) > 1:
@@ -119,7 +121,7 @@ def _print(document: dict[str, Any]) -> None:
     for unit in units:
         line(f"  step {unit['step']} rank {unit['rank']}: {_contents(unit)}")
         if unit["nodes"]:
-            line(f"    {_context(unit)}")
+            line(f"    {_sources(unit)}")
         if unit["dtypes"]:
             line(f"    dtypes {', '.join(unit['dtypes'])}")
         if not alike:
@@ -131,15 +133,15 @@ def _print(document: dict[str, Any]) -> None:
 
 
 def _print_run(run: dict[str, Any] | None, indent: str) -> None:
-    """How it was run, as far as it is told."""
+    """How the program was run, as far as the dump says."""
     if run is None:
         return
     if run["devices"]:
         line(f"{indent}devices: {', '.join(run['devices'])}")
     for group in GROUPS:
-        told = [f"{name} {value}" for name, value in run[group].items() if value]
-        if told:
-            line(f"{indent}{group}: {', '.join(told)}")
+        known = [f"{name} {value}" for name, value in run[group].items() if value]
+        if known:
+            line(f"{indent}{group}: {', '.join(known)}")
 
 
 _SUMMARIES: Final = {
@@ -149,8 +151,8 @@ _SUMMARIES: Final = {
 }
 
 
-def _holds(document: dict[str, Any]) -> str:
-    """What was kept of each value."""
+def _recorded(document: dict[str, Any]) -> str:
+    """What was recorded of each value."""
     if not document["nodes"]:
         return "nothing was recorded"
     if not document["items"]:
@@ -161,8 +163,8 @@ def _holds(document: dict[str, Any]) -> str:
     return f"{summaries}{tensors}{of}"
 
 
-def _form(layout: str) -> str:
-    """Said of every form but the usual one."""
+def _format(layout: str) -> str:
+    """The file format, where it is not the usual one."""
     return "" if layout in ("", "msprobe") else f", form of {layout}"
 
 
@@ -191,8 +193,8 @@ _KINDS: Final = {
 }
 
 
-def _context(unit: dict[str, Any]) -> str:
-    """Where the calls came from."""
+def _sources(unit: dict[str, Any]) -> str:
+    """Whether stacks and the module tree were recorded."""
     stacks = "call stacks recorded" if unit["stacks"] else "no call stacks"
     if set(unit["kinds"]) == {"debug"}:
         return stacks

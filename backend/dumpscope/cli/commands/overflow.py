@@ -1,13 +1,13 @@
-"""`dumpscope overflow`: where NaN and infinity were born."""
+"""`dumpscope overflow`: where NaN and infinity started."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Final
 
-from dumpscope.analysis.overflow.births import Finding, Overflow, overflow
-from dumpscope.cli.app import DIVERGED, FINE, INCOMPLETE
-from dumpscope.cli.opening import opened, ranks, require_some
+from dumpscope.analysis.overflow.births import Finding, Overflow, overflow as find_overflow
+from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
+from dumpscope.cli.opening import open_layout, read_ranks, require_read
+from dumpscope.cli.options import Dump, Json
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.errors import Problem
 from dumpscope.export.document import problem_document
@@ -17,22 +17,26 @@ LISTED: Final = 100
 """Findings listed per rank and step; the counts are over all."""
 
 
-def run(path: Path, *, as_json: bool) -> int:
+def overflow(path: Dump, json: Json = False) -> int:
+    """Find the first NaN or infinity of each rank and step: where it started, and what only passed it on.
+
+    Exit status: 1 where one was found that the program did not ask for.
+    """
     found: list[Overflow] = []
     problems: list[Problem] = []
-    with opened(path) as layout:
+    with open_layout(path) as layout:
         problems += layout.problems
         lost = False
-        for _, dump in ranks(layout):
+        for _, dump in read_ranks(layout):
             if isinstance(dump, Problem):
                 problems.append(dump)
                 lost = True
             else:
                 problems += dump.problems
-                found.append(overflow(dump))
+                found.append(find_overflow(dump))
                 lost = lost or not len(dump.nodes)
-        require_some(len(found), layout, problems)
-    if as_json:
+        require_read(len(found), layout, problems)
+    if json:
         print_json({
             "schema": 1,
             "path": str(path),
@@ -43,7 +47,7 @@ def run(path: Path, *, as_json: bool) -> int:
         _print(found, problems)
     if any(one.first is not None for one in found):
         return DIVERGED
-    return INCOMPLETE if lost else FINE
+    return NOT_FULLY_JUDGED if lost else COMPARED
 
 
 def _document(found: Overflow) -> dict[str, Any]:

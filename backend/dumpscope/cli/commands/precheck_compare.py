@@ -1,12 +1,15 @@
-"""`dumpscope precheck-compare`: one device's pre-check against another's."""
+"""`dumpscope precheck-compare`: the pre-check of one device against that of another."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
-from dumpscope.cli.app import DIVERGED, FINE, INCOMPLETE
+import typer
+
+from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
+from dumpscope.cli.options import Json
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.pipeline.operators.precheck_compare import DETAIL_FILE, RESULT_FILE, compare_prechecks
 from dumpscope.reproduce.tables import Row, counts
@@ -14,11 +17,20 @@ from dumpscope.reproduce.tables import Row, counts
 LISTED: Final = 40
 
 
-def run(mine: Path, other: Path, output: Path | None, *, as_json: bool) -> int:
+def precheck_compare(
+    mine: Annotated[Path, typer.Argument(metavar="A", help="Pre-check on the device to check: folder or details csv.")],
+    other: Annotated[Path, typer.Argument(metavar="B", help="Pre-check of the same calls on another device.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the tables.")] = None,
+    json: Json = False,
+) -> int:
+    """Compare the pre-checks of two devices: where does the first one err more?
+
+    Exit status: 1 where device A is worse, by the ratios or by our units.
+    """
     calls, details = compare_prechecks(mine, other, output)
     by_ratio = [row for row in calls if _wrong(row)]
     by_units = [row for row in calls if row["Verdict"] in ("error", "crash")]
-    if as_json:
+    if json:
         print_json({
             "schema": 1,
             "a": str(mine),
@@ -41,7 +53,9 @@ def run(mine: Path, other: Path, output: Path | None, *, as_json: bool) -> int:
             print(f"wrote {output / RESULT_FILE} and {DETAIL_FILE}", file=sys.stderr)
     if by_ratio or by_units:
         return DIVERGED
-    return FINE if any("pass" in (row["Forward Test Success"], row["Verdict"]) for row in calls) else INCOMPLETE
+    return (
+        COMPARED if any("pass" in (row["Forward Test Success"], row["Verdict"]) for row in calls) else NOT_FULLY_JUDGED
+    )
 
 
 def _wrong(row: Row) -> bool:

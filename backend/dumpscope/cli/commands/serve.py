@@ -11,29 +11,50 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
-from dumpscope.cli.app import FINE
+import typer
+
 from dumpscope.cli.ending import Ending
+from dumpscope.cli.exit_codes import COMPARED
+from dumpscope.cli.options import DataDir, Host, Port
 from dumpscope.cli.printing import line
 from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.pipeline.tasks.temporary_folder import Room
 from dumpscope.settings import Settings
 
 
-def run(
+def serve(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RESULT]...", help="result.db of a comparison, or its folder; a copy of it is served."),
+    ] = None,
+    host: Host = None,
+    port: Port = None,
+    data_dir: DataDir = None,
+    root: Annotated[
+        list[Path] | None, typer.Option("--root", help="Folders whose dumps may be opened. Default: the current one.")
+    ] = None,
+) -> int:
+    """Serve the web UI and the REST interface, for the data folder or for result files."""
+    with Ending() as ending:
+        _serve(ending, results or [], host=host, port=port, data_dir=data_dir, roots=root or [])
+    return COMPARED
+
+
+def _serve(
     ending: Ending,
-    *,
     results: Sequence[Path],
+    *,
     host: str | None,
     port: int | None,
     data_dir: Path | None,
     roots: Sequence[Path],
-) -> int:
+) -> None:
     """Serve until interrupted. results: files to show copies of, in place of a data folder"""
     if not results:
-        serve(ending, settings(host=host, port=port, data_dir=data_dir, roots=roots))
-        return FINE
+        run_server(ending, settings(host=host, port=port, data_dir=data_dir, roots=roots))
+        return
     if data_dir is not None:
         raise UsageError(
             "RESULT is opened as a copy that ends with the server, --data-dir holds a server's own data",
@@ -42,8 +63,7 @@ def run(
     with ending.removing(_temporary) as folder:
         chosen = settings(host=host, port=port, data_dir=folder, roots=roots, database_url="")
         page = _copied(results, folder / "dumpscope.db")
-        serve(ending, chosen, page, results=[str(result.absolute()) for result in results])
-    return FINE
+        run_server(ending, chosen, page, results=[str(result.absolute()) for result in results])
 
 
 def _copied(results: Sequence[Path], file: Path) -> str:
@@ -113,7 +133,7 @@ def settings(
         raise UsageError(str(error)) from error
 
 
-def serve(ending: Ending, chosen: Settings, page: str = "/", results: Sequence[str] = ()) -> None:
+def run_server(ending: Ending, chosen: Settings, page: str = "/", results: Sequence[str] = ()) -> None:
     """Listen, say where, and serve. page: path the printed address opens; results: files of which a copy is served"""
     import uvicorn  # noqa: PLC0415
 

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Annotated, Any, Final, get_args
+
+import typer
 
 from dumpscope.analysis.trends import Bucket
-from dumpscope.cli.app import FINE, INCOMPLETE
-from dumpscope.cli.opening import opened, ranks, require_some
+from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
+from dumpscope.cli.opening import open_layout, read_ranks, require_read
+from dumpscope.cli.options import Dump, Json, Ranks, Steps
 from dumpscope.cli.printing import line, number, print_json, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
@@ -40,8 +43,48 @@ Row = ValueTrend | Trend
 Found = ValueTrends | Trends
 
 
+def trends(
+    target: Dump,
+    golden: Annotated[
+        Path | None, typer.Argument(help="Dump to compare with. Without it the numbers of TARGET are shown.")
+    ] = None,
+    statistic: Annotated[
+        str | None,
+        typer.Option("--statistic", help="norm, max, min or mean. Default: norm of one dump, the error of two."),
+    ] = None,
+    inputs: Annotated[bool, typer.Option("--inputs", help="Use inputs instead of outputs.")] = False,
+    kind: Annotated[str, typer.Option("--kind", help="Calls to list: module, api or all.")] = "module",
+    find: Annotated[str, typer.Option("--find", metavar="TEXT", help="Only calls with this in their name.")] = "",
+    node: Annotated[str | None, typer.Option("--node", metavar="NAME", help="Only this call.")] = None,
+    by_rank: Annotated[
+        bool, typer.Option("--by-rank", help="With two dumps: one row per rank instead of the worst of all ranks.")
+    ] = False,
+    step: Steps = None,
+    rank: Ranks = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Rows to print.")] = 40,
+    json: Json = False,
+) -> int:
+    """Show calls over steps and ranks: the numbers of one dump or the errors of two, and the first bad step."""
+    return _run(
+        _Request(
+            target=target,
+            golden=golden,
+            statistic=statistic,
+            inputs=inputs,
+            kind=kind,
+            find=find,
+            node=node,
+            by_rank=by_rank,
+            steps=tuple(step or ()),
+            ranks=tuple(rank or ()),
+            limit=limit,
+            as_json=json,
+        )
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class _Request:
     """The command line as given."""
 
     target: Path
@@ -58,7 +101,7 @@ class Request:
     as_json: bool = False
 
 
-def run(request: Request) -> int:
+def _run(request: _Request) -> int:
     """Print the table. Returns the exit status."""
     _check(request)
     buckets = MOST_BUCKETS if request.as_json else COLUMNS
@@ -71,10 +114,10 @@ def run(request: Request) -> int:
         print_json(_document(request, first, rows, problems))
     else:
         _print(request, first, rows, problems)
-    return INCOMPLETE if incomplete else FINE
+    return NOT_FULLY_JUDGED if incomplete else COMPARED
 
 
-def _check(request: Request) -> None:
+def _check(request: _Request) -> None:
     for word, value, known in (
         ("--kind", request.kind, get_args(Kind)),
         ("--statistic", request.statistic, (None, *get_args(Statistic))),
@@ -88,12 +131,12 @@ def _check(request: Request) -> None:
 Ask = Callable[[int, int | None], Found]
 
 
-def _alone(request: Request, database: Database) -> tuple[Ask, list[Problem], bool]:
-    with opened(request.target) as layout:
+def _alone(request: _Request, database: Database) -> tuple[Ask, list[Problem], bool]:
+    with open_layout(request.target) as layout:
         chosen = _chosen(request, layout)
         problems, read, lost = list(layout.problems), 0, False
         dump = create_dump(database, name=request.target.name, path=str(request.target))
-        for _, one in ranks(chosen):
+        for _, one in read_ranks(chosen):
             if isinstance(one, Problem):
                 problems.append(one)
                 lost = True
@@ -102,7 +145,7 @@ def _alone(request: Request, database: Database) -> tuple[Ask, list[Problem], bo
             read += 1
             lost = lost or not len(one.nodes)
             store_dump_rank(database, dump, one)
-        require_some(read, layout, problems)
+        require_read(read, layout, problems)
 
     def ask(buckets: int, after: int | None) -> Found:
         return dump_trends(
@@ -121,12 +164,12 @@ def _alone(request: Request, database: Database) -> tuple[Ask, list[Problem], bo
     return ask, problems, lost
 
 
-def _pair(request: Request, database: Database) -> tuple[Ask, list[Problem], bool]:
+def _pair(request: _Request, database: Database) -> tuple[Ask, list[Problem], bool]:
     assert request.golden is not None
     options = Options(steps=request.steps, ranks=request.ranks)
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(quiet=request.as_json and not sys.stderr.isatty()))
-        target, golden = (stack.enter_context(opened(path)) for path in (request.target, request.golden))
+        target, golden = (stack.enter_context(open_layout(path)) for path in (request.target, request.golden))
         paths = str(request.target), str(request.golden)
         outcome = compare_layouts(target, golden, options, paths=paths, progress=progress.say)
         comparison = keep(database, outcome, options, name="trends")
@@ -159,7 +202,7 @@ def _database() -> Iterator[Database]:
             database.close()
 
 
-def _chosen(request: Request, layout: Layout) -> Layout:
+def _chosen(request: _Request, layout: Layout) -> Layout:
     """The steps and ranks asked for; raises UsageError for a number that the dump lacks."""
     for word, wanted, there in (
         ("step", request.steps, layout.steps),
@@ -176,7 +219,7 @@ def _chosen(request: Request, layout: Layout) -> Layout:
     return replace(layout, ranks=kept)
 
 
-def _kind(request: Request) -> str:
+def _kind(request: _Request) -> str:
     return "all" if request.node is not None else request.kind
 
 
@@ -190,7 +233,7 @@ def _rows(ask: Callable[[int | None], Found], limit: int | None) -> tuple[Found,
     return first, rows if limit is None else rows[:limit]
 
 
-def _document(request: Request, found: Found, rows: Sequence[Row], problems: Sequence[Problem]) -> dict[str, Any]:
+def _document(request: _Request, found: Found, rows: Sequence[Row], problems: Sequence[Problem]) -> dict[str, Any]:
     sides = {"path": str(request.target)}
     if request.golden is not None:
         sides = {"target": str(request.target), "golden": str(request.golden)}
@@ -211,7 +254,7 @@ def _document(request: Request, found: Found, rows: Sequence[Row], problems: Seq
     }
 
 
-def _print(request: Request, found: Found, rows: Sequence[Row], problems: Sequence[Problem]) -> None:
+def _print(request: _Request, found: Found, rows: Sequence[Row], problems: Sequence[Problem]) -> None:
     shared = not rows or rows[0].rank is None or len(found.ranks) < 2
     heads = ["call", *([] if shared else ["rank"]), "first bad", "growth", *map(_span, found.steps)]
     table = [heads]
@@ -240,14 +283,14 @@ def _print(request: Request, found: Found, rows: Sequence[Row], problems: Sequen
         line(styled(f"problem: {problem.kind} at {problem.loc}: {problem.message}", "yellow"))
 
 
-def _title(request: Request) -> str:
+def _title(request: _Request) -> str:
     if request.golden is None:
         return f"{request.statistic or 'norm'} of the {'inputs' if request.inputs else 'outputs'}, by step"
     also = f", {request.statistic} of target/golden" if request.statistic else ", errors in units of the floor"
     return f"worst verdict (✗ no, ! warning, ✓ yes, – not comparable) by step{also}"
 
 
-def _cell(request: Request, cell: Any) -> tuple[str, str | None]:
+def _cell(request: _Request, cell: Any) -> tuple[str, str | None]:
     if not isinstance(cell, Cell):
         return _short(cell.value), "red" if cell.bad else None
     mark = _MARKS[cell.verdict]

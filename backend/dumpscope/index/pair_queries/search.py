@@ -18,6 +18,7 @@ from dumpscope.index.pair_queries.notes import noted
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import STATE_BITS, storable
 from dumpscope.index.trees.trees import DIRECTION_WORDS, KIND_WORDS
+from dumpscope.texts import say
 
 _PAIR: Final = tables.node_pair.c
 _CODES: Final[dict[str, tuple[ColumnElement[int], dict[str, int]]]] = {
@@ -64,7 +65,9 @@ def _code(key: str, value: str, codes: dict[str, int]) -> int:
     try:
         return codes[value.lower()]
     except KeyError:
-        raise UsageError(f"unknown {key} {value!r} in the search", hint=f"known: {', '.join(codes)}") from None
+        raise UsageError(
+            say("index.unknown_search", key=key, value=f"{value!r}"), hint=say("domain.known", names=", ".join(codes))
+        ) from None
 
 
 def _named(connection: Connection, part: str) -> ColumnElement[bool]:

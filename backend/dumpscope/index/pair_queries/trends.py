@@ -20,6 +20,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
 from dumpscope.index.trees.trees import kind_word
 from dumpscope.index.trees.trend_rows import Call, Calls, Kind, cut
+from dumpscope.texts import say
 
 _PAIR: Final = tables.node_pair.c
 _UNIT: Final = tables.unit.c
@@ -92,7 +93,7 @@ def comparison_trends(
         steps = list(connection.execute(select(_UNIT.step).where(*where).distinct().order_by(_UNIT.step)).scalars())
         ranks = list(connection.execute(select(_UNIT.rank).where(*where).distinct().order_by(_UNIT.rank)).scalars())
         if not steps:
-            raise NotFoundError("the comparison has no result yet", hint="wait for its job")
+            raise NotFoundError(say("index.comparison_has_no_result_yet"), hint=say("api.wait_job"))
         if rank is not None:
             where.append(_UNIT.rank == rank)
         calls, partners = _calls(connection, where)

@@ -33,12 +33,12 @@ from dumpscope.analysis.reference import of_target, target_at_fault
 from dumpscope.analysis.rules.previous_step import StepEnd, end_of, in_steps
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import Facts, ItemOpinions, Outcome, Verdict
-from dumpscope.domain.phrases import Phrase, english
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.errors import Problem
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, with_reference
 from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.texts import Phrase, english
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.score import common_floor
 from dumpscope.verdict.sentences import item_metrics, sentence

@@ -14,9 +14,9 @@ from dumpscope.analysis.ranks.origins import Told
 from dumpscope.analysis.reference import deciding, golden_at_fault, of_golden
 from dumpscope.domain.distances import FARTHER, MEASURE_WORDS
 from dumpscope.domain.facts import Facts, ItemOpinions
-from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Header
 from dumpscope.domain.result import GoldenOff, Reference, Side, Unit
+from dumpscope.texts import english
 from dumpscope.verdict.sentences import referred
 
 MakeCase = Callable[[Unit, Facts, ItemOpinions], Case]
