@@ -8,7 +8,6 @@ from dataclasses import astuple, replace
 import numpy as np
 
 from dumpscope.analysis.classes import classify, exactness, mark
-from dumpscope.analysis.dump_differences import describe
 from dumpscope.analysis.origins import describe_finding, find_origins
 from dumpscope.analysis.ranks.collectives import Collective
 from dumpscope.analysis.ranks.messages import messages
@@ -27,6 +26,7 @@ from dumpscope.analysis.ranks.origins import (
 from dumpscope.analysis.reference import of_target, target_at_fault
 from dumpscope.analysis.rules.previous_step import summarize_step
 from dumpscope.analysis.rules.rule import Finding
+from dumpscope.analysis.setting_differences import find_setting_differences
 from dumpscope.analysis.unit.calls import stack_of
 from dumpscope.analysis.unit.case import Case, History, StepEnd
 from dumpscope.analysis.unit.dataflow import Flow, find_makers
@@ -91,7 +91,7 @@ class Conclusion:
         first = _first_no(unit, context)
         if first is not None:
             self._first_no.append((found, first[0], first[0] / len(unit.pairs), first[1]))
-        for said in describe(unit.target, unit.golden, context, unit.facts):
+        for said in find_setting_differences(unit.target, unit.golden, context, unit.facts):
             self._settings[english([said])] = said
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
