@@ -44,6 +44,7 @@ def placeholders(template: str) -> set[str]:
 def test_every_sentence_id_has_both_languages_with_the_same_values() -> None:
     said = texts("said.zh.json")
     assert said.keys() == ENGLISH.keys()
+    assert (ENGLISH["own.sentence"], said.pop("own.sentence")) == ("{en}", "{zh}")  # comes in both languages
     for key, template in said.items():
         # The UI fills in names between plain braces and knows no escapes.
         assert set(re.findall(r"\{(\w+)\}", template)) == placeholders(ENGLISH[key]), key

@@ -193,6 +193,7 @@ _ADVICE: Final[dict[str, str]] = {
         "Compare scale and loss scale of the two sides, and whether a device clips instead of overflowing (inf/nan mode); "
         "try this operator in a wider dtype."
     ),
+    "own.sentence": "{en}",
     "advice.hidden": (
         "Dump again so that the cause is recorded: both levels (mix), every risk level, no list or scope; then compare again."
     ),

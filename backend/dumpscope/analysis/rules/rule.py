@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from dumpscope.analysis.unit.case import Case
-from dumpscope.domain.phrases import Phrase
+from dumpscope.domain.phrases import Phrase, phrase
 
 HIDDEN: Final = "hidden"
 """Variant of a finding whose cause was not dumped: its node is the first at which something differs."""
@@ -73,3 +73,9 @@ class Rule(ABC):
     def confidence(self, case: Case, finding: Finding, limit: float) -> float:
         """How sure the finding is, 0 to 1. limit: what the stored data and the match of its node allow; lower it for a doubt."""
         return limit
+
+
+def own_sentence(english: str, chinese: str = "") -> Phrase:
+    """A sentence that is in no catalogue, for the evidence and advice of another package's rule. In Chinese it is `chinese`, or
+    `english` where that is not given."""
+    return phrase("own.sentence", en=english, zh=chinese or english)
