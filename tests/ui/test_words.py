@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dumpscope.domain.english import ENGLISH
 from playwright.sync_api import Browser, Page, expect
 
 from dumpscope import errors
@@ -25,6 +24,7 @@ from dumpscope.plots.run.distribution import api_distribution_data, api_distribu
 from dumpscope.plots.run.order import error_order_data, error_order_figure
 from dumpscope.plots.run.steps_and_ranks import call_over_runs_data, call_over_runs_figure
 from dumpscope.readers.file_type import KINDS
+from dumpscope.texts import ENGLISH
 from ui.conftest import Server
 from ui.driving import ask, finished, start
 
@@ -44,6 +44,7 @@ def placeholders(template: str) -> set[str]:
 def test_every_sentence_id_has_both_languages_with_the_same_values() -> None:
     said = texts("said.zh.json")
     assert said.keys() == ENGLISH.keys()
+    assert (ENGLISH["own.sentence"], said.pop("own.sentence")) == ("{en}", "{zh}")  # comes in both languages
     for key, template in said.items():
         # The UI fills in names between plain braces and knows no escapes.
         assert set(re.findall(r"\{(\w+)\}", template)) == placeholders(ENGLISH[key]), key

@@ -17,7 +17,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.analysis.forward import forward_of
+from dumpscope.analysis.unit.calls import forward_of
 from dumpscope.domain.communication import unread
 from dumpscope.domain.limits import SCALED, at_limit, is_limit, limits
 from dumpscope.domain.records import Direction, Items, Kind, NodeKind, RankDump, Role, State, item_name

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, select, update as update_rows
 
-from dumpscope.analysis.dataflow import trace
+from dumpscope.analysis.unit.dataflow import trace
 from dumpscope.domain.facts import (
     CAUSES,
     CLASS_WORDS,

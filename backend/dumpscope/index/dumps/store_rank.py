@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, select
 
-from dumpscope.analysis.dataflow import trace_rank
+from dumpscope.analysis.unit.dataflow import trace_rank
 from dumpscope.domain.records import Int32, Int64, RankDump, derived_name
 from dumpscope.errors import LimitError, NotFoundError
 from dumpscope.index.store import tables

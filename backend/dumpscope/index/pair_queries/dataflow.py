@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from sqlalchemy import Connection, Select, select
 
-from dumpscope.analysis.case import RECEIVED
+from dumpscope.analysis.unit.case import RECEIVED
 from dumpscope.domain.communication import PREFIX
 from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS, Class, Verdict
 from dumpscope.domain.records import STATISTICS, Int32, Int64, Kind, State

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dumpscope.analysis.node_columns import node_verdicts
 from dumpscope.analysis.reference import stand
+from dumpscope.analysis.unit.gather_columns import node_verdicts
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import Facts, ItemPairs, Method, NodeOpinions, NodePairs, Outcome
 from dumpscope.domain.options import Options

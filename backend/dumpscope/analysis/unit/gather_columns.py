@@ -1,14 +1,13 @@
-"""Nodes of one unit as columns for the causal analysis: what came in, what went out, what stands where."""
+"""Computes the node columns of a unit from its facts and opinions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from dumpscope.analysis import noise
-from dumpscope.analysis.cancellation import against_terms
-from dumpscope.analysis.rules.weight_arguments import holds_weight
+from dumpscope.analysis.unit import noise
+from dumpscope.analysis.unit.cancellation import against_terms
+from dumpscope.analysis.unit.node_columns import NodeColumns
+from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, Leftover, NodePairs, Outcome, Verdict
 from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, RankDump, Role, State
@@ -16,60 +15,7 @@ from dumpscope.domain.result import ResultTree
 from dumpscope.verdict.score import is_exact_kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
-    """One row per node pair.
-
-    in_score: worst score of tensor inputs and parameters; for a backward node also of its forward call (saved values);
-        inf for a parameter gradient of which nothing is known that went into it. seen_in: the same, nan there
-    own_data, data_score: as own_in and in_score, without weights where an optimizer may have made them differ
-    out_score: worst score of outputs (or parameter gradients); nan where nothing was compared
-    inexact: 1 where a bit of what in_score covers differs, whatever its score; excused: 1 where such a difference is so
-        small that its score is 0. Neither proves that an input is clean
-    argument: a non-tensor argument differs
-    leaf: no other node with a partner stands below it; alone: without a partner
-    extra: made by one side only, as far as the dumps can tell (alone, not merely left out of the other dump)
-    threshold: by node, the score above which a value counts as different in this pair of runs
-    """
-
-    kind: Int8
-    direction: Int8
-    in_score: Float64
-    seen_in: Float64
-    own_data: Float64
-    data_score: Float64
-    out_score: Float64
-    own_in: Float64
-    inexact: Float64
-    excused: Float64
-    argument: Bool
-    leaf: Bool
-    alone: Bool
-    extra: Bool
-    entry: Int64
-    names: list[str]
-    labels: list[str]
-    threshold: Float64
-    quiet: bool
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    @property
-    def wrong(self) -> Bool:
-        """Nodes that received or made something different."""
-        with np.errstate(invalid="ignore"):
-            found: Bool = (self.out_score > self.threshold) | (self.own_in > self.threshold) | self.argument
-        return found
-
-    def clean(self, pair: int) -> bool:
-        return not self.in_score[pair] > 0.5 * self.threshold[pair]
-
-    def dirty(self, pair: int) -> bool:
-        return bool(self.out_score[pair] > self.threshold[pair])
-
-
-def tell(
+def gather_columns(
     target: RankDump,
     golden: RankDump,
     pairs: NodePairs,
@@ -80,8 +26,8 @@ def tell(
     bulk: float,
     *,
     carried: bool,
-) -> Story:
-    """Gather the story of one unit.
+) -> NodeColumns:
+    """Compute the columns of one unit.
 
     bulk: the floor that rules it (verdict.score.common_floor)
     carried: an earlier step differs, so an optimizer may have made weights differ by any size
@@ -115,7 +61,7 @@ def tell(
         weights = saved.added(weights, weights, unknown=np.nan)
         worst = np.fmax(own_data, out_score)
         threshold = noise.threshold(context, worst, weights, own_in, labels, backward, bulk)
-    return Story(
+    return NodeColumns(
         kind=kind,
         direction=direction,
         in_score=saved.added(own_in, out_score, unknown=np.inf),
@@ -187,7 +133,7 @@ def _names(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[s
 
 
 def leaf_pairs(target: RankDump, golden: RankDump, pairs: NodePairs, tree: ResultTree) -> Bool:
-    """`Story.leaf` alone, without the numbers of a story."""
+    """`NodeColumns.leaf` alone, without the columns that need numbers."""
     _, _, kind, _ = _names(target, golden, pairs)
     alone = (pairs.target < 0) | (pairs.golden < 0)
     return _leaves(tree, _entries(tree, len(pairs)), alone | (kind == NodeKind.GRADIENT))
@@ -331,21 +277,6 @@ def _looked_up(key: Int64, value: Float64, where: Bool) -> Float64:
     np.fmax.at(best, code[where], value[where])
     found: Float64 = best[code]
     return found
-
-
-def frames(dump: RankDump, node: int) -> list[str]:
-    """Call stack of a node, or of its forward call where a backward node has none; empty where nothing is known."""
-    if node < 0:
-        return []
-    nodes = dump.nodes
-    code = int(nodes.stack[node])
-    if code < 0:
-        label, index = nodes.label[node], nodes.index[node]
-        same = np.flatnonzero((nodes.label == label) & (nodes.stack >= 0))
-        exact = same[nodes.index[same] == index]
-        pick = exact if len(exact) else same
-        code = int(nodes.stack[pick[0]]) if len(pick) and label >= 0 else -1
-    return list(nodes.stacks[code]) if code >= 0 else []
 
 
 def _filtered(target: RankDump, golden: RankDump, pairs: NodePairs) -> Bool:

@@ -81,7 +81,7 @@ def threshold(
     worst: largest score of a node, without weights that an optimizer may have made different; weights: the largest of these.
         What they explain is as loud as noise is
     """
-    base = least(context)
+    base = least_threshold(context)
     forward = ~backward & (np.arange(len(worst)) < context.end)
     known = np.where(np.isfinite(worst), worst, 0.0)
     before_forward = _level(np.where(forward, known, 0.0))
@@ -96,11 +96,11 @@ def threshold(
             unexplained > np.maximum(base, JUMP * np.where(forward, before_forward[:-1], before[:-1]))
         )
     at = int(wrong[0]) if len(wrong) else len(worst)
-    bar: Float64 = np.maximum(base, JUMP * np.where(forward, before_forward[at], before[at]))
-    return bar
+    found: Float64 = np.maximum(base, JUMP * np.where(forward, before_forward[at], before[at]))
+    return found
 
 
-def least(context: Context) -> float:
+def least_threshold(context: Context) -> float:
     """The least score above which a value of a noisy pair counts as different."""
     return LOUD if other_dtypes(context) else 1.0
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dumpscope.analysis.case import Case
-from dumpscope.analysis.dataflow import find_makers
+from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.dataflow import find_makers
 from dumpscope.domain.records import Bool, Direction, Int64, Kind, NodeKind, State
 
 Fingerprint = tuple[float, ...]
@@ -31,10 +31,10 @@ def untainted(case: Case, first: int, suspects: list[int], causes: Iterable[int]
     read and found bit-equal is clean, whoever made it. Equal statistics prove nothing, and what differs and was made by
     nobody that is known may come from anywhere. causes: further calls at which something went wrong
     """
-    story, context, facts = case.story, case.context, case.facts
+    columns, context, facts = case.columns, case.context, case.facts
     last = max(suspects)
     with np.errstate(invalid="ignore"):
-        wrong = story.argument | (story.out_score > story.threshold) | (story.data_score > story.threshold)
+        wrong = columns.argument | (columns.out_score > columns.threshold) | (columns.data_score > columns.threshold)
     wrong[:first] = False
     wrong[list(causes)] = True
     sources: dict[int, list[int]] = {}
@@ -53,14 +53,16 @@ def untainted(case: Case, first: int, suspects: list[int], causes: Iterable[int]
     by_module: dict[str, bool] = {}
     again: dict[str, bool] = {}
     after_wrong = False
-    gradient = (story.kind == NodeKind.GRADIENT).tolist()
+    gradient = (columns.kind == NodeKind.GRADIENT).tolist()
     turn = (
-        int(np.argmax(story.direction == Direction.BACKWARD)) if (story.direction == Direction.BACKWARD).any() else last
+        int(np.argmax(columns.direction == Direction.BACKWARD))
+        if (columns.direction == Direction.BACKWARD).any()
+        else last
     )
-    backward = (story.direction == Direction.BACKWARD).tolist()
-    forward = (story.direction == Direction.FORWARD).tolist()
+    backward = (columns.direction == Direction.BACKWARD).tolist()
+    forward = (columns.direction == Direction.FORWARD).tolist()
     for pair in range(first, last + 1):
-        name, label = story.names[pair], story.labels[pair]
+        name, label = columns.names[pair], columns.labels[pair]
         received[pair] |= any(tainted[one] for one in sources.get(pair, ()))
         if gradient[pair]:
             received[pair] |= by_module.get(label, False) or after_wrong
@@ -72,7 +74,7 @@ def untainted(case: Case, first: int, suspects: list[int], causes: Iterable[int]
             if pair > turn:  # run again by a checkpoint, under a new number
                 again[label] = again.get(label, False) or tainted[pair]
         by_module[label] = by_module.get(label, False) or tainted[pair]
-        if backward[pair] and story.leaf[pair] and not gradient[pair]:
+        if backward[pair] and columns.leaf[pair] and not gradient[pair]:
             after_wrong = tainted[pair]
     return [pair for pair in suspects if not received[pair]]
 
@@ -81,7 +83,7 @@ def _untraced(case: Case, maker: Int64) -> Bool:
     """Tensors that were received from nobody knows whom and differ. Of a gradient equal statistics prove nothing; weights and
     data have no maker."""
     context, facts = case.context, case.facts
-    gradient = case.story.direction[context.pair] == Direction.BACKWARD
+    gradient = case.columns.direction[context.pair] == Direction.BACKWARD
     doubtful = (facts.equal == 0) | (gradient & (facts.unequal != 0))
     found: Bool = case.received & (maker < 0) & (context.kind == Kind.TENSOR) & doubtful
     return found

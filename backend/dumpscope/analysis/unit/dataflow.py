@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.analysis.case import RECEIVED, Case
-from dumpscope.analysis.node_columns import leaf_pairs
+from dumpscope.analysis.unit.case import RECEIVED, Case
+from dumpscope.analysis.unit.gather_columns import leaf_pairs
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import ItemPairs, NodePairs, Verdict
 from dumpscope.domain.records import Bool, Direction, Int32, Int64, Items, Kind, NodeKind, RankDump, State
@@ -64,7 +64,7 @@ class Flow:
 
     def _around(self, pairs: Iterable[int]) -> set[int]:
         """The node pairs around these in the module tree that differ too."""
-        tree, entry = self.case.tree, self.case.story.entry
+        tree, entry = self.case.tree, self.case.columns.entry
         found: set[int] = set()
         for pair in pairs:
             at = int(entry[pair])
@@ -82,17 +82,17 @@ class Flow:
         """Calls that received something different and nothing tells from whom, each with the leaf call before it that differs:
         what stands between them was not dumped (a view of another size, an operator left out), and took what was there. A
         parameter gradient comes out of the backward call before it."""
-        case, story = self.case, self.case.story
+        case, columns = self.case, self.case.columns
         context = case.context
         with np.errstate(invalid="ignore"):
-            bad = case.received & (case.opinions.score > case.bar) & (context.kind == Kind.TENSOR)
-        traced = np.zeros(len(story), bool)
+            bad = case.received & (case.opinions.score > case.threshold) & (context.kind == Kind.TENSOR)
+        traced = np.zeros(len(columns), bool)
         known = np.flatnonzero(bad & (self.maker >= 0))
         traced[context.pair[known[self._differs[self.maker[known]]]]] = True
-        lost = np.zeros(len(story), bool)
+        lost = np.zeros(len(columns), bool)
         lost[context.pair[bad]] = True
-        gradient = story.kind == NodeKind.GRADIENT
-        order = np.flatnonzero(self._differs & story.leaf & ~gradient)
+        gradient = columns.kind == NodeKind.GRADIENT
+        order = np.flatnonzero(self._differs & columns.leaf & ~gradient)
         readers = np.flatnonzero((lost & ~traced) | (gradient & self._differs))
         place = np.searchsorted(order, readers) - 1
         return [
@@ -101,14 +101,14 @@ class Flow:
 
     @cached_property
     def _differs(self) -> Bool:
-        story = self.case.story
+        columns = self.case.columns
         with np.errstate(invalid="ignore"):
-            found: Bool = (np.fmax(story.out_score, story.own_in) > story.threshold) | story.argument
+            found: Bool = (np.fmax(columns.out_score, columns.own_in) > columns.threshold) | columns.argument
         return found | self._failed
 
     @cached_property
     def _failed(self) -> Bool:
-        bad = np.zeros(len(self.case.story), bool)
+        bad = np.zeros(len(self.case.columns), bool)
         bad[self.case.context.pair[self.case.opinions.verdict == Verdict.NO]] = True
         return bad
 
@@ -116,18 +116,18 @@ class Flow:
     def _edges(self) -> list[tuple[int, int]]:
         """(reader, maker) of every node pair that differs, ordered by reader: those whose results it received, and for a
         backward call its forward, whose saved values it uses."""
-        story, context = self.case.story, self.case.context
-        span = len(story)
+        columns, context = self.case.columns, self.case.context
+        span = len(columns)
         rows = np.flatnonzero((self.maker >= 0) & self._differs[context.pair])
         lost = self._untraced()
         forward = {
-            story.names[pair].removesuffix(".forward"): pair
-            for pair in np.flatnonzero(self._differs & (story.direction == Direction.FORWARD)).tolist()
+            columns.names[pair].removesuffix(".forward"): pair
+            for pair in np.flatnonzero(self._differs & (columns.direction == Direction.FORWARD)).tolist()
         }
         saved = [
             (pair, maker)
-            for pair in np.flatnonzero(self._differs & (story.direction == Direction.BACKWARD)).tolist()
-            if (maker := forward.get(story.names[pair].removesuffix(".backward"))) is not None
+            for pair in np.flatnonzero(self._differs & (columns.direction == Direction.BACKWARD)).tolist()
+            if (maker := forward.get(columns.names[pair].removesuffix(".backward"))) is not None
         ]
         more = np.array([reader * span + maker for reader, maker in (*lost, *saved)], np.int64)
         edges = np.unique(np.concatenate([context.pair[rows].astype(np.int64) * span + self.maker[rows], more]))
@@ -141,7 +141,7 @@ def find_makers(case: Case, *, golden: bool = False) -> Int64:
     if golden:
         side, rows = case.golden, case.context.golden
         context = replace(context, target=context.golden, t_stats=context.g_stats, t_state=context.g_state)
-    leaf = case.story.leaf
+    leaf = case.columns.leaf
     made = _sources(context, side.items, rows, leaf, case.received, context.pair)
     maker = np.where(case.received, _pair_of(made, context), -1)
     return np.where((maker >= 0) & leaf[maker], maker, -1)
