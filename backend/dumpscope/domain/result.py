@@ -126,7 +126,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What `compare --json` and `/summary` say (contract.md), before wire encoding.
+    """What `compare --json` and `/summary` say (docs/rest.md), before it is written as JSON.
 
     settings: how the two dumps were taken differently (dtype, task, level...), one sentence each; settings_said: the same
     joined: where ranks were joined, which and how
