@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 INNER = """
-from dumpscope.machine import machine
+from dumpscope.numba_support import machine
 
 @machine
 def inner(x):
     return x + {}
 """
 OUTER = """
-from dumpscope.machine import machine
+from dumpscope.numba_support import machine
 from inner import inner
 
 @machine
