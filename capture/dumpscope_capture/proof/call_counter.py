@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, Final
 
 from dumpscope_capture.calls import observers
-from dumpscope_capture.calls.calls import Call, Place
+from dumpscope_capture.calls.call import Call, Place
 from dumpscope_capture.calls.names import Api, Table, read_list
 from dumpscope_capture.context import Faults
 from dumpscope_capture.hooks import functions

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dumpscope_capture.calls import observers
-from dumpscope_capture.interventions import Interventions
-from dumpscope_capture.proof.counting import COUNTING, Names
+from dumpscope_capture.proof.call_counter import COUNTING, Names
+from dumpscope_capture.proof.interventions import Interventions
 from dumpscope_format.interventions import Treatment, matches
 from dumpscope_format.proof_runs import Judgement, Outcome, Trial, controls, judge
 

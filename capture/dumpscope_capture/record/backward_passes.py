@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dumpscope_capture.record.gradients import Watch
-
-if TYPE_CHECKING:
-    from dumpscope_capture.record.recording import Recording
+from dumpscope_capture.record.step import Step
 
 
-class Passes:
+class BackwardPasses:
     """Listens to watches.
 
     A function's node stands where its first node of the graph ran, a module's where the engine has passed all of its nodes,
     behind the gradients of its own parameters.
     """
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
+    def __init__(self, step: Step) -> None:
+        self._step = step
         self._lock = threading.RLock()
         self._open: list[Watch] = []
         self._late: list[Watch] = []
@@ -48,7 +46,7 @@ class Passes:
             return self._open[-1].name if self._open else None
 
     def begun(self, watch: Watch) -> None:
-        if self._recording.sink is None:
+        if self._step.sink is None:
             return
         self._flush_late(watch.first)
         with self._lock:
@@ -58,7 +56,7 @@ class Passes:
                 self._open.append(watch)
 
     def reserve(self, watch: Watch) -> None:
-        if watch.owner is None and not watch.reserved and self._recording.sink is not None:
+        if watch.owner is None and not watch.reserved and self._step.sink is not None:
             self._flush_late(watch.first)
             watch.reserved = True
             self._judge(watch)
@@ -92,7 +90,7 @@ class Passes:
         self._finish(watch)
 
     def failed(self, where: str, error: Exception) -> None:
-        self._recording.faults.note(where, error)
+        self._step.faults.note(where, error)
 
     def end_pass(self, number: int) -> None:
         """A backward pass is over: what has not come by now will not come."""
@@ -140,28 +138,28 @@ class Passes:
     def _judge(self, watch: Watch) -> None:
         """Whether a backward node is recorded, as its name passes the filters."""
         if watch.owner is not None:
-            outcome = self._recording.selection.module(watch.name)
+            outcome = self._step.selection.module(watch.name)
         else:
             prefix, api = watch.name.rsplit(".", 3)[:2]
-            outcome = self._recording.selection.call(watch.name, prefix, api, custom=watch.custom)
-        watch.outcome = "link" if outcome == "record" and not watch.data and self._recording.data else outcome
+            outcome = self._step.selection.call(watch.name, prefix, api, custom=watch.custom)
+        watch.outcome = "link" if outcome == "record" and not watch.data and self._step.data else outcome
 
     def _write(self, watch: Watch, *, empty: bool = False) -> None:
         """Hand a node on. empty: it only takes its place in the file, and its records follow."""
-        sink = self._recording.sink
+        sink = self._step.sink
         if sink is None:
             return
-        if watch.outcome == "link" and self._recording.links:
+        if watch.outcome == "link" and self._step.links:
             sink.parent(watch.name, watch.parent)
         if watch.outcome != "record":
             return
         body: dict[str, Any] = {}
-        if self._recording.overflow is not None:
-            if empty or not self._recording.overflow.overflows(watch.name, watch.inputs, watch.outputs):
+        if self._step.overflow is not None:
+            if empty or not self._step.overflow.overflows(watch.name, watch.inputs, watch.outputs):
                 return
-            watch.inputs = self._recording.record(watch.inputs, f"{watch.name}.input")
-            watch.outputs = self._recording.record(watch.outputs, f"{watch.name}.output")
-        if self._recording.data:
+            watch.inputs = self._step.record(watch.inputs, f"{watch.name}.input")
+            watch.outputs = self._step.record(watch.outputs, f"{watch.name}.output")
+        if self._step.data:
             if watch.takes_input:
                 body["input"] = [] if empty else list(watch.inputs)
             if watch.takes_output:
@@ -170,7 +168,7 @@ class Passes:
 
     def gradient(self, tensor: torch.Tensor, item: str) -> Any:
         """Record of a gradient; where only overflow is kept the tensor itself, until all of its node have come."""
-        return tensor.detach() if self._recording.overflow is not None else self._recording.record(tensor, item)
+        return tensor.detach() if self._step.overflow is not None else self._step.record(tensor, item)
 
 
 class _EndOfPass:
@@ -178,7 +176,7 @@ class _EndOfPass:
 
     __slots__ = ("_number", "_passes")
 
-    def __init__(self, passes: Passes, number: int) -> None:
+    def __init__(self, passes: BackwardPasses, number: int) -> None:
         self._passes = passes
         self._number = number
 

@@ -25,9 +25,9 @@ import torch
 
 from dumpscope_capture.context import Quiet
 from dumpscope_capture.values import hashing, tensor_subclasses
-from dumpscope_capture.values.crc import crc
 from dumpscope_capture.values.dedup import Seen, Sight, file_key
-from dumpscope_capture.values.groups import distributed_record, is_operation, operation_record
+from dumpscope_capture.values.distributed_objects import distributed_record, is_operation, operation_record
+from dumpscope_capture.values.hashing import crc
 from dumpscope_capture.values.snapshots import Again, Buffers, Snapshot, take
 from dumpscope_capture.values.statistics import Chunk, Statistics, measure_later, measure_now, reason_absent
 from dumpscope_format.paths import TENSOR_SUFFIX, file_name

@@ -11,9 +11,9 @@ from typing import Any, Final
 import torch
 
 from dumpscope_capture.calls.edges import Edge
+from dumpscope_capture.calls.held_arguments import Held
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.calls.selection import Outcome
-from dumpscope_capture.record.checks import Held
 
 DROPOUTS: Final = frozenset(
     ("dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
