@@ -210,6 +210,7 @@ def summary(answer: Answer, units: Sequence[StoredUnit]) -> schemas.Summary:
             item=first.item,
             metrics={name: real(value) for name, value in first.metrics.items()},
             reason=first.reason,
+            reason_said=phrases(first.reason_said),
             stack=first.stack[:SENT_FRAMES],
         ),
         origins=[origin(found) for found in answer.origins[:ORIGINS]],
