@@ -1,7 +1,7 @@
 /** What the server says, in the reader's language. It writes English; other languages are put together from the ids. */
 import i18next from "i18next";
-import { type Phrase, render } from "../base/text/phrases";
-import { keptRecords } from "../base/text/recordsKept";
+import { type Phrase, renderPhrases } from "../base/text/phrases";
+import { readRecordsKept } from "../base/text/recordsKept";
 import figures from "./figures.zh.json";
 import kinds from "./kinds.zh.json";
 import plotly from "./plotly.zh.json";
@@ -19,13 +19,13 @@ export function isChinese(): boolean {
 /** A sentence of the server: `english` as it wrote it, `phrases` the same as data. */
 export function say(english: string, phrases: readonly Phrase[] | undefined): string {
   if (!isChinese() || !phrases?.length) return english;
-  return render(phrases, chinese, "，") ?? english;
+  return renderPhrases(phrases, chinese, "，") ?? english;
 }
 
 /** What a kind of damage in a dump means; null where the server's own sentence says it best. */
 export function sayProblem({ kind, message }: { kind: string; message: string }): string | null {
   const meaning = isChinese() ? (PROBLEMS[kind] ?? null) : null;
-  const kept = keptRecords(message);
+  const kept = readRecordsKept(message);
   return meaning === null || kept === null ? meaning : `${meaning}${i18next.t("app.keptRecords", { total: kept })}`;
 }
 

@@ -4,7 +4,7 @@ import type { Problem } from "../../api/types";
 import { sayProblem } from "../../texts/serverTexts";
 import { Icon } from "./Icon";
 import classes from "./Problems.module.css";
-import { Original } from "./States";
+import { OriginalText } from "./States";
 
 interface NotesProps {
   label: string;
@@ -34,7 +34,7 @@ function ProblemText({ problem }: { problem: Problem }) {
   if (meaning === null) return <>{problem.message}</>;
   return (
     <>
-      {meaning} <Original text={problem.message} />
+      {meaning} <OriginalText text={problem.message} />
     </>
   );
 }

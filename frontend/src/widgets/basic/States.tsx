@@ -65,7 +65,7 @@ function told(code: string, detail: string, hint: string | null, kind: string | 
 }
 
 /** The server's own words, one click away: they hold names and places that a translation by kind leaves out. */
-export function Original({ text, open = false }: { text: string; open?: boolean }) {
+export function OriginalText({ text, open = false }: { text: string; open?: boolean }) {
   const { t } = useTranslation();
   return (
     <details className={classes.original} open={open}>
@@ -99,7 +99,7 @@ export function Failure({ title, problem, onRetry, remedy, children }: FailurePr
             <strong>{t("app.remedy")}:</strong> {hint ?? remedy}
           </div>
         )}
-        {original && <Original text={original} open />}
+        {original && <OriginalText text={original} open />}
         {onRetry && (
           <Button mt={6} variant="default" onClick={onRetry}>
             {t("app.retry")}

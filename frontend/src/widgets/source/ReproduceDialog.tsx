@@ -1,14 +1,14 @@
 import { Button, Modal, SegmentedControl } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useArchive, useHandover } from "../../api/dump/callArchive";
+import { useArchiveContents, useMakeArchive } from "../../api/dump/callArchive";
 import { useScript } from "../../api/dump/nodes";
 import type { Unit } from "../../api/records";
 import type { PanelKey } from "../../base/address/keys";
 import { formatBytes, formatCount } from "../../base/numbers/format";
 import { CopyButton } from "../basic/CopyButton";
 import { downloadText, saveBlob } from "../basic/download";
-import { Failure, Loading, Original } from "../basic/States";
+import { Failure, Loading, OriginalText } from "../basic/States";
 import classes from "./ReproduceDialog.module.css";
 
 /** One run's call, of which there may be a script. */
@@ -79,7 +79,7 @@ function Script({ of, focused }: { of: ScriptOf; focused: boolean }) {
     return chinese ? (
       <div className={classes.what}>
         {t("reproduce.refused")}
-        <Original text={data.refused ?? ""} open />
+        <OriginalText text={data.refused ?? ""} open />
       </div>
     ) : (
       <p className={classes.what}>{data.refused}</p>
@@ -118,7 +118,7 @@ function Notes({ notes }: { notes: readonly string[] }) {
   const { i18n } = useTranslation();
   return notes.map((note) =>
     i18n.language === "zh" ? (
-      <Original key={note} text={note} open />
+      <OriginalText key={note} text={note} open />
     ) : (
       <p key={note} className={classes.what}>
         {note}
@@ -130,8 +130,8 @@ function Notes({ notes }: { notes: readonly string[] }) {
 /** The archive for the operator's owner: what will be in it, and its size, before it is made. */
 function Archive({ of }: { of: ScriptOf }) {
   const { t } = useTranslation();
-  const told = useHandover(of);
-  const archive = useArchive();
+  const told = useArchiveContents(of);
+  const archive = useMakeArchive();
   if (told.error) return <Failure problem={told.error} />;
   if (!told.data) return <Loading />;
   const { file, parts, bytes, made_up, mind } = told.data;
