@@ -266,7 +266,7 @@ def test_an_upload_goes_on_by_itself_after_the_server_restarted(
     expect(upload).to_contain_text("MB/s", timeout=30_000)
     own_server.stop()
     expect(upload).to_have_attribute("data-state", "lost", timeout=30_000)
-    expect(upload).to_contain_text("It goes on by itself")
+    expect(upload).to_contain_text("The upload continues by itself")
     (begun,) = (own_server.data / "receiving").iterdir()
     assert sum(path.stat().st_size for path in begun.rglob("*") if path.is_file()) > 1_000_000
     slow(page, -1)
@@ -296,7 +296,7 @@ def test_an_upload_goes_on_after_the_page_was_reloaded_and_the_folder_chosen_aga
     expect(page.get_by_test_id("upload")).to_have_attribute("data-state", "lost", timeout=60_000)
     page.unroute("**/api/uploads/*/files?*")
     page.reload()
-    expect(page.get_by_test_id("unfinished")).to_contain_text("cut_by_reload is not complete", timeout=15_000)
+    expect(page.get_by_test_id("unfinished")).to_contain_text("cut_by_reload is incomplete", timeout=15_000)
     sent: list[int] = []
     page.on("request", lambda request: sent.append(offset_of(request.url)) if "offset=" in request.url else None)
     drop_folder(page, folder)
@@ -338,7 +338,7 @@ def test_an_upload_goes_on_after_the_browser_was_closed_and_started_again(
     context = started()
     page = context.new_page()
     page.goto(own_server.url)
-    expect(page.get_by_test_id("unfinished")).to_contain_text("cut_by_restart_of_browser is not complete")
+    expect(page.get_by_test_id("unfinished")).to_contain_text("cut_by_restart_of_browser is incomplete")
     sent: list[int] = []
     page.on("request", lambda request: sent.append(offset_of(request.url)) if "offset=" in request.url else None)
     drop_folder(page, folder)
@@ -382,7 +382,7 @@ def test_an_upload_that_cannot_fit_is_refused_before_it_is_sent(page: Page, serv
     expect(page.get_by_test_id("upload-room")).to_contain_text("1 kB")
     page.get_by_test_id("file-input").set_input_files([large])
     expect(page.get_by_test_id("upload")).to_contain_text(
-        "It has 2 kB, and the server has room for 1 kB", timeout=15_000
+        "It is 2 kB, but the server has room for only 1 kB", timeout=15_000
     )
     assert sent == []
 
