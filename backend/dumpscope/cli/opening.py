@@ -10,6 +10,7 @@ from dumpscope.domain.records import Layout, RankDump, RankRef
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
 from dumpscope.pipeline.tasks.temporary_folder import Room
 from dumpscope.readers import open_dump, read_rank
+from dumpscope.texts import say
 
 
 @contextmanager
@@ -31,5 +32,5 @@ def read_ranks(layout: Layout) -> Iterator[tuple[RankRef, RankDump | Problem]]:
 def require_read(read: int, layout: Layout, problems: list[Problem]) -> None:
     """Raise UnreadableError where no rank of the dump could be read."""
     if not read:
-        why = problems[0].message if problems else "no rank was found"
-        raise UnreadableError(f"nothing of this dump can be read: {why}", where=layout.root)
+        why = problems[0].message if problems else say("pipeline.no_rank_found")
+        raise UnreadableError(say("pipeline.nothing_dump_can_read", why=why), where=layout.root)

@@ -68,6 +68,7 @@ def document(answer: Answer) -> dict[str, Any]:
             "item": first.item,
             "metrics": wire(first.metrics),
             "reason": first.reason,
+            "reason_said": first.reason_said,
             "stack": list(first.stack),
         },
         "origins": [origin_document(origin) for origin in answer.origins],

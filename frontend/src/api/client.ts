@@ -40,7 +40,7 @@ interface Reply<T> {
 }
 
 /** The answer's data, or an ApiError that says what went wrong. */
-export async function take<T>(asked: Promise<Reply<T>>): Promise<T> {
+export async function readReply<T>(asked: Promise<Reply<T>>): Promise<T> {
   let reply: Reply<T>;
   try {
     reply = await asked;

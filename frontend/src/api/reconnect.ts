@@ -1,6 +1,6 @@
 /** Takes up again what failed because the server did not answer: after a restart no screen needs a click or a reload. */
 import type { QueryClient } from "@tanstack/react-query";
-import { ApiError, api, take, UNREACHABLE } from "./client";
+import { ApiError, api, readReply, UNREACHABLE } from "./client";
 
 const EVERY_MS = 3000;
 
@@ -12,7 +12,7 @@ export function watchConnection(client: QueryClient): () => void {
     timer = undefined;
     if (lost().length === 0) return;
     try {
-      await take(api().GET("/api/health"));
+      await readReply(api().GET("/api/health"));
       await client.refetchQueries({ predicate: (query) => isUnreachable(query.state.error) });
     } catch {
       // Still away.
@@ -32,7 +32,7 @@ export function watchConnection(client: QueryClient): () => void {
 }
 
 /** For what is asked outside of queries: again and again while the server does not answer and the answer is wanted. */
-export async function patiently<T>(ask: () => Promise<T>, wanted: () => boolean): Promise<T> {
+export async function retryUntilReachable<T>(ask: () => Promise<T>, wanted: () => boolean): Promise<T> {
   for (;;) {
     try {
       return await ask();

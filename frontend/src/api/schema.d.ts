@@ -1780,6 +1780,8 @@ export interface components {
             };
             /** Reason */
             reason: string;
+            /** Reason Said */
+            reason_said: components["schemas"]["Phrase"][];
             /** Stack */
             stack: string[];
         };
@@ -6710,6 +6712,8 @@ export interface operations {
                 rank?: number | null;
                 /** @description json: every item pair too. */
                 pairs?: boolean;
+                /** @description html: language of the page. */
+                lang?: "en" | "zh";
                 /** @description Any of these verdicts; several times or with commas. */
                 verdict?: string[];
                 /** @description Any of these classes; several times or with commas. */

@@ -1,8 +1,8 @@
 /** What the server says, in the reader's language. It writes English; other languages are put together from the ids. */
 import i18next from "i18next";
 import { said as chinese, figures, kinds, plotly } from "../../../backend/dumpscope/texts/zh.json";
-import { type Phrase, render } from "../base/text/phrases";
-import { keptRecords } from "../base/text/recordsKept";
+import { type Phrase, renderPhrases } from "../base/text/phrases";
+import { readRecordsKept } from "../base/text/recordsKept";
 
 const WORDS: Readonly<Record<string, string>> = figures;
 const PROBLEMS: Readonly<Record<string, string>> = kinds.problems;
@@ -16,12 +16,12 @@ export function isChinese(): boolean {
 /** A sentence of the server: `english` as it wrote it, `phrases` the same as data. */
 export function say(english: string, phrases: readonly Phrase[] | null | undefined): string {
   if (!isChinese() || !phrases?.length) return english;
-  return render(phrases, chinese, "，") ?? english;
+  return renderPhrases(phrases, chinese, "，") ?? english;
 }
 
 /** Whether `say` has the sentence in the reader's language. */
 export function isSaid(phrases: readonly Phrase[] | null | undefined): boolean {
-  return !isChinese() || (!!phrases?.length && render(phrases, chinese, "，") !== null);
+  return !isChinese() || (!!phrases?.length && renderPhrases(phrases, chinese, "，") !== null);
 }
 
 /** Damage in a dump. Results of older versions hold the English sentence only: for those, what its kind means. */
@@ -30,7 +30,7 @@ export function sayProblem(problem: { kind: string; message: string; said?: Phra
   if (isSaid(phrases)) return say(problem.message, phrases);
   const meaning = PROBLEMS[problem.kind];
   if (meaning === undefined) return problem.message;
-  const kept = keptRecords(problem.message);
+  const kept = readRecordsKept(problem.message);
   return kept === null ? meaning : `${meaning}${i18next.t("app.keptRecords", { total: kept })}`;
 }
 

@@ -208,6 +208,7 @@ class FirstNo(Wire):
     item: str
     metrics: dict[str, Real]
     reason: str
+    reason_said: list[Phrase]
     stack: list[str]
 
 

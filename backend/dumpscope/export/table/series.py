@@ -16,9 +16,10 @@ from dumpscope.export.table.cells import Series, objects
 from dumpscope.export.table.messages import messages
 from dumpscope.export.table.rows import scalar_changes
 from dumpscope.export.table.sides import SideTable
-from dumpscope.texts import english
+from dumpscope.texts import ENGLISH, current_language, english, rendered
 from dumpscope.verdict import msprobe
 from dumpscope.verdict.rules import RULES
+from dumpscope.verdict.sentences import said as item_said
 
 BLOCK: Final = 8192
 """Rows that are text at one time."""
@@ -108,6 +109,16 @@ class Table:
                 if word is not None:
                     out[place] = english(said(word, beside))
         return out
+
+    def sentences(self, rows: Int64) -> list[str]:
+        """`messages` in the language of this context, for the few rows of a report."""
+        if current_language() == ENGLISH:
+            return self.messages(rows)
+        context, facts, opinions = self._context, self.unit.facts, self.unit.item_opinions
+        return [
+            rendered(item_said(context, facts, opinions, item)) if item >= 0 else ""
+            for item in self._item[rows].tolist()
+        ]
 
     def messages(self, rows: Int64) -> list[str]:
         """Why each pair got its verdict; nothing for a call without items."""

@@ -41,7 +41,7 @@ from dumpscope.pipeline.compare.unit_store import Shelf
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.score import common_floor
-from dumpscope.verdict.sentences import item_metrics, sentence
+from dumpscope.verdict.sentences import item_metrics, said as item_said
 
 Place = tuple[int, int]
 """Step and rank of a unit."""
@@ -247,13 +247,15 @@ def _first_no(unit: Unit, context: Context) -> tuple[int, FirstNo] | None:
     pair = int(unit.items.pair[row])
     t, g = int(unit.pairs.target[pair]), int(unit.pairs.golden[pair])
     item = int(unit.items.target[row])
+    reason = item_said(context, unit.facts, unit.item_opinions, row)
     return pair, FirstNo(
         step=unit.step,
         rank=unit.rank,
         node=unit.target.nodes.names[t] if t >= 0 else unit.golden.nodes.names[g],
         item=item_name(unit.target, item) if item >= 0 else item_name(unit.golden, int(unit.items.golden[row])),
         metrics=item_metrics(unit.facts, row),
-        reason=sentence(context, unit.facts, unit.item_opinions, row),
+        reason=english(reason),
+        reason_said=reason,
         stack=stack_of(unit.target, t) or stack_of(unit.golden, g),
     )
 

@@ -19,6 +19,8 @@ from dumpscope.readers.records.record_keys import KNOWN, Layouts
 from dumpscope.texts import say
 from dumpscope_format.schema import TENSOR_KEYS
 
+Signature = tuple[str, str | None, tuple[int, ...] | None, int | bool]
+
 DEPTH_LIMIT: Final = 400
 EXACT: Final = 2**53
 MEMO: Final = 10_000
@@ -29,10 +31,7 @@ _KEYS_XOR: Final = ("type", "dtype", "shape", "md5", "requires_grad")
 _MARKED: Final = {f"{MARK}NaN": math.nan, f"{MARK}Infinity": math.inf, f"{MARK}-Infinity": -math.inf}
 _VALUE_KEYS: Final = ("type", "value")
 _TEXTS: Final = {
-    Role.INPUT: "input_args",
-    Role.KWARG: "input_kwargs",
-    Role.OUTPUT: "output",
-    Role.PARAMETER: "parameters",
+    Role.INPUT: "input_args", Role.KWARG: "input_kwargs", Role.OUTPUT: "output", Role.PARAMETER: "parameters",
 }  # fmt: skip
 
 Note = Callable[[str, str], None]
@@ -108,10 +107,8 @@ class Leaves:
             for key, part in value.items():
                 self.walk(node, role, key, part, 1)
         elif value is not None:
-            self._note(
-                "wrong_type",
-                say("readers.not_list_object", get=_TEXTS.get(role, role.name.lower()), value=short(value)),
-            )
+            key = _TEXTS.get(role, role.name.lower())
+            self._note("wrong_type", say("readers.not_list_object", get=key, value=short(value)))
 
     def walk(self, node: int, role: Role, path: str, value: Any, depth: int) -> None:
         """Walk any value below a role; raises RecursionError past `DEPTH_LIMIT`."""
@@ -222,9 +219,7 @@ class Leaves:
         if extra:
             self._value[item] = self._values.code(canonical(extra))
 
-    def _signature_of(
-        self, path: str, record: dict[str, Any]
-    ) -> tuple[str, str | None, tuple[int, ...] | None, int | bool]:
+    def _signature_of(self, path: str, record: dict[str, Any]) -> Signature:
         dtype, shape, grad = record["dtype"], record["shape"], record.get("requires_grad")
         if type(dtype) is not str:
             if dtype is not None:

@@ -1,5 +1,5 @@
 /** What a screen shows, as its address says it: `?s=0&r=0&n=NAME&tab=hist&f=class:origin&q=softmax&sort=name`. */
-import { isLeftover, type LeftoverWord } from "../comparison/unmatched";
+import { isUnmatchedCause, type UnmatchedCause } from "../comparison/unmatched";
 import { type ClassWord, isClass, isVerdict, type VerdictWord } from "../comparison/verdicts";
 
 /** In the order of their keys. */
@@ -13,7 +13,7 @@ export interface Filter {
   classes: ClassWord[];
   verdicts: VerdictWord[];
   /** Calls without a partner, for any of these causes. */
-  leftovers: LeftoverWord[];
+  leftovers: UnmatchedCause[];
   api: string | null;
   /** First and last place in call order, both included. */
   range: [number, number] | null;
@@ -96,7 +96,7 @@ export function parseFilter(text: string): Filter {
     const value = decode(token.slice(colon + 1));
     if (key === "class" && isClass(value) && !filter.classes.includes(value)) filter.classes.push(value);
     if (key === "verdict" && isVerdict(value) && !filter.verdicts.includes(value)) filter.verdicts.push(value);
-    if (key === "left" && isLeftover(value) && !filter.leftovers.includes(value)) filter.leftovers.push(value);
+    if (key === "left" && isUnmatchedCause(value) && !filter.leftovers.includes(value)) filter.leftovers.push(value);
     if (key === "api" && value) filter.api = value;
     if (key === "order") {
       const match = /^(\d+)-(\d+)$/.exec(value);
@@ -118,7 +118,7 @@ export function formatFilter(filter: Filter): string {
 }
 
 /** The address after a change. Another node has other tensors, and another tensor other dimensions and elements. */
-export function changed(address: Address, change: Partial<Address>): Address {
+export function applyChange(address: Address, change: Partial<Address>): Address {
   const moved = change.node !== undefined && change.node !== address.node && address.node !== null;
   const fresh: Partial<Address> = moved ? { item: null, axes: null, at: null } : {};
   if (change.item !== undefined && change.item !== address.item) Object.assign(fresh, { axes: null, at: null });

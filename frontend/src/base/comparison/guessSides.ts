@@ -5,12 +5,12 @@ const GOLDEN = /golden|gold|ref(erence)?|baseline|base|gpu|cuda|cpu|good|right|c
 const TARGET = /target|npu|ascend|fault(y)?|bad|wrong|broken|suspect|actual|after|new/gi;
 
 /** The sides of two dumps in the order of their names; the second is the golden where the names do not tell. */
-export function sidesOf(first: string, second: string): [Side, Side] {
-  return leaning(first) > leaning(second) ? ["golden", "target"] : ["target", "golden"];
+export function guessSides(first: string, second: string): [Side, Side] {
+  return goldenScore(first) > goldenScore(second) ? ["golden", "target"] : ["target", "golden"];
 }
 
 /** Above zero: sounds like the run that is right. */
-function leaning(name: string): number {
+function goldenScore(name: string): number {
   return (name.match(GOLDEN)?.length ?? 0) - (name.match(TARGET)?.length ?? 0);
 }
 

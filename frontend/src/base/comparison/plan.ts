@@ -8,7 +8,9 @@ export function ranksText(ranks: Ranks): string {
 }
 
 /** Ways in which tensors were made, the most frequent first; "dimension 1" as its number. */
-export function waysOf(counts: Readonly<Record<string, number>>): { way: string; dimension?: number; count: number }[] {
+export function sortWays(
+  counts: Readonly<Record<string, number>>,
+): { way: string; dimension?: number; count: number }[] {
   return Object.entries(counts)
     .map(([key, count]) => {
       const place = /^dimension (\d+)$/.exec(key);
@@ -57,13 +59,13 @@ export interface Sizes {
 export const NO_SIZES: Sizes = { tp: null, cp: null, ep: null, pp: null, vpp: null, order: "" };
 
 /** The text of a plan (JSON is yaml): the server completes, checks and writes it as a person would. */
-export function layoutText({ units, gradients, dimensions }: PlanLayout): string {
+export function writeLayout({ units, gradients, dimensions }: PlanLayout): string {
   const sides = units.map((unit) => ({ rank: unit.rank, target: sideOf(unit.target), golden: sideOf(unit.golden) }));
   return JSON.stringify({ units: sides, ...rest(gradients, dimensions) });
 }
 
 /** A plan by the sizes of both sides, which keeps what the layout says besides. */
-export function sizesText(sizes: Readonly<Record<SideWord, Sizes>>, kept: PlanLayout | null): string {
+export function writeSizes(sizes: Readonly<Record<SideWord, Sizes>>, kept: PlanLayout | null): string {
   const sides = Object.fromEntries(
     SIDES.map((side) => [side, Object.fromEntries(Object.entries(sizes[side]).filter(([, size]) => size))]),
   );
@@ -90,7 +92,7 @@ export function ranksOf(layout: PlanLayout, side: SideWord): number[] {
 }
 
 /** The layout in which two ranks of a side have each other's place: each rank keeps exactly one. */
-export function withSwapped(layout: PlanLayout, side: SideWord, one: number, other: number): PlanLayout {
+export function swapRanks(layout: PlanLayout, side: SideWord, one: number, other: number): PlanLayout {
   const swap = (rank: number) => (rank === one ? other : rank === other ? one : rank);
   const units = layout.units.map((unit) => ({
     ...unit,
@@ -103,7 +105,7 @@ export function withSwapped(layout: PlanLayout, side: SideWord, one: number, oth
 }
 
 /** The layout in which this pattern is joined so; null forgets the pattern. A new one counts before those that are there. */
-export function withWay(layout: PlanLayout, pattern: string, way: Way | null): PlanLayout {
+export function setWay(layout: PlanLayout, pattern: string, way: Way | null): PlanLayout {
   const there = layout.dimensions.some((entry) => entry.pattern === pattern);
   if (way === null) {
     return { ...layout, dimensions: layout.dimensions.filter((entry) => entry.pattern !== pattern) };

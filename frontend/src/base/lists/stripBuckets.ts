@@ -20,7 +20,7 @@ export function bucketAt(x: number, count: number, width: number): number {
 }
 
 /** Index of the bucket that holds a place in call order, -1 where none does. */
-export function bucketOf(order: number, buckets: readonly Bucket[]): number {
+export function findBucket(order: number, buckets: readonly Bucket[]): number {
   let low = 0;
   let high = buckets.length - 1;
   while (low <= high) {

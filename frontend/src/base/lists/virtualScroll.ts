@@ -6,7 +6,7 @@
 
 export const TALLEST = 8_000_000;
 
-export interface Extent {
+export interface ListExtent {
   /** Rows of the list. */
   count: number;
   /** Pixels of one row, and of what is seen at once. */
@@ -15,45 +15,45 @@ export interface Extent {
 }
 
 /** Pixels that all rows would take. */
-export function fullHeight({ count, row }: Extent): number {
+export function fullHeight({ count, row }: ListExtent): number {
   return count * row;
 }
 
 /** Pixels of the element that scrolls. */
-export function innerHeight(extent: Extent): number {
+export function innerHeight(extent: ListExtent): number {
   return Math.min(fullHeight(extent), TALLEST);
 }
 
-export function isScaled(extent: Extent): boolean {
+export function isScaled(extent: ListExtent): boolean {
   return fullHeight(extent) > TALLEST;
 }
 
 /** The nearest possible first pixel of what is seen. */
-export function clampTop(extent: Extent, top: number): number {
+export function clampTop(extent: ListExtent, top: number): number {
   return Math.max(0, Math.min(top, fullHeight(extent) - extent.view));
 }
 
 /** First pixel of the list that is seen where the element is scrolled to `scroll`. */
-export function topAt(extent: Extent, scroll: number): number {
+export function topAtScroll(extent: ListExtent, scroll: number): number {
   if (!isScaled(extent)) return clampTop(extent, scroll);
   return clampTop(extent, (scroll / (TALLEST - extent.view)) * (fullHeight(extent) - extent.view));
 }
 
 /** Where the element is scrolled to when `top` is the first pixel that is seen. */
-export function scrollAt(extent: Extent, top: number): number {
+export function scrollForTop(extent: ListExtent, top: number): number {
   const clamped = clampTop(extent, top);
   if (!isScaled(extent)) return clamped;
   return (clamped / (fullHeight(extent) - extent.view)) * (TALLEST - extent.view);
 }
 
 /** First and last row to draw, some more than are seen; last is below first where there is none. */
-export function rowsAt(extent: Extent, top: number, more: number): { first: number; last: number } {
+export function visibleRows(extent: ListExtent, top: number, more: number): { first: number; last: number } {
   const first = Math.max(0, Math.floor(top / extent.row) - more);
   return { first, last: Math.min(extent.count, Math.ceil((top + extent.view) / extent.row) + more) - 1 };
 }
 
 /** First pixel with which a row is in the middle, or null where it is seen well enough already. */
-export function topFor(extent: Extent, top: number, index: number): number | null {
+export function topToShow(extent: ListExtent, top: number, index: number): number | null {
   const above = index * extent.row;
   if (above >= top && above + 2 * extent.row <= top + extent.view) return null;
   return clampTop(extent, above - (extent.view - extent.row) / 2);

@@ -17,7 +17,7 @@ export function cutMiddle(name: string, length: number): string {
 const UNDERSCORED = /^([A-Za-z]+)_(.+)_(\d+)_(forward|backward)((?:#\d+)?)$/;
 
 /** `Functional.softmax.1.forward` -> `Functional.softmax`: the API a node calls, as filters name it. */
-export function apiOf(name: string): string {
+export function apiName(name: string): string {
   return name.replace(UNDERSCORED, "$1.$2").replace(/\.\d+\.(forward|backward)((?:#\d+)?)$/, "");
 }
 

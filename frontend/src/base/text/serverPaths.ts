@@ -7,6 +7,6 @@ export function joinPath(folder: string | null, name: string): string {
   return folder.endsWith(separator) ? `${folder}${name}` : `${folder}${separator}${name}`;
 }
 
-export function lastPart(path: string): string {
+export function fileName(path: string): string {
   return path.replace(/[/\\]+$/, "").replace(/^.*[/\\]/, "");
 }

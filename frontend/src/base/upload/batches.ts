@@ -6,14 +6,18 @@ export const REQUEST_BYTES = 8_000_000;
 export const REQUEST_FILES = 500;
 
 /** What is there of each path, in bytes. */
-export type There = ReadonlyMap<string, number>;
+export type ReceivedBytes = ReadonlyMap<string, number>;
 
 export type Parcel =
   | { kind: "batch"; files: PickedFile[]; bytes: number }
   | { kind: "piece"; picked: PickedFile; from: number; to: number };
 
 /** The requests that are still to send, in order. `refused`: paths that the server leaves out. */
-export function parcels(files: readonly PickedFile[], there: There, refused: ReadonlySet<string>): Parcel[] {
+export function planParcels(
+  files: readonly PickedFile[],
+  there: ReceivedBytes,
+  refused: ReadonlySet<string>,
+): Parcel[] {
   const found: Parcel[] = [];
   let batch: PickedFile[] = [];
   let bytes = 0;
@@ -53,7 +57,7 @@ export function fingerprint(files: readonly PickedFile[]): string {
 }
 
 /** Milliseconds before the next try after so many that failed: half a second, doubled up to a quarter of a minute. */
-export function pause(failures: number): number {
+export function retryDelay(failures: number): number {
   return Math.min(15_000, 500 * 2 ** Math.max(0, failures - 1));
 }
 

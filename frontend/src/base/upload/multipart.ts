@@ -14,7 +14,7 @@ export interface Multipart {
 }
 
 /** `boundary`: letters and digits that no part holds. */
-export function multipart(parts: readonly Part[], boundary: string): Multipart {
+export function writeMultipart(parts: readonly Part[], boundary: string): Multipart {
   const encoder = new TextEncoder();
   const pieces: Uint8Array[] = [];
   for (const { name, sum, bytes } of parts) {

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { sidesOf } from "../../base/comparison/guessSides";
+import { guessSides } from "../../base/comparison/guessSides";
 import { SIDES, type Side } from "../../base/comparison/unmatched";
-import { bundle, type PickedFile } from "../../base/upload/pickedFiles";
+import { groupIntoDumps, type PickedFile } from "../../base/upload/pickedFiles";
 import type { UploadLine, Uploads } from "./useUploads";
 
 export interface PickedDump {
@@ -54,11 +54,11 @@ export function useSides(uploads: Uploads): Sides {
   const take = useCallback(
     (files: readonly PickedFile[], side: Side | null) => {
       const keys = start(files);
-      const names = bundle(files).map(({ name }) => name);
+      const names = groupIntoDumps(files).map(({ name }) => name);
       const [first, second] = names;
       if (side !== null && keys.length === 1) setLines((now) => ({ ...now, [side]: keys[0] ?? null }));
       else if (first !== undefined && second !== undefined && names.length === 2) {
-        const [one, other] = sidesOf(first, second);
+        const [one, other] = guessSides(first, second);
         setLines((now) => ({ ...now, [one]: keys[0] ?? null, [other]: keys[1] ?? null }));
       }
     },

@@ -34,7 +34,7 @@ export function possibleCommands(): PanelKey[] {
 }
 
 /** Does what the key of a command would do. */
-export function perform(id: string): void {
+export function runCommand(id: string): void {
   for (const { current } of screens) {
     current.handlers[id as Action]?.();
     current.panels.find((panel) => panel.id === id)?.run();

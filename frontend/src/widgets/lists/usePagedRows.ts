@@ -26,7 +26,7 @@ export interface Source<R> {
   nameOf: (row: R) => string;
 }
 
-export interface PlacedRows<R> {
+export interface PagedRows<R> {
   total: number;
   rowAt: (place: number) => R | undefined;
   /** The same, read first where it is not here; undefined outside the list. */
@@ -55,7 +55,7 @@ interface Selected extends Found {
   turn: number;
 }
 
-export function usePlaces<R>(source: Source<R>, selected: string | null): PlacedRows<R> {
+export function usePagedRows<R>(source: Source<R>, selected: string | null): PagedRows<R> {
   const client = useQueryClient();
   const list = JSON.stringify(source.key);
   const [anchor, setAnchor] = useState<{ list: string; name: string | null }>({ list, name: selected });

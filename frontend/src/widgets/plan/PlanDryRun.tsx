@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type Sides, useTryPlan } from "../../api/comparison/plans";
 import type { ComparisonOptions, PlanTrial as Found, JoinedSide, TrialTensor } from "../../api/types";
-import { partsText, ranksText, SIDES, type SideWord, type Way, waysOf } from "../../base/comparison/plan";
+import { partsText, ranksText, SIDES, type SideWord, sortWays, type Way } from "../../base/comparison/plan";
 import { formatCount } from "../../base/numbers/format";
 import { MiddleName } from "../basic/MiddleName";
 import { ProblemList } from "../basic/Problems";
@@ -20,7 +20,7 @@ interface PlanTrialProps {
 }
 
 /** What the plan makes of the first step and unit, tensor by tensor; nothing is compared. */
-export function PlanTrial({ sides, options, plan, onWay }: PlanTrialProps) {
+export function PlanDryRun({ sides, options, plan, onWay }: PlanTrialProps) {
   const { t } = useTranslation();
   const trial = useTryPlan(sides);
   const [q, setQ] = useState("");
@@ -153,7 +153,7 @@ type SayWay = (way: "copy", values: { total: string; dimension: number | string 
 
 function ways(side: JoinedSide, say: SayWay): string {
   return [side.shards, side.context, side.replicas]
-    .flatMap((counts) => waysOf(counts))
+    .flatMap((counts) => sortWays(counts))
     .map(({ way, dimension, count }) => say(way as "copy", { total: formatCount(count), dimension: dimension ?? "" }))
     .join(" · ");
 }

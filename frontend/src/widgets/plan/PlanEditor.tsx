@@ -4,22 +4,22 @@ import { useTranslation } from "react-i18next";
 import { type Sides, useCheckPlan } from "../../api/comparison/plans";
 import type { ComparisonOptions, PlanPreview } from "../../api/types";
 import {
-  layoutText,
   NO_SIZES,
   type PlanLayout,
   SIDES,
   type SideWord,
   type Sizes,
-  sizesText,
-  withWay,
+  setWay,
+  writeLayout,
+  writeSizes,
 } from "../../base/comparison/plan";
 import { say } from "../../texts/serverTexts";
 import { ProblemList } from "../basic/Problems";
 import { Failure, Loading } from "../basic/States";
-import { Dimensions } from "./PlanDimensions";
-import { PlanTrial } from "./PlanDryRun";
+import { PlanDimensions } from "./PlanDimensions";
+import { PlanDryRun } from "./PlanDryRun";
 import classes from "./PlanEditor.module.css";
-import { Roles } from "./PlanRoles";
+import { PlanRoles } from "./PlanRoles";
 
 const DEGREES = ["tp", "cp", "ep", "pp", "vpp"] as const;
 
@@ -62,7 +62,7 @@ export function PlanEditor({ sides, options, text, onChecked }: PlanEditorProps)
   });
 
   const layout = found?.layout ?? null;
-  const change = (changed: PlanLayout) => send(layoutText(changed));
+  const change = (changed: PlanLayout) => send(writeLayout(changed));
   return (
     <div className={classes.editor} data-testid="plan-editor" aria-busy={check.isPending}>
       {check.error && <Failure problem={check.error} />}
@@ -91,7 +91,7 @@ export function PlanEditor({ sides, options, text, onChecked }: PlanEditorProps)
           variant="default"
           size="compact-xs"
           loading={check.isPending}
-          onClick={() => send(sizesText(sizes, layout))}
+          onClick={() => send(writeSizes(sizes, layout))}
           data-testid="plan-lay-out"
         >
           {t("plan.layOut")}
@@ -99,21 +99,21 @@ export function PlanEditor({ sides, options, text, onChecked }: PlanEditorProps)
       </Section>
       {layout && (
         <Section title={t("plan.roles")} hint={t("plan.rolesHint")}>
-          <Roles layout={layout} onChange={change} />
+          <PlanRoles layout={layout} onChange={change} />
         </Section>
       )}
       {layout && (
         <Section title={t("plan.dimensions")} hint={t("plan.dimensionsHint")}>
-          <Dimensions layout={layout} onChange={change} />
+          <PlanDimensions layout={layout} onChange={change} />
         </Section>
       )}
       {found?.plan && (
         <Section title={t("plan.trial")} hint={t("plan.trialHint")}>
-          <PlanTrial
+          <PlanDryRun
             sides={sides}
             options={options}
             plan={found.plan}
-            onWay={layout && ((name, way) => change(withWay(layout, name, way)))}
+            onWay={layout && ((name, way) => change(setWay(layout, name, way)))}
           />
         </Section>
       )}

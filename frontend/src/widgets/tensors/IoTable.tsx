@@ -2,7 +2,7 @@ import { type ReactElement, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { usePair } from "../../api/comparison/nodes";
 import type { DumpLeaf, Leaf, Pair, Producer } from "../../api/types";
-import { describeType, describeValue, differing, hasStatistics, STATISTICS } from "../../base/comparison/leaves";
+import { describeType, describeValue, findDiffering, hasStatistics, STATISTICS } from "../../base/comparison/leaves";
 import { ABSENT, exactReal, formatReal } from "../../base/numbers/format";
 import { isChinese, say } from "../../texts/serverTexts";
 import { VerdictMark } from "../marks/Mark";
@@ -87,7 +87,7 @@ function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
   const { target_leaf: target, golden_leaf: golden } = pair;
   const leaf = target ?? golden;
   const name = leafLabel(pair, i18n.exists(`roles.${pair.role}`) ? t(`roles.${pair.role as "input"}`) : pair.role);
-  const differs = differing(target, golden);
+  const differs = findDiffering(target, golden);
   const types = [describeType(target), describeType(golden)];
   const typesDiffer = target !== null && golden !== null && types[0] !== types[1];
   const hashes = target?.md5 && golden?.md5 ? target.md5 === golden.md5 : null;
@@ -152,7 +152,7 @@ function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
 /** One row says all: nothing that is shown of the two sides differs. */
 function sameSides(target: Leaf, golden: Leaf): boolean {
   return (
-    differing(target, golden).size === 0 &&
+    findDiffering(target, golden).size === 0 &&
     hasStatistics(target) === hasStatistics(golden) &&
     target.md5 === golden.md5 &&
     target.value === golden.value

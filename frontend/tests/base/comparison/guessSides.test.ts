@@ -1,17 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { isPath, sidesOf } from "../../../src/base/comparison/guessSides";
+import { guessSides, isPath } from "../../../src/base/comparison/guessSides";
 
 describe("the sides of two dropped dumps", () => {
   it("are told from their names, in whatever order they come", () => {
-    expect(sidesOf("golden", "target_fault")).toEqual(["golden", "target"]);
-    expect(sidesOf("target_fault", "golden")).toEqual(["target", "golden"]);
-    expect(sidesOf("dump_gpu", "dump_npu")).toEqual(["golden", "target"]);
-    expect(sidesOf("stat_fault", "stat_golden")).toEqual(["target", "golden"]);
+    expect(guessSides("golden", "target_fault")).toEqual(["golden", "target"]);
+    expect(guessSides("target_fault", "golden")).toEqual(["target", "golden"]);
+    expect(guessSides("dump_gpu", "dump_npu")).toEqual(["golden", "target"]);
+    expect(guessSides("stat_fault", "stat_golden")).toEqual(["target", "golden"]);
   });
 
   it("follow the order where the names do not tell", () => {
-    expect(sidesOf("run1", "run2")).toEqual(["target", "golden"]);
-    expect(sidesOf("npu_a", "npu_b")).toEqual(["target", "golden"]);
+    expect(guessSides("run1", "run2")).toEqual(["target", "golden"]);
+    expect(guessSides("npu_a", "npu_b")).toEqual(["target", "golden"]);
   });
 });
 

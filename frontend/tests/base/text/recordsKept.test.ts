@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { keptRecords } from "../../../src/base/text/recordsKept";
+import { readRecordsKept } from "../../../src/base/text/recordsKept";
 
 test.each([
   ["The file ends too early after 'Tensor.add.0.forward'; 1234 complete records were kept. Copy it again.", "1234"],
@@ -7,5 +7,5 @@ test.each([
   ["The file ends in the middle of a line; 1 complete record in it was kept.", "1"],
   ["The file is empty; 12 bytes were expected.", null],
 ])("%s", (message, kept) => {
-  expect(keptRecords(message)).toBe(kept);
+  expect(readRecordsKept(message)).toBe(kept);
 });

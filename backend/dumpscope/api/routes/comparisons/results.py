@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from dumpscope.api.models import details, from_index, schemas
+from dumpscope.api.models import details, from_index, schemas, sentences
 from dumpscope.api.models.dataflow import Flow
 from dumpscope.api.parameters import (
     Api,
@@ -164,7 +164,7 @@ def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
         details.NodeDetail(
             **from_index.node_fields(row),
             reason=english(why),
-            reason_said=from_index.phrases(why),
+            reason_said=sentences.phrases(why),
             rule=worst.rule if worst else "",
             items=[from_index.pair(pair) for pair in pairs],
             item_count=row.items,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from dumpscope.api.models import from_index, schemas
+from dumpscope.api.models import schemas, sentences
 from dumpscope.api.models.schemas import Wire
 from dumpscope.api.parameters import Id, Name, Rank, Step
 from dumpscope.api.replies import reply
@@ -85,7 +85,7 @@ def script(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank
         found, origin, _ = _find(state, dump_id, name, step, rank)
     except UsageError as error:
         why = _why(error)
-        said = from_index.optional_phrases(said_of(why))
+        said = sentences.optional_phrases(said_of(why))
         return reply(
             Script(name=name, file="", text=None, refused=why, refused_said=said, tensors=0, files=0, notes=[])
         )
@@ -112,7 +112,7 @@ def handover(
         found, origin, stored = _find(state, dump_id, name, step, rank)
     except UsageError as error:
         why = _why(error)
-        said = from_index.optional_phrases(said_of(why))
+        said = sentences.optional_phrases(said_of(why))
         none = Handover(name=name, file="", parts=[], bytes=0, made_up=False, mind=[], refused=why, refused_said=said)
         return reply(none)
     planned = plan(found, origin, _drawings(state, comparison, stored, name))
@@ -162,7 +162,7 @@ def _why(error: UsageError) -> str:
 
 
 def _said(sentences: Sequence[str]) -> list[list[schemas.Phrase] | None]:
-    return [from_index.optional_phrases(said_of(one)) for one in sentences]
+    return [sentences.optional_phrases(said_of(one)) for one in sentences]
 
 
 def _drawings(state: State, comparison: str | None, rank: int, name: str) -> dict[str, str]:

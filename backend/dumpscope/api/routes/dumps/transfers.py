@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from dumpscope.api.access import BODY_BYTES
-from dumpscope.api.models import from_index, schemas, transfers
+from dumpscope.api.models import schemas, sentences, transfers
 from dumpscope.api.parameters import Cursor, Id, Limit
 from dumpscope.api.replies import decode_cursor, page_reply, reply
 from dumpscope.api.routes.dumps.uploads import BODY, become, check_space, discard, pour, room
@@ -185,7 +185,7 @@ def _told(upload_id: str, upload: Unfinished) -> Response:
                 bytes=upload.announced_bytes,
                 whole=len(upload.files),
                 there=upload.bytes,
-                problems=[from_index.problem(one) for one in upload.problems[:PROBLEMS_SHOWN]],
+                problems=[sentences.problem(one) for one in upload.problems[:PROBLEMS_SHOWN]],
                 dump=upload.dump,
             )
         )

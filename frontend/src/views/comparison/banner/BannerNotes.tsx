@@ -55,7 +55,7 @@ export function Warnings({ summary }: { summary: Summary }) {
 }
 
 /** Where data went in that differs already: no operator is at fault, and all that follows differs too. */
-export function Inputs({ origins }: { origins: readonly Origin[] }) {
+export function DifferingInputs({ origins }: { origins: readonly Origin[] }) {
   const { t } = useTranslation();
   const { showOrigin } = useSelection();
   const inputs = origins.filter(({ kind }) => kind === "input");
@@ -79,7 +79,7 @@ export function Inputs({ origins }: { origins: readonly Origin[] }) {
 }
 
 /** How near the limit two runs came that agree: the call with the largest error, and its floor. */
-export function Largest({ id }: { id: string }) {
+export function LargestError({ id }: { id: string }) {
   const { t } = useTranslation();
   const { unit, select } = useSelection();
   const found = useQuery({

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import { useApplyMatches, useHandChange, useHandMatches } from "../../../api/comparison/matches";
 import type { NodeDetail } from "../../../api/types";
-import { nameOn, onlySide } from "../../../base/comparison/unmatched";
+import { nameOnSide, onlySide } from "../../../base/comparison/unmatched";
 import { describeProblem, Failure } from "../../../widgets/basic/States";
 import { useSay } from "../selection/notice";
 import { useShownComparison } from "../selection/result";
@@ -17,7 +17,7 @@ export function MatchActions({ node }: { node: NodeDetail }) {
   const { unit, update } = useSelection();
   const change = useHandChange(comparison, unit);
   const edits = useHandMatches(comparison, unit);
-  const names = { target: nameOn(node, "target"), golden: nameOn(node, "golden") };
+  const names = { target: nameOnSide(node, "target"), golden: nameOnSide(node, "golden") };
   const waits = edits.data?.edits.find(
     (edit) =>
       edit.state === "waiting" &&

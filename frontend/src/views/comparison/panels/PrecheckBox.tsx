@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 import {
   type Side,
   serverCommand,
-  useAlone,
+  useCallPrecheck,
   useDumpPrecheck,
   usePrecheckActions,
   useUnitPrecheck,
@@ -14,7 +14,7 @@ import type { Comparison } from "../../../api/types";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { JobBar } from "../../../widgets/basic/JobBar";
 import { Failure } from "../../../widgets/basic/States";
-import { AloneLine } from "../../../widgets/marks/PrecheckMark";
+import { PrecheckLine } from "../../../widgets/marks/PrecheckMark";
 import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import panel from "./EvidencePanel.module.css";
@@ -28,7 +28,7 @@ export function PrecheckBox({ node }: SectionProps) {
   const { t } = useTranslation();
   const comparison = useShownComparison();
   const { unit } = useSelection();
-  const alone = useAlone(comparison.id, unit, node.address);
+  const alone = useCallPrecheck(comparison.id, unit, node.address);
   const { checked } = useUnitPrecheck(comparison.id, unit);
   if (node.kind !== "api") return null;
   const missing = SIDES.filter((side) => checked && checked[side].total === 0);
@@ -42,7 +42,7 @@ export function PrecheckBox({ node }: SectionProps) {
       {alone.error && <Failure problem={alone.error} />}
       {SIDES.map((side) => {
         const told = alone.data?.[side];
-        if (told) return <AloneLine key={side} side={side} told={told} />;
+        if (told) return <PrecheckLine key={side} side={side} told={told} />;
         if (!alone.data || !checked || checked[side].total === 0) return null;
         return (
           <p key={side} className="dim">

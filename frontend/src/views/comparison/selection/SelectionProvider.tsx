@@ -4,8 +4,8 @@ import { useNode } from "../../../api/comparison/nodes";
 import type { Unit } from "../../../api/records";
 import type { NodeDetail, Origin, Summary } from "../../../api/types";
 import { type Address, NO_FILTER } from "../../../base/address/address";
-import { nearestUnit } from "../../../base/address/nearestUnit";
-import { mostApart } from "../../../base/comparison/unmatched";
+import { findNearestUnit } from "../../../base/address/nearestUnit";
+import { isMostlyUnmatched } from "../../../base/comparison/unmatched";
 import { type UpdateAddress, useAddress } from "../../../widgets/basic/navigation";
 import { type CallRows, useCallRows } from "../../../widgets/lists/useCallRows";
 import { useRequired } from "./required";
@@ -48,7 +48,7 @@ export function SelectionProvider({ children }: { children: ReactNode }) {
   // Opens with the first origin that nobody accepted or knows, else the first origin, else the first No, else the first call of the first unit.
   const open = firstOpenOrigin(origins, notes);
   const start = origins[open] ?? summary?.first_no ?? null;
-  const opened = nearestUnit(
+  const opened = findNearestUnit(
     (ready && summary?.units) || NO_UNITS,
     address.step ?? start?.step ?? null,
     address.rank ?? start?.rank ?? null,
@@ -64,7 +64,7 @@ export function SelectionProvider({ children }: { children: ReactNode }) {
   const calls = useCallRows(id, unit, list, known);
   const selected = known ?? calls.rowAt(0)?.address ?? null;
 
-  const apart = summary !== undefined && mostApart(summary);
+  const apart = summary !== undefined && isMostlyUnmatched(summary);
   const renames = (options.rename ?? []) as string[];
   const offer = renames.length === 0 && address.node === null && apart;
   const assistFirst = offer || (address.dialog === "assist" && apart);

@@ -13,7 +13,7 @@ import { PlanDialog } from "../../../widgets/plan/PlanDialog";
 import classes from "../HomeView.module.css";
 import type { PickedDump, PickedSides, Sides } from "../useSides";
 import { DumpSelect } from "./DumpSelect";
-import { Tried } from "./MatchingDryRun";
+import { MatchingDryRun } from "./MatchingDryRun";
 import { SideZone } from "./SideZone";
 
 /** Lets a button elsewhere on the page submit this form. */
@@ -304,7 +304,7 @@ function TryMatching({
       </Button>{" "}
       <span className="dim">{tried !== null && tried !== now ? t("home.tried.stale") : t("home.tryHint")}</span>
       {preview.error && <Failure problem={preview.error} />}
-      {preview.data && <Tried found={preview.data} />}
+      {preview.data && <MatchingDryRun found={preview.data} />}
     </div>
   );
 }

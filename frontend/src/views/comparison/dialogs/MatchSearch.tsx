@@ -7,12 +7,12 @@ import { fetchNodes } from "../../../api/comparison/nodes";
 import type { Unit } from "../../../api/records";
 import type { NodeDetail, NodeRow } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
-import { LEFTOVERS, nameOn, onlySide, rankCandidates, type Side } from "../../../base/comparison/unmatched";
+import { nameOnSide, onlySide, rankCandidates, type Side, UNMATCHED_CAUSES } from "../../../base/comparison/unmatched";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { SearchField } from "../../../widgets/basic/SearchField";
 import { Empty, Failure, Loading } from "../../../widgets/basic/States";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
-import { ClassMark, LeftoverChip } from "../../../widgets/marks/Mark";
+import { ClassMark, UnmatchedChip } from "../../../widgets/marks/Mark";
 import { useSay } from "../selection/notice";
 import { useShownComparison } from "../selection/result";
 import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
@@ -45,7 +45,7 @@ function Partners({ unit, node }: PartnersProps) {
   const only = onlySide(node);
   const [own, setOwn] = useState<Side>(only ?? "target");
   const wanted = OTHER[own];
-  const name = nameOn(node, own) ?? node.name;
+  const name = nameOnSide(node, own) ?? node.name;
   const [text, setText] = useState("");
   const query = useDebounced(text.trim(), 250);
   const [active, setActive] = useState(0);
@@ -58,7 +58,10 @@ function Partners({ unit, node }: PartnersProps) {
     queryFn: async () => {
       const near = (filter: typeof NO_FILTER) =>
         fetchNodes(comparison, unit, { filter, query, sort: "order" }, node.address, NEAR);
-      const [free, any] = await Promise.all([near({ ...NO_FILTER, leftovers: [...LEFTOVERS] }), near(NO_FILTER)]);
+      const [free, any] = await Promise.all([
+        near({ ...NO_FILTER, leftovers: [...UNMATCHED_CAUSES] }),
+        near(NO_FILTER),
+      ]);
       return [...free.items, ...any.items];
     },
     placeholderData: keepPreviousData,
@@ -74,7 +77,7 @@ function Partners({ unit, node }: PartnersProps) {
   useEffect(() => field.current?.focus(), []);
 
   const join = (row: NodeRow) => {
-    const partner = nameOn(row, wanted);
+    const partner = nameOnSide(row, wanted);
     if (partner === null || change.isPending) return;
     const both = own === "target" ? { target: name, golden: partner } : { target: partner, golden: name };
     change.mutate(
@@ -159,8 +162,8 @@ function Partners({ unit, node }: PartnersProps) {
               {distance(row.order - node.order)}
             </span>
             <ClassMark cls={row.cls} verdict={row.verdict} />
-            <MiddleName name={nameOn(row, wanted) ?? row.name} />
-            <Taken row={row} own={own} wanted={wanted} />
+            <MiddleName name={nameOnSide(row, wanted) ?? row.name} />
+            <PartnerNow row={row} own={own} wanted={wanted} />
           </div>
         ))}
       </div>
@@ -173,13 +176,13 @@ function Partners({ unit, node }: PartnersProps) {
 }
 
 /** What the candidate is now: without a partner, or whose. */
-function Taken({ row, own, wanted }: { row: NodeRow; own: Side; wanted: Side }) {
+function PartnerNow({ row, own, wanted }: { row: NodeRow; own: Side; wanted: Side }) {
   const { t } = useTranslation();
-  if (onlySide(row) !== null) return <LeftoverChip cause={row.leftover} side={wanted} />;
-  const name = nameOn(row, own) ?? "";
+  if (onlySide(row) !== null) return <UnmatchedChip cause={row.leftover} side={wanted} />;
+  const name = nameOnSide(row, own) ?? "";
   return (
     <span className="dim" title={name}>
-      {name === nameOn(row, wanted) ? t("matching.takenSame") : t("matching.taken", { name })}
+      {name === nameOnSide(row, wanted) ? t("matching.takenSame") : t("matching.taken", { name })}
     </span>
   );
 }

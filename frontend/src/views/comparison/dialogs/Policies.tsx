@@ -3,8 +3,8 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useSetPolicy } from "../../../api/changes";
-import { api, take } from "../../../api/client";
-import { of } from "../../../api/records";
+import { api, readReply } from "../../../api/client";
+import { comparisonPath } from "../../../api/records";
 import type { Comparison, PolicyTrial } from "../../../api/types";
 import { VERDICTS } from "../../../base/comparison/verdicts";
 import { exactReal, formatCount, formatError } from "../../../base/numbers/format";
@@ -13,7 +13,7 @@ import { Failure } from "../../../widgets/basic/States";
 import { VerdictMark } from "../../../widgets/marks/Mark";
 import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
-import classes from "./PolicyDialog.module.css";
+import classes from "./Policies.module.css";
 
 const NAMED = ["default", "ptdbg", "msprobe"] as const;
 const OWN = "own";
@@ -30,29 +30,29 @@ ignore: []           # ["dropout"] are never judged
 `;
 
 /** The policy that the comparison is judged by: a name, or the text of a file (of which `policy` tells the name only). */
-function held(comparison: Comparison): string {
+function judgingPolicy(comparison: Comparison): string {
   return String(comparison.options.policy ?? "default");
 }
 
 /** Tolerances: another policy tried on this step and rank, and the comparison judged by it. */
 export function Policies() {
   const comparison = useShownComparison();
-  return <PolicyForm key={held(comparison)} comparison={comparison} />;
+  return <PolicyForm key={judgingPolicy(comparison)} comparison={comparison} />;
 }
 
 function PolicyForm({ comparison }: { comparison: Comparison }) {
   const { t } = useTranslation();
   const { unit, update } = useSelection();
-  const used = held(comparison);
+  const used = judgingPolicy(comparison);
   const known = NAMED.find((name) => name === used);
   const [chosen, setChosen] = useState<string>(known ?? OWN);
   const [text, setText] = useState(known ? TEMPLATE : used);
   const policy = chosen === OWN ? text : chosen;
   const attempt = useMutation({
     mutationFn: (wanted: string): Promise<PolicyTrial> =>
-      take(
+      readReply(
         api().POST("/api/comparisons/{comparison_id}/policies/try", {
-          params: { path: of(comparison.id), query: { ...unit } },
+          params: { path: comparisonPath(comparison.id), query: { ...unit } },
           body: { policy: wanted },
         }),
       ),
@@ -113,12 +113,12 @@ function PolicyForm({ comparison }: { comparison: Comparison }) {
       </div>
       {attempt.error && <Failure problem={attempt.error} />}
       {judge.error && <Failure problem={judge.error} />}
-      {tried && <Trial trial={tried} />}
+      {tried && <DryRun trial={tried} />}
     </div>
   );
 }
 
-function Trial({ trial }: { trial: PolicyTrial }) {
+function DryRun({ trial }: { trial: PolicyTrial }) {
   const { t } = useTranslation();
   const { update } = useSelection();
   const changed = t("policy.changed", { count: trial.changed, total: formatCount(trial.changed) });

@@ -2,7 +2,7 @@ import { Button, Checkbox, Textarea } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useCompareAgain } from "../../../api/changes";
-import { useProposals, useRulesTried } from "../../../api/comparison/matches";
+import { useProposals, useRulesPreview } from "../../../api/comparison/matches";
 import type { LeftCall, MatchingPreview, ProposedRule, RuleProposals } from "../../../api/types";
 import { navigate } from "../../../base/address/location";
 import { SIDES, type Side } from "../../../base/comparison/unmatched";
@@ -12,7 +12,7 @@ import { Failure, Loading } from "../../../widgets/basic/States";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
 import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
-import classes from "./AssistantDialog.module.css";
+import classes from "./Assistant.module.css";
 
 /** Calls without a partner named per side. */
 const SHOWN = 40;
@@ -27,12 +27,12 @@ export function Assistant() {
     <div className={classes.panel} data-testid="assistant">
       {found.isPending && <Loading label={t("assistant.looking")} />}
       {found.error && <Failure problem={found.error} onRetry={() => void found.refetch()} />}
-      {found.data && <Proposed found={found.data} />}
+      {found.data && <ProposedRules found={found.data} />}
     </div>
   );
 }
 
-function Proposed({ found }: { found: RuleProposals }) {
+function ProposedRules({ found }: { found: RuleProposals }) {
   const { t } = useTranslation();
   const comparison = useShownComparison();
   const { unit, update } = useSelection();
@@ -49,7 +49,7 @@ function Proposed({ found }: { found: RuleProposals }) {
   const rules = [...written, ...found.rules.map(({ rule }) => rule).filter((rule) => !off.has(rule))];
   const asProposed = written.length === 0 && off.size === 0;
   const wanted = useDebounced(rules.join("\n"), 300);
-  const tried = useRulesTried(comparison.id, unit, asProposed ? null : [...before, ...wanted.split("\n")]);
+  const tried = useRulesPreview(comparison.id, unit, asProposed ? null : [...before, ...wanted.split("\n")]);
   const after = asProposed ? found.after : rules.join("\n") === wanted ? tried.data : undefined;
   // One key accepts, or shows the verdict where nothing is proposed: the button waits under Enter.
   const proposed = found.rules.length > 0;
@@ -92,7 +92,7 @@ function Proposed({ found }: { found: RuleProposals }) {
         data-testid="own-rules"
       />
       {tried.error && !asProposed && <Failure problem={tried.error} />}
-      {rules.length > 0 && <Effect now={found.now} after={after} />}
+      {rules.length > 0 && <RulesEffect now={found.now} after={after} />}
       <div className={classes.actions}>
         <Button
           ref={accept}
@@ -120,7 +120,7 @@ function Proposed({ found }: { found: RuleProposals }) {
         <summary>{t("assistant.leftTitle")}</summary>
         <div className={classes.sides}>
           {SIDES.map((side) => (
-            <LeftOf key={side} side={side} calls={(after ?? found.now).left} />
+            <UnmatchedCalls key={side} side={side} calls={(after ?? found.now).left} />
           ))}
         </div>
       </details>
@@ -175,7 +175,7 @@ function Rules({ rules, off, onToggle }: RulesProps) {
 }
 
 /** What the chosen rules would change; counted again after a change of them. */
-function Effect({ now, after }: { now: MatchingPreview; after: MatchingPreview | undefined }) {
+function RulesEffect({ now, after }: { now: MatchingPreview; after: MatchingPreview | undefined }) {
   const { t } = useTranslation();
   return (
     <p data-testid="assistant-effect" aria-live="polite">
@@ -197,7 +197,7 @@ function Effect({ now, after }: { now: MatchingPreview; after: MatchingPreview |
   );
 }
 
-function LeftOf({ side, calls }: { side: Side; calls: readonly LeftCall[] }) {
+function UnmatchedCalls({ side, calls }: { side: Side; calls: readonly LeftCall[] }) {
   const { t } = useTranslation();
   const mine = calls.filter((call) => call.side === side);
   return (

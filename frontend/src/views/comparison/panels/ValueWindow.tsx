@@ -4,13 +4,13 @@ import { type FormEvent, useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useValues } from "../../../api/comparison/figures";
 import type { Values } from "../../../api/types";
-import { commonShape, parseIndex, placeIn, readable } from "../../../base/numbers/tensorValues";
+import { commonShape, findInWindow, formatValue, parseIndex } from "../../../base/numbers/tensorValues";
 import { say } from "../../../texts/serverTexts";
 import { Failure, Loading } from "../../../widgets/basic/States";
 import { ValueGrid } from "../../../widgets/tensors/ValueGrid";
 import classes from "./Plots.module.css";
 
-interface ValuePeekProps {
+interface ValueWindowProps {
   comparison: string;
   pair: number;
   axes: readonly number[] | null;
@@ -21,7 +21,7 @@ interface ValuePeekProps {
   onShown: (values: Values | null) => void;
 }
 
-export function ValuePeek({ comparison, pair, axes, at: asked, large, onMove, onShown }: ValuePeekProps) {
+export function ValueWindow({ comparison, pair, axes, at: asked, large, onMove, onShown }: ValueWindowProps) {
   const { t } = useTranslation();
   const size = large ? { rows: 15, columns: 9 } : { rows: 7, columns: 5 };
   const [anchor, setAnchor] = useState(asked);
@@ -30,7 +30,7 @@ export function ValuePeek({ comparison, pair, axes, at: asked, large, onMove, on
   const shown = anchor === null ? opening : around;
   const values = shown.data;
   const at = asked ?? opening.data?.at ?? null;
-  const place = values && at ? placeIn(values, at) : null;
+  const place = values && at ? findInWindow(values, at) : null;
   const fresh = values !== undefined && !shown.isPlaceholderData;
   // A window is asked for only when the element looked at leaves the one that is there.
   useEffect(() => {
@@ -64,9 +64,9 @@ export function ValuePeek({ comparison, pair, axes, at: asked, large, onMove, on
             {cell &&
               t(cell.equal ? "evidence.values.equal" : "evidence.values.here", {
                 index: at.join(", "),
-                target: readable(cell.target),
-                golden: readable(cell.golden),
-                difference: readable(cell.difference),
+                target: formatValue(cell.target),
+                golden: formatValue(cell.golden),
+                difference: formatValue(cell.difference),
               })}{" "}
             {describe(values)}
           </p>
@@ -79,7 +79,7 @@ export function ValuePeek({ comparison, pair, axes, at: asked, large, onMove, on
 interface IndexFormProps {
   values: Values | undefined;
   at: readonly number[] | null;
-  onMove: ValuePeekProps["onMove"];
+  onMove: ValueWindowProps["onMove"];
 }
 
 const PLACES = ["worst", "first", "lost"] as const;

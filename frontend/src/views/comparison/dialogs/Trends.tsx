@@ -6,12 +6,12 @@ import type { TrendCell, TrendRow } from "../../../api/types";
 import { VERDICTS, verdictCell, verdictLabel } from "../../../base/comparison/verdicts";
 import { formatReal } from "../../../base/numbers/format";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
-import { Choice, useStatisticWords } from "../../../widgets/tensors/TrendControls";
+import { ChoiceField, useStatisticWords } from "../../../widgets/tensors/TrendControls";
 import { TrendPanel } from "../../../widgets/tensors/TrendPanel";
-import { TrendMark, TrendTable } from "../../../widgets/tensors/TrendTable";
+import { TrendTable, TrendTableCell } from "../../../widgets/tensors/TrendTable";
 import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
-import classes from "./TrendsDialog.module.css";
+import classes from "./Trends.module.css";
 
 /** Modules over the steps of the run, a row per rank or the worst of all; a click goes to that step, rank and module. */
 export function Trends() {
@@ -31,7 +31,7 @@ export function Trends() {
   );
   const choices = (
     <>
-      <Choice
+      <ChoiceField
         label={t("trends.show")}
         testId="trend-statistic"
         value={shown}
@@ -113,7 +113,7 @@ function Cell({ row, cell, statistic }: CellProps) {
     statistic === null ? error : `${error}; ${t("trends.sides", { statistic: words[statistic], ...sides })}`;
   const { unit, selected, update } = useSelection();
   return (
-    <TrendMark
+    <TrendTableCell
       cls={cls}
       glyph={statistic === null}
       text={statistic === null ? glyph : formatReal(cell.target ?? cell.golden, 3)}
