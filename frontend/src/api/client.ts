@@ -3,7 +3,7 @@ import createClient, { type Client } from "openapi-fetch";
 import { mountPrefix } from "../base/address/location";
 import type { paths } from "./schema";
 
-/** Codes of errors the server did not write; screens say them in the reader's language. */
+/** Codes of errors that did not come from the server; screens translate them. */
 export const UNREACHABLE = "unreachable";
 export const NO_BODY = "no_body";
 
@@ -13,7 +13,7 @@ export class ApiError extends Error {
     readonly code: string,
     readonly detail: string,
     readonly hint: string | null,
-    /** What a file is that is no dump. */
+    /** What kind of file it is, if it is not a dump. */
     readonly kind: string | null = null,
   ) {
     super(detail);

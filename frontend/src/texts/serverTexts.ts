@@ -1,4 +1,4 @@
-/** What the server says, in the reader's language. It writes English; other languages are put together from the ids. */
+/** Texts of the server in the reader's language. It sends English and ids; other languages are built from the ids. */
 import i18next from "i18next";
 import { type Phrase, renderPhrases } from "../base/text/phrases";
 import { readRecordsKept } from "../base/text/recordsKept";
@@ -16,25 +16,25 @@ export function isChinese(): boolean {
   return i18next.language === "zh";
 }
 
-/** A sentence of the server: `english` as it wrote it, `phrases` the same as data. */
+/** A sentence of the server: `english` is its text, `phrases` the same as data. */
 export function say(english: string, phrases: readonly Phrase[] | undefined): string {
   if (!isChinese() || !phrases?.length) return english;
   return renderPhrases(phrases, chinese, "，") ?? english;
 }
 
-/** What a kind of damage in a dump means; null where the server's own sentence says it best. */
+/** Meaning of a kind of damage in a dump; null: show the server's own sentence. */
 export function sayProblem({ kind, message }: { kind: string; message: string }): string | null {
   const meaning = isChinese() ? (PROBLEMS[kind] ?? null) : null;
   const kept = readRecordsKept(message);
   return meaning === null || kept === null ? meaning : `${meaning}${i18next.t("app.keptRecords", { total: kept })}`;
 }
 
-/** What an error code means; null where the server's own sentence says it best. */
+/** Meaning of an error code; null: show the server's own sentence. */
 export function sayError(code: string): string | null {
   return isChinese() ? (ERRORS[code] ?? null) : null;
 }
 
-/** What a file is that is no dump, and what to do; null where the server's own sentence says it best. */
+/** For a file that is not a dump: what it is and what to do; null: show the server's own sentence. */
 export function sayForeign(kind: string): string | null {
   return isChinese() ? (FOREIGN[kind] ?? null) : null;
 }

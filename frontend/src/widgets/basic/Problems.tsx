@@ -28,7 +28,7 @@ export function Notes({ label, warn = true, testId, children }: NotesProps) {
   );
 }
 
-/** What is damaged, in the reader's language, and the server's own words where that is another one. */
+/** Problems of a dump in the reader's language, with the server's own text if that is another language. */
 function ProblemText({ problem }: { problem: Problem }) {
   const meaning = sayProblem(problem);
   if (meaning === null) return <>{problem.message}</>;

@@ -1,4 +1,4 @@
-/** What stands where data would be: loading, failed, empty. */
+/** Placeholders for data: loading, failed, empty. */
 import { Button, Loader } from "@mantine/core";
 import i18next from "i18next";
 import { Component, type ReactNode } from "react";
@@ -25,7 +25,7 @@ export function Empty({ children }: { children: ReactNode }) {
 export interface Described {
   detail: string;
   hint: string | null;
-  /** What the server wrote, where `detail` says it in another language. */
+  /** The server's text, if `detail` is in another language. */
   original: string | null;
 }
 
@@ -79,7 +79,7 @@ interface FailureProps {
   title?: string;
   problem: unknown;
   onRetry?: () => void;
-  /** What to do where the error itself does not say it. */
+  /** What to do, if the error itself does not say. */
   remedy?: string;
   /** What can be done about it, below the words. */
   children?: ReactNode;

@@ -11,7 +11,7 @@ import { downloadText, saveBlob } from "../basic/download";
 import { Failure, Loading, OriginalText } from "../basic/States";
 import classes from "./ReproduceDialog.module.css";
 
-/** One run's call, of which there may be a script. */
+/** A call of one run, for which there may be a script. */
 export const REPRODUCE_KEY: PanelKey = { id: "reproduce", key: "r" };
 
 export interface ScriptOf {
@@ -113,7 +113,7 @@ function Script({ of, focused }: { of: ScriptOf; focused: boolean }) {
   );
 }
 
-/** What the server says in its own words. */
+/** The server's own message. */
 function Notes({ notes }: { notes: readonly string[] }) {
   const { i18n } = useTranslation();
   return notes.map((note) =>
