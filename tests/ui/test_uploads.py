@@ -379,9 +379,7 @@ def test_an_upload_that_cannot_fit_is_refused_before_it_is_sent(page: Page, serv
     page.goto(server.url)
     expect(page.get_by_test_id("upload-room")).to_contain_text("1 kB")
     page.get_by_test_id("file-input").set_input_files([large])
-    expect(page.get_by_test_id("upload")).to_contain_text(
-        "It is 2 kB, but the server has room for only 1 kB"
-    )
+    expect(page.get_by_test_id("upload")).to_contain_text("It is 2 kB, but the server has room for only 1 kB")
     assert sent == []
 
 

@@ -1,5 +1,5 @@
-/** A job as it goes, asked for again and again: a stream of events would hold one of the six connections that a browser
-    keeps to a server, in every tab and for every job, and whoever has six would wait for all else. */
+/** The state of a job, by polling: an event stream would hold one of the six connections that a browser keeps to a
+    server, for every job in every tab, and with six of them everything else would wait. */
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { api, readReply } from "./client";

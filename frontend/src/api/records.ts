@@ -28,7 +28,7 @@ export function retryQuery(failures: number, problem: Error): boolean {
   return failures < 2;
 }
 
-/** Folders and dump files of a folder of the server; of null, the roots. Asked anew whenever it is opened. */
+/** Folders and dump files in a folder of the server; null: the roots. Never cached. */
 export function usePaths(path: string | null, q: string) {
   return useInfiniteQuery({
     queryKey: ["paths", path, q],
@@ -40,7 +40,7 @@ export function usePaths(path: string | null, q: string) {
   });
 }
 
-/** What an upload may have; asked again whenever files may be on their way. */
+/** Free space for uploads. */
 export function useUploadRoom() {
   return useQuery({
     queryKey: ["uploads", "room"],

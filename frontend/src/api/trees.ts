@@ -21,7 +21,7 @@ export async function fetchTree(
   return "items" in reply ? reply : { items: [], next: null, total: 0 };
 }
 
-/** The way to a node from a level of the tree on, each level with the rows beside it. */
+/** The path to a node from a given level down, each level with its neighbouring rows. */
 export function fetchLevels(noun: Noun, id: string, unit: Unit, name: string, from: number): Promise<TreeLevels> {
   const query = { ...unit, reveal: name, from };
   return noun === "dumps"

@@ -74,7 +74,7 @@ export function useDumpTrends(id: string, { statistic, part, q = "", name }: Val
   });
 }
 
-/** How one rank of a dump was run; `run` is null where it does not tell. */
+/** How one rank of a dump was run; `run` is null if the dump does not say. */
 export function useRun(id: string, unit: Unit) {
   return useQuery({
     queryKey: ["dumps", "data", id, "run", unit],

@@ -1,4 +1,4 @@
-/** What the server says, in the reader's language. It writes English; other languages are put together from the ids. */
+/** Texts of the server in the reader's language. It sends English and ids; other languages are built from the ids. */
 import i18next from "i18next";
 import { said as chinese, figures, kinds, plotly } from "../../../backend/dumpscope/texts/zh.json";
 import { type Phrase, renderPhrases } from "../base/text/phrases";
@@ -34,12 +34,12 @@ export function sayProblem(problem: { kind: string; message: string; said?: Phra
   return kept === null ? meaning : `${meaning}${i18next.t("app.keptRecords", { total: kept })}`;
 }
 
-/** What an error code means; null where the server's own sentence says it best. */
+/** Meaning of an error code; null: show the server's own sentence. */
 export function sayError(code: string): string | null {
   return isChinese() ? (ERRORS[code] ?? null) : null;
 }
 
-/** What a file is that is no dump, and what to do; null where the server's own sentence says it best. */
+/** For a file that is not a dump: what it is and what to do; null: show the server's own sentence. */
 export function sayForeign(kind: string): string | null {
   return isChinese() ? (FOREIGN[kind] ?? null) : null;
 }

@@ -46,7 +46,7 @@ export function figureCsvUrl(id: string, unit: Unit | null, query: FigureQuery):
 
 export interface ValuesQuery {
   pair: number;
-  /** null: where it is worth looking, and the answer says where that is. */
+  /** null: the server chooses a telling element and names it in its answer. */
   at: readonly number[] | null;
   axes: readonly number[] | null;
   rows: number;

@@ -1,6 +1,6 @@
 /** Matches made by hand, and what matching would do, as hooks. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { Side } from "../../base/comparison/unmatched";
+import type { Side } from "../../base/comparison/sides";
 import { api, apiUrl, readReply } from "../client";
 import { comparisonPath, type Unit } from "../records";
 import type { CompareRequest, Comparison, HandEdits, MatchingPreview, RuleProposals } from "../types";

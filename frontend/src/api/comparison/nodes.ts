@@ -128,7 +128,7 @@ export function useFlow(id: string, unit: Unit | null, name: string) {
   return useQuery({ ...flowOptions(id, unit, name), enabled: unit !== null });
 }
 
-/** The same for who cannot wait for the next drawing, from the cache where it is there. */
+/** The same outside of rendering, from the cache if it is there. */
 export function fetchFlow(client: QueryClient, id: string, unit: Unit, name: string): Promise<Flow> {
   return client.fetchQuery({ ...flowOptions(id, unit, name), staleTime: Number.POSITIVE_INFINITY });
 }

@@ -1,4 +1,4 @@
-/** What people say of calls; it stays with the pair of dumps. */
+/** People's notes on calls, kept with the pair of dumps. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { api, readReply } from "../client";
@@ -8,7 +8,7 @@ import type { NodeNote } from "../types";
 export const STANDINGS = ["accepted", "known", "ticket", "note"] as const;
 export type Standing = (typeof STANDINGS)[number];
 
-/** Notes sent at once; a pair of dumps may have four times as many, of which the latest are then not marked in the list. */
+/** Most notes of one reply. A pair of dumps may have four times as many; the list then does not mark the newest. */
 const SHOWN = 500;
 
 export type NotesByNode = ReadonlyMap<string, NodeNote>;
@@ -36,7 +36,7 @@ export function useNotes(id: string): { notes: NotesByNode; settled: boolean } {
   return { notes, settled: !found.isPending };
 }
 
-/** Says something of a call, or takes back what was said (null). */
+/** Writes the note on a call, or deletes it (null). */
 export function useWriteNote(id: string, node: string) {
   const client = useQueryClient();
   return useMutation({

@@ -1,11 +1,11 @@
-/** What pre-checks say of calls run alone: kept with a dump, shown beside its comparisons. */
+/** Results of pre-checks, which run calls alone; kept with a dump and shown in its comparisons. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
+import type { Side } from "../../base/comparison/sides";
 import { api, apiUrl, readReply } from "../client";
 import { comparisonPath, type Unit } from "../records";
 import type { Job, UnitPrecheck } from "../types";
 
-export type Side = "target" | "golden";
 /** Sides whose call fails alone, by address of the call. */
 export type FailingCalls = ReadonlyMap<string, readonly Side[]>;
 
@@ -50,7 +50,7 @@ export function useCallPrecheck(id: string, unit: Unit | null, name: string | nu
   });
 }
 
-/** Of a dump: what is there, how to make one, and the job that does. */
+/** A dump's pre-check: its size, the command that makes one, and the job that makes one now. */
 export function useDumpPrecheck(dump: string) {
   return useQuery({
     queryKey: ["dumps", "prechecks", dump],
@@ -59,13 +59,13 @@ export function useDumpPrecheck(dump: string) {
   });
 }
 
-/** The command that makes one elsewhere and sends it to this server. */
+/** The command that makes a pre-check elsewhere and sends it to this server. */
 export function serverCommand(command: string): string {
   const base = new URL(apiUrl("x"), window.location.href).href.replace(/\/api\/x$/, "");
   return command.replace(" URL/", ` ${base}/`);
 }
 
-/** Starts, ends and takes in pre-checks of a dump. */
+/** Starts, cancels and imports pre-checks of a dump. */
 export function usePrecheckActions(dump: string) {
   const client = useQueryClient();
   const params = { path: { dump_id: dump } };

@@ -1,4 +1,4 @@
-/** Result files, fetched by the page: what is on its way can be seen and cancelled, and the server ends its work then. */
+/** Result files. The page fetches them itself, so it can show progress and cancel; the server then stops its work. */
 import { ApiError, apiUrl, toError, UNREACHABLE } from "../client";
 import type { Unit } from "../records";
 import { listParams, type NodeListQuery } from "./nodes";
@@ -15,7 +15,7 @@ export interface Exported {
   content: Blob;
 }
 
-/** Bytes that are kept on the page; what is more is handed to the browser, which has the disk. */
+/** Bytes kept in the page's memory; more goes to a blob, which the browser may keep on disk. */
 const KEPT = 16_000_000;
 
 /** `onReceived` is called first when the file is written, or begins to be sent. Throws an ApiError, or AbortError once cancelled. */

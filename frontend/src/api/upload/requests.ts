@@ -27,13 +27,13 @@ export async function packRequest(parcel: Parcel): Promise<UploadRequest> {
     size: String(picked.file.size),
     offset: String(from),
   });
-  // From the file itself: what is handed back to the browser to send takes longer than its reading it again from memory, and a
-  // buffer that is no blob a hundred times as long.
+  // The body is the file itself: handing the bytes back to the browser is slower than letting it read them again from memory, and a
+  // plain buffer is a hundred times slower.
   const headers = { "Content-Type": "application/octet-stream", "X-CRC32": sums[0] ?? "" };
   return { method: "PUT", query: `?${query}`, headers, body };
 }
 
-/** Read as one, not file by file: a file of some bytes takes as long as one of some hundred thousand. */
+/** Read as one blob: reading a file of a few bytes takes as long as one of a hundred thousand. */
 async function packBatch(files: readonly PickedFile[]): Promise<UploadRequest> {
   const contents = files.map(({ file }) => file);
   const sizes = contents.map(({ size }) => size);
@@ -47,7 +47,7 @@ async function packBatch(files: readonly PickedFile[]): Promise<UploadRequest> {
   return { method: "POST", query: "", headers: { "Content-Type": type }, body: new Blob([body]) };
 }
 
-/** One of them cannot be read; which one is asked only then. */
+/** Finds the file that cannot be read and throws an error that names it. */
 async function throwNamed(files: readonly PickedFile[]): Promise<never> {
   for (const picked of files) await picked.file.arrayBuffer().catch(() => throwChanged(picked));
   throw new Error(i18next.t("home.fileChanged", { path: files[0]?.path }));

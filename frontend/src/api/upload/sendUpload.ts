@@ -10,7 +10,7 @@ import { packRequest, type UploadRequest } from "./requests";
 export interface Progress {
   /** Bytes that the server has, with those on their way. */
   sent: number;
-  /** Bytes per second, null where nothing can be told. */
+  /** Bytes per second, null while unknown. */
   speed: number | null;
   /** The connection is gone, and is tried again. */
   lost: boolean;
@@ -21,7 +21,7 @@ export interface Upload {
   abort: () => void;
 }
 
-/** Statuses of a proxy or a server that is just starting; anything else that is an error is the server's last word. */
+/** Statuses of a proxy or of a starting server, worth another try; any other error is final. */
 const PASSING = new Set([0, 408, 425, 429, 500, 502, 503, 504]);
 
 /** Sends files as one dump; each keeps its relative path. */
@@ -61,7 +61,7 @@ class UploadSession {
         if (this.stop.aborted) return this.cancelled();
         const status = problem instanceof ApiError ? problem.status : -1;
         failures = this.there > before ? 1 : failures + 1;
-        // Gone (it expired), damaged on its way, or not as this page thought: what the server has is asked again.
+        // Expired, damaged in transit, or out of step with this page: ask the server again what it has.
         const looksAgain = (status === 404 || status === 409) && failures <= 3;
         if (!looksAgain && !PASSING.has(status)) {
           forgetUpload(this.print);
@@ -93,7 +93,7 @@ class UploadSession {
     return readReply(api().POST("/api/uploads/{upload_id}/finish", { params, signal: this.stop }));
   }
 
-  /** What is there of each file. */
+  /** Bytes that the server has of each file. */
   private async known(): Promise<Map<string, number>> {
     const found = new Map<string, number>();
     let cursor: string | null = null;
@@ -117,7 +117,7 @@ class UploadSession {
       const packed: UploadRequest = await next;
       const following = waiting[index + 1];
       next = following && packRequest(following);
-      next?.catch(() => {}); // told when its turn comes
+      next?.catch(() => {}); // reported when its turn comes
       this.tell(await this.send(packed));
     }
   }
@@ -172,7 +172,7 @@ class UploadSession {
     });
   }
 
-  /** Nothing stays on the server; one that cannot be told forgets it by itself later. */
+  /** Deletes what the server has; a server that cannot be reached deletes it later by itself. */
   private cancelled(): never {
     forgetUpload(this.print);
     void readReply(api().DELETE("/api/uploads/{upload_id}", { params: { path: { upload_id: this.id } } })).catch(

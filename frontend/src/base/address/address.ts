@@ -1,4 +1,4 @@
-/** What a screen shows, as its address says it: `?s=0&r=0&n=NAME&tab=hist&f=class:origin&q=softmax&sort=name`. */
+/** The state of a screen as kept in its address: `?s=0&r=0&n=NAME&tab=hist&f=class:origin&q=softmax&sort=name`. */
 import { isUnmatchedCause, type UnmatchedCause } from "../comparison/unmatched";
 import { type ClassWord, isClass, isVerdict, type VerdictWord } from "../comparison/verdicts";
 
@@ -23,17 +23,17 @@ export interface Address {
   step: number | null;
   rank: number | null;
   node: string | null;
-  /** null: whichever plot suits what was compared. */
+  /** null: the plot that suits the kind of comparison. */
   tab: PlotTab | null;
-  /** null: whichever scale suits the plot. */
+  /** null: the scale that suits the plot. */
   log: boolean | null;
   /** Tensor of the node that the plot is about, as `output.0`; null: the worst. */
   item: string | null;
-  /** Dimensions of that tensor which go down and across; null: those that tell most. */
+  /** Dimensions of that tensor shown as rows and columns; null: the server chooses. */
   axes: number[] | null;
-  /** Element of that tensor whose value is looked at; null: the worst. */
+  /** Element of that tensor whose value is shown; null: the worst. */
   at: number[] | null;
-  /** What a cell of the map holds: the largest difference, or else the root mean square. */
+  /** A cell of the map holds the root mean square instead of the largest difference. */
   rms: boolean;
   filter: Filter;
   query: string;
@@ -117,7 +117,7 @@ export function formatFilter(filter: Filter): string {
   return tokens.join(",");
 }
 
-/** The address after a change. Another node has other tensors, and another tensor other dimensions and elements. */
+/** The address after a change. A new node resets the tensor, and a new tensor its dimensions and element. */
 export function applyChange(address: Address, change: Partial<Address>): Address {
   const moved = change.node !== undefined && change.node !== address.node && address.node !== null;
   const fresh: Partial<Address> = moved ? { item: null, axes: null, at: null } : {};
@@ -125,7 +125,7 @@ export function applyChange(address: Address, change: Partial<Address>): Address
   return { ...address, ...fresh, ...change };
 }
 
-/** The change that shows a plot; each opens in the scale that suits it. */
+/** The change that shows a plot, in its default scale. */
 export function toPlot(address: Address, tab: PlotTab): Partial<Address> {
   return tab === address.tab ? {} : { tab, log: null };
 }

@@ -1,4 +1,4 @@
-/** The part of a search that the screen answers itself: `rank:3` and `step:1` choose what is shown; the rest is the server's. */
+/** The terms of a search that the page handles itself: `rank:3` and `step:1` go there; the server handles the rest. */
 const PLACE = /(^|\s)(rank|step)[:=](\d+)(?=\s|$)/gi;
 
 export interface SplitSearch {

@@ -1,4 +1,4 @@
-/** Which cells of an item differ between the two sides, and what they say. */
+/** The cells of an item: their texts, and which differ between the two sides. */
 import { exactReal, formatReal, type Real } from "../numbers/format";
 
 export const STATISTICS = ["max", "min", "mean", "norm"] as const;

@@ -1,4 +1,5 @@
-/** How the ranks of both sides are put together: as one line of text, and as an editor changes it. */
+/** The plan that joins the ranks of both sides: as a line of text, and changes made in the editor. */
+import { SIDES, type Side } from "./sides";
 
 export type Ranks = readonly (readonly (readonly number[])[])[];
 
@@ -19,9 +20,6 @@ export function sortWays(
     .sort((one, other) => other.count - one.count);
 }
 
-export const SIDES = ["target", "golden"] as const;
-export type SideWord = (typeof SIDES)[number];
-
 export interface PlanSide {
   ranks: number[][][];
   offsets: number[];
@@ -37,7 +35,7 @@ export interface PlanUnit {
   golden: PlanSide;
 }
 
-/** A dimension counted from 0, or what is done instead of joining. */
+/** A dimension counted from 0, or what to do instead of joining. */
 export type Way = number | "copy" | "sum" | "skip";
 
 export interface PlanLayout {
@@ -64,8 +62,8 @@ export function writeLayout({ units, gradients, dimensions }: PlanLayout): strin
   return JSON.stringify({ units: sides, ...rest(gradients, dimensions) });
 }
 
-/** A plan by the sizes of both sides, which keeps what the layout says besides. */
-export function writeSizes(sizes: Readonly<Record<SideWord, Sizes>>, kept: PlanLayout | null): string {
+/** A plan by the sizes of both sides; gradients and dimensions of the layout are kept. */
+export function writeSizes(sizes: Readonly<Record<Side, Sizes>>, kept: PlanLayout | null): string {
   const sides = Object.fromEntries(
     SIDES.map((side) => [side, Object.fromEntries(Object.entries(sizes[side]).filter(([, size]) => size))]),
   );
@@ -87,12 +85,12 @@ function rest(gradients: string | null, dimensions: PlanLayout["dimensions"]) {
 }
 
 /** All ranks of a side, in the order of the plan. */
-export function ranksOf(layout: PlanLayout, side: SideWord): number[] {
+export function ranksOf(layout: PlanLayout, side: Side): number[] {
   return layout.units.flatMap((unit) => unit[side].ranks.flat(2));
 }
 
-/** The layout in which two ranks of a side have each other's place: each rank keeps exactly one. */
-export function swapRanks(layout: PlanLayout, side: SideWord, one: number, other: number): PlanLayout {
+/** Swaps two ranks of a side. */
+export function swapRanks(layout: PlanLayout, side: Side, one: number, other: number): PlanLayout {
   const swap = (rank: number) => (rank === one ? other : rank === other ? one : rank);
   const units = layout.units.map((unit) => ({
     ...unit,
@@ -104,7 +102,7 @@ export function swapRanks(layout: PlanLayout, side: SideWord, one: number, other
   return { ...layout, units };
 }
 
-/** The layout in which this pattern is joined so; null forgets the pattern. A new one counts before those that are there. */
+/** Sets how a pattern is joined; null removes the pattern. A new pattern goes before the others. */
 export function setWay(layout: PlanLayout, pattern: string, way: Way | null): PlanLayout {
   const there = layout.dimensions.some((entry) => entry.pattern === pattern);
   if (way === null) {

@@ -1,4 +1,6 @@
 /** Calls without a partner: why they have none, and on which side they are. */
+import type { Side } from "./sides";
+
 export const UNMATCHED_CAUSES = [
   "fused",
   "decomposed",
@@ -17,10 +19,7 @@ export function isUnmatchedCause(word: string | null | undefined): word is Unmat
   return (UNMATCHED_CAUSES as readonly string[]).includes(word ?? "");
 }
 
-export const SIDES = ["target", "golden"] as const;
-export type Side = (typeof SIDES)[number];
-
-/** Whether most calls have no partner: what a verdict says of so few is worth little. */
+/** Whether most calls have no partner; a verdict on the few others means little. */
 export function isMostlyUnmatched({
   classes,
   counts,
@@ -38,7 +37,7 @@ export interface Sided {
   leftover: string | null;
 }
 
-/** What names a row alone, in the address and over REST: a golden call may have the name of a target call that is not its partner. */
+/** The unique name of a row in the address and over REST: a golden call may share its name with a target call that is not its partner. */
 export function addressOf(row: { name: string; address?: string }): string {
   return row.address ?? row.name;
 }

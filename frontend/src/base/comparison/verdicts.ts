@@ -17,7 +17,7 @@ export type VerdictWord = (typeof VERDICTS)[number];
 /** Classes a person hunting a fault steps through with J and K. */
 export const BAD_CLASSES: readonly ClassWord[] = ["origin", "nonfinite", "amplifier", "propagated", "structural"];
 
-/** A verdict is told by shape as well as by hue. */
+/** A verdict differs in shape as well as in colour. */
 export const GLYPHS: Record<ClassWord, string> = {
   origin: "✖",
   nonfinite: "∞",
@@ -33,7 +33,7 @@ export const GLYPHS: Record<ClassWord, string> = {
 /** What a mark shows: a class, or that a call which is harmless itself received something that is not. */
 export type MarkWord = ClassWord | "absorbed";
 
-/** "Differs below the floor" beside a No would say two things at once: the No is about what came in. */
+/** A benign call with a No got its No from its input, so "differs below the floor" would contradict it. */
 export function markWord(cls: string | null | undefined, verdict: string | null | undefined): MarkWord {
   const word = toClass(cls);
   return word === "benign" && verdict === "no" ? "absorbed" : word;

@@ -10,3 +10,8 @@ export function joinPath(folder: string | null, name: string): string {
 export function fileName(path: string): string {
   return path.replace(/[/\\]+$/, "").replace(/^.*[/\\]/, "");
 }
+
+/** Whether text that was typed where a dump is picked is a path on the server. */
+export function isPath(text: string): boolean {
+  return /^(\/|~\/|[A-Za-z]:[\\/]|\\\\)/.test(text.trim());
+}

@@ -1,4 +1,4 @@
-/** What is sent and its checksums, from one reading of the files. */
+/** Reads files and computes their checksums in one pass. */
 import { crc32 } from "./crc32";
 
 export interface CheckedFiles {
@@ -8,7 +8,7 @@ export interface CheckedFiles {
   sums: string[];
 }
 
-/** `content`: files one after the other; `sizes`: bytes of each. Throws where it cannot be read, or is not as long as they say. */
+/** `content`: files one after the other; `sizes`: bytes of each. Throws if it cannot be read or is shorter than that. */
 export async function readWithChecksums(content: Blob, sizes: readonly number[]): Promise<CheckedFiles> {
   const bytes = await content.arrayBuffer();
   let at = 0;

@@ -1,4 +1,4 @@
-/** Uploads that this browser began and has not finished, by the fingerprint of their files. */
+/** Uploads that this browser began but did not finish, by the fingerprint of their files. */
 
 export interface UnfinishedUpload {
   print: string;
@@ -33,11 +33,11 @@ export function listUnfinished(): UnfinishedUpload[] {
   return found;
 }
 
-/** Without a storage, or with a foreign entry in it, uploads go on within this page only. */
+/** Without storage, or with an unreadable entry in it, uploads can be continued only within this page. */
 function withStorage(use: (store: Storage) => void): void {
   try {
     use(window.localStorage);
   } catch {
-    // as said
+    // see above
   }
 }

@@ -1,7 +1,7 @@
 import { type DragEvent, useCallback, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useHealth } from "../../api/records";
-import type { Side } from "../../base/comparison/unmatched";
+import type { Side } from "../../base/comparison/sides";
 import { readDrop } from "../../base/upload/pickedFiles";
 import { Failure } from "../../widgets/basic/States";
 import { Header } from "../../widgets/page/Header";

@@ -22,7 +22,7 @@ export interface UploadLine {
 export interface Uploads {
   lines: UploadLine[];
   empty: boolean;
-  /** Bytes that one upload may have; null until the server has told. */
+  /** Most bytes of one upload; null until the server has answered. */
   room: number | null;
   /** Keys of the lines, one per dump, in the order of `bundle`. */
   start: (files: readonly PickedFile[]) => number[];

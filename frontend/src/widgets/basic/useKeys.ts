@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
 import { type Action, isTyping, keyAction, keyOf, LISTED, type PanelKey, pressedKey } from "../../base/address/keys";
 
-/** What is closed by Escape before anything else, and holds every other key too. */
+/** Escape closes these before anything else; while one is open, no other key acts. */
 const OVERLAYS = "[role=dialog][aria-modal=true], [role=menu]";
 
 type Handlers = Partial<Record<Action, () => void>>;

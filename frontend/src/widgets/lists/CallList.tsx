@@ -21,7 +21,7 @@ interface CallListProps {
   calls: CallRows;
   /** Show how far both sides are from an absolute reference. */
   reference: boolean;
-  /** What people say of calls, by name. */
+  /** People's notes on calls, by name. */
   notes?: ReadonlyMap<string, NodeNote>;
   /** Calls that fail alone. */
   failing?: FailingCalls;
@@ -258,7 +258,7 @@ function errorTitle(error: Real, score: Real): string {
 
 function ErrorBar({ score, error, cls, label }: { score: Real; error: Real; cls: string; label: string }) {
   const above = score !== null && (!isFiniteReal(score) || Number(score) > 1);
-  // A module around an origin, or a harmless output behind a differing input, still shows what is above the floor.
+  // A module around an origin, or a harmless output after a differing input, still shows what is above the floor.
   const colour = ["exact", "benign", "unknown", "contains"].includes(cls) ? "propagated" : cls;
   return (
     <span className={classes.bar} title={`${label}: ${errorTitle(error, score)}`}>

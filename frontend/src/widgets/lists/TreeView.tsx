@@ -30,7 +30,7 @@ interface TreeViewProps {
   /** Calls that fail alone. */
   failing?: FailingCalls;
   label: string;
-  /** What else a row says, at its end. */
+  /** More content at the end of a row. */
   mark?: (entry: Entry) => ReactNode;
   /** Called with the entries that are drawn, whenever others are. */
   onShown?: (entries: readonly number[]) => void;
@@ -41,7 +41,7 @@ export function TreeView({ tree, selected, onSelect, verdicts, failing, label, m
   const box = useRef<HTMLDivElement>(null);
   const idBase = useId();
   const { lines, revealed, way, loadMore } = tree;
-  // By its key: lines come and go above it. In place of one that is gone (what was missing is here now) stands the next.
+  // By key, as lines above it come and go. If its line is gone (a missing part was loaded), the next line takes its place.
   const [cursorKey, setCursorKey] = useState<string | null>(null);
   const cursorAt = useRef(-1);
   const cursor = useMemo(() => {
@@ -58,7 +58,7 @@ export function TreeView({ tree, selected, onSelect, verdicts, failing, label, m
     getItemKey: (index) => lines[index]?.key ?? index,
   });
 
-  // A line that is there already is taken at once: a key pressed after a selection is about what was selected.
+  // A loaded line is selected at once, so a key pressed next acts on it.
   // biome-ignore lint/correctness/useExhaustiveDependencies: lines that come later are the reveal's
   useEffect(() => {
     const at = lines.findIndex((line) => line.type === "entry" && addressOf(line.entry) === selected);

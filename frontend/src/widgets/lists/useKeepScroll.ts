@@ -4,7 +4,7 @@ import type { TreeLine } from "../../base/lists/treeLines";
 /** Pixels of a line of the tree. */
 export const ROW = 24;
 
-/** Lines that come or go must not move the line that the reader is at, or else what he sees first. */
+/** Keeps the cursor's line in place when lines come or go, or else the first visible line. */
 export function useKeepScroll(
   box: RefObject<HTMLDivElement | null>,
   lines: readonly TreeLine[],

@@ -130,7 +130,7 @@ export function useTree(
     [noun, id, unitKey],
   );
 
-  // What is still asked for when the tree goes away is not wanted any more.
+  // Requests still open when the tree is removed are cancelled.
   useEffect(
     () => () => {
       generation.current += 1;
@@ -164,7 +164,7 @@ export function useTree(
     for (const line of lines) if (line.type === "more" && line.loading) void load(line.parent, {}, () => 0);
   }, [lines, load, unit, problem]);
 
-  // The way to the selected node: its levels come with the rows beside it, however many there are above.
+  // The path to the selected node; each level is loaded with its neighbouring rows.
   const known = useRef(branches);
   known.current = branches;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the unit changed

@@ -18,21 +18,21 @@ export interface VirtualRows {
   ref: (element: HTMLElement | null) => void;
   /** Height of the element within it that holds the rows. */
   height: number;
-  /** Rows to draw; last is below first where there is none. */
+  /** Rows to draw; last < first if there is none. */
   first: number;
   last: number;
   /** Pixels from the top of the inner element at which a row is drawn. */
   offset: (index: number) => number;
-  /** Rows that are seen at once. */
+  /** Number of visible rows. */
   page: number;
-  /** Scrolls until a row is seen, to the middle where that takes scrolling. */
+  /** Makes a row visible, in the middle if that needs scrolling. */
   reveal: (index: number) => void;
 }
 
 export function useVirtualRows(count: number, row: number): VirtualRows {
   const [element, setElement] = useState<HTMLElement | null>(null);
   const [view, setView] = useState(0);
-  // Of a scaled list the exact place is kept beside the element's: one of its pixels stands for several.
+  // For a scaled list the exact position is kept as well: one pixel of the element is several of the list.
   const [spot, setSpot] = useState({ top: 0, scroll: 0 });
   const top = useRef(0);
   const extent: ListExtent = { count, row, view };

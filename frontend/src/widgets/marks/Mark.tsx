@@ -1,18 +1,19 @@
 import { useTranslation } from "react-i18next";
 import type { NodeNote } from "../../api/types";
-import { isUnmatchedCause, type Side } from "../../base/comparison/unmatched";
+import type { Side } from "../../base/comparison/sides";
+import { isUnmatchedCause } from "../../base/comparison/unmatched";
 import { type MarkWord, markGlyph, markWord, verdictClass, verdictLabel } from "../../base/comparison/verdicts";
 import { Icon } from "../basic/Icon";
 import classes from "./Mark.module.css";
 
 interface ClassMarkProps {
   cls: string | null | undefined;
-  /** The verdict that stands beside it. */
+  /** The verdict next to it. */
   verdict?: string | null;
   words?: boolean;
 }
 
-/** The glyph of a class: shape and hue say the same thing, the accessible name says it in words. */
+/** The glyph of a class, told by shape and by colour; its accessible name has the word. */
 export function ClassMark({ cls, verdict, words = false }: ClassMarkProps) {
   return <WordMark word={markWord(cls, verdict)} words={words} />;
 }
@@ -73,7 +74,7 @@ export function MatchChip({ match, confidence, brief = false }: MatchChipProps) 
   );
 }
 
-/** What people say of a call, in a word; their text where the pointer rests. */
+/** The status of a note on a call; its text is the tooltip. */
 export function NoteChip({ standing, text = "" }: { standing: NodeNote["standing"]; text?: string }) {
   const { t } = useTranslation();
   return (

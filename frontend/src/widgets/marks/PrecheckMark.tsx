@@ -1,6 +1,7 @@
 import { useTranslation } from "react-i18next";
-import type { FailingCalls, Side } from "../../api/comparison/prechecks";
+import type { FailingCalls } from "../../api/comparison/prechecks";
 import type { JudgedAlone, NodeAlone } from "../../api/types";
+import type { Side } from "../../base/comparison/sides";
 import { exactReal, formatReal } from "../../base/numbers/format";
 import classes from "./PrecheckMark.module.css";
 
@@ -14,7 +15,7 @@ export function PrecheckMark({ word }: { word: NodeAlone["word"] }) {
   );
 }
 
-/** Beside a name: this call fails alone; of which side, where the pointer rests. */
+/** Next to a name: this call fails alone; the tooltip names the side. */
 export function PrecheckChip({ sides, brief = false }: { sides: readonly Side[]; brief?: boolean }) {
   const { t } = useTranslation();
   const of = sides.map((side) => t(`comparison.${side}`)).join(", ");
@@ -33,7 +34,7 @@ export function FailingMark({ failing, name, brief }: { failing?: FailingCalls; 
   return sides ? <PrecheckChip sides={sides} brief={brief} /> : null;
 }
 
-/** One side's call alone: its word and what stands behind it. */
+/** The result of one side's call run alone, with its numbers. */
 export function PrecheckLine({ side, told }: { side: Side; told: NodeAlone }) {
   const { t } = useTranslation();
   return (

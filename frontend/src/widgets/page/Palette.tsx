@@ -19,7 +19,7 @@ export interface Found {
 }
 
 interface PaletteProps {
-  /** What the nodes belong to: another one starts a search anew. */
+  /** Key of what the nodes belong to; a change starts a new search. */
   scope: readonly unknown[];
   find: (query: string, limit: number) => Promise<readonly Found[]>;
   onNode: (address: string) => void;

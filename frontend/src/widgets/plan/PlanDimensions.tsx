@@ -6,7 +6,7 @@ import classes from "./PlanEditor.module.css";
 
 const GRADIENTS = ["mean", "sum"] as const;
 
-/** What the plan says of tensors by their names, and of gradients. */
+/** The part of a plan about tensors by name, and about gradients. */
 export function PlanDimensions({ layout, onChange }: { layout: PlanLayout; onChange: (layout: PlanLayout) => void }) {
   const { t } = useTranslation();
   const [pattern, setPattern] = useState("");

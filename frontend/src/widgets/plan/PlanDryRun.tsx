@@ -3,7 +3,8 @@ import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type Sides, useTryPlan } from "../../api/comparison/plans";
 import type { ComparisonOptions, PlanTrial as Found, JoinedSide, TrialTensor } from "../../api/types";
-import { partsText, ranksText, SIDES, type SideWord, sortWays, type Way } from "../../base/comparison/plan";
+import { partsText, ranksText, sortWays, type Way } from "../../base/comparison/plan";
+import { SIDES, type Side } from "../../base/comparison/sides";
 import { formatCount } from "../../base/numbers/format";
 import { MiddleName } from "../basic/MiddleName";
 import { ProblemList } from "../basic/Problems";
@@ -15,7 +16,7 @@ interface PlanTrialProps {
   sides: Sides;
   options: ComparisonOptions;
   plan: string;
-  /** Says how one tensor is to be joined; null where the plan cannot be changed here. */
+  /** Sets how one tensor is joined; null if the plan cannot be changed here. */
   onWay: ((name: string, way: Way) => void) | null;
 }
 
@@ -127,7 +128,7 @@ function TensorRow({ tensor, onWay }: TensorRowProps) {
   return (
     <tr data-testid="plan-tensor">
       <td>
-        <span className="dim">{t(`comparison.${tensor.side as SideWord}`)}</span> <MiddleName name={tensor.name} />
+        <span className="dim">{t(`comparison.${tensor.side as Side}`)}</span> <MiddleName name={tensor.name} />
       </td>
       <td className="mono">
         {joined ? partsText(tensor.shape ?? [], tensor.dimension ?? 0, tensor.sizes, tensor.members) : "–"}

@@ -3,16 +3,8 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type Sides, useCheckPlan } from "../../api/comparison/plans";
 import type { ComparisonOptions, PlanPreview } from "../../api/types";
-import {
-  NO_SIZES,
-  type PlanLayout,
-  SIDES,
-  type SideWord,
-  type Sizes,
-  setWay,
-  writeLayout,
-  writeSizes,
-} from "../../base/comparison/plan";
+import { NO_SIZES, type PlanLayout, type Sizes, setWay, writeLayout, writeSizes } from "../../base/comparison/plan";
+import { SIDES, type Side } from "../../base/comparison/sides";
 import { say } from "../../texts/serverTexts";
 import { ProblemList } from "../basic/Problems";
 import { Failure, Loading } from "../basic/States";
@@ -28,7 +20,7 @@ export const FIND = "{}";
 
 interface PlanEditorProps {
   sides: Sides;
-  /** What else is asked of the comparison: it changes what is matched, and so what is joined. */
+  /** The other options of the comparison; they change what is matched and so what is joined. */
   options: ComparisonOptions;
   /** The plan to begin with, `FIND` to have it found. */
   text: string;
@@ -37,7 +29,7 @@ interface PlanEditorProps {
 }
 
 /** A plan of how ranks are joined, by sizes, by the roles of ranks, by dimensions of tensors, or as text.
- * Whatever is changed goes to the server, which completes it, checks it and says what is wrong where. */
+ * Each change goes to the server, which completes and checks it and names faults with their place. */
 export function PlanEditor({ sides, options, text, onChecked }: PlanEditorProps) {
   const { t } = useTranslation();
   const check = useCheckPlan(sides);
@@ -156,7 +148,7 @@ function Section({ title, hint, children }: { title: string; hint: string; child
 }
 
 interface SizeFieldsProps {
-  side: SideWord;
+  side: Side;
   sizes: Sizes;
   onChange: (sizes: Sizes) => void;
 }

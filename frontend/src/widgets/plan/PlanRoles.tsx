@@ -1,6 +1,7 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { useTranslation } from "react-i18next";
-import { type PlanLayout, ranksOf, SIDES, type SideWord, swapRanks } from "../../base/comparison/plan";
+import { type PlanLayout, ranksOf, swapRanks } from "../../base/comparison/plan";
+import { SIDES, type Side } from "../../base/comparison/sides";
 import classes from "./PlanEditor.module.css";
 
 /** Units whose ranks are drawn; the rest is in the text. */
@@ -43,7 +44,7 @@ export function PlanRoles({ layout, onChange }: { layout: PlanLayout; onChange: 
 interface SideRolesProps {
   layout: PlanLayout;
   unit: number;
-  side: SideWord;
+  side: Side;
   onChange: (layout: PlanLayout) => void;
 }
 

@@ -13,7 +13,7 @@ import { downloadText, saveBlob } from "../basic/download";
 import { Failure, Loading } from "../basic/States";
 import classes from "./ReproduceDialog.module.css";
 
-/** One run's call, of which there may be a script. */
+/** A call of one run, for which there may be a script. */
 export const REPRODUCE_KEY: PanelKey = { id: "reproduce", key: "r" };
 
 export interface ScriptOf {

@@ -69,7 +69,7 @@ function weightiest(items: readonly Pair[], count: number): readonly Pair[] {
   return items.filter((pair) => chosen.has(pair));
 }
 
-/** What differs is read first, so that the numbers of both sides need no scrolling. */
+/** Differing items come first, so both sides' numbers are visible without scrolling. */
 function differingFirst(items: readonly Pair[]): readonly Pair[] {
   const rank = (pair: Pair) => (pair.verdict === "no" ? 0 : pair.verdict === "warning" ? 1 : 2);
   return [...items].sort((a, b) => rank(a) - rank(b));
@@ -149,7 +149,7 @@ function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
   );
 }
 
-/** One row says all: nothing that is shown of the two sides differs. */
+/** One row is enough: no shown value differs between the sides. */
 function sameSides(target: Leaf, golden: Leaf): boolean {
   return (
     findDiffering(target, golden).size === 0 &&

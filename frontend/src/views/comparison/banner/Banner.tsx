@@ -92,7 +92,7 @@ function OriginLines({ id, origin, summary }: OriginProps) {
   const { showOrigin } = useSelection();
   const note = notes.get(origin.node);
   const place = foldStack(origin.stack).user[0];
-  // What is first seen there says nothing of what kind its cause is.
+  // A hidden cause has no known kind: the place where it shows first does not reveal it.
   const word = isHidden(origin) ? "hidden" : origin.kind;
   const kind = i18n.exists(`comparison.kinds.${word}`) ? t(`comparison.kinds.${word as "weight"}`) : word;
   return (
@@ -166,12 +166,12 @@ function OriginLines({ id, origin, summary }: OriginProps) {
   );
 }
 
-/** Whether an origin is only where the difference is first seen, since what caused it was not dumped. */
+/** Whether the cause was not dumped, so the origin is only where the difference shows first. */
 function isHidden({ evidence_said }: Origin): boolean {
   return evidence_said.some(({ id }) => id === "origin.hidden" || id === "origin.hidden_after");
 }
 
-/** How much follows from an origin, and the way to the first No on demand. */
+/** The number of differences that an origin explains, and on demand the path to the first No. */
 function ExplainedCalls({ origin }: { origin: Origin }) {
   const { t } = useTranslation();
   const { selected, update } = useSelection();
@@ -204,7 +204,7 @@ function ExplainedCalls({ origin }: { origin: Origin }) {
   );
 }
 
-/** How a comparison without origin ended, as the class whose glyph and colour say so. */
+/** The class whose glyph and colour show the outcome of a comparison without an origin. */
 function outcomeClass({ counts, classes: found, mode }: Summary): "exact" | "propagated" | "unknown" {
   if (counts.no + counts.warning > 0) return "propagated";
   if (counts.yes > 0) return "exact";
@@ -307,7 +307,7 @@ function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
   );
 }
 
-/** What else to know before trusting the answer: calls without partner, settings, problems. */
+/** Reasons to doubt the answer: calls without a partner, settings, problems. */
 function Remarks({ summary }: { summary: Summary }) {
   const { t } = useTranslation();
   const { update } = useSelection();

@@ -5,7 +5,7 @@ import type { NodeAlone, Origin } from "../../../api/types";
 import { formatReal } from "../../../base/numbers/format";
 import classes from "./Banner.module.css";
 
-/** What the pre-check says of an origin: itself wrong, or right alone. Nothing where there is none. */
+/** The pre-check result for an origin: wrong or right when run alone. Draws nothing without a pre-check. */
 export function OriginPrecheck({ id, origin }: { id: string; origin: Origin }) {
   const { t } = useTranslation();
   const { data } = useCallPrecheck(id, { step: origin.step, rank: origin.rank }, origin.node);

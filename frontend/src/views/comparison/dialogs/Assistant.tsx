@@ -5,7 +5,7 @@ import { useCompareAgain } from "../../../api/changes";
 import { useProposals, useRulesPreview } from "../../../api/comparison/matches";
 import type { LeftCall, MatchingPreview, ProposedRule, RuleProposals } from "../../../api/types";
 import { navigate } from "../../../base/address/location";
-import { SIDES, type Side } from "../../../base/comparison/unmatched";
+import { SIDES, type Side } from "../../../base/comparison/sides";
 import { formatCount } from "../../../base/numbers/format";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Failure, Loading } from "../../../widgets/basic/States";

@@ -9,7 +9,7 @@ import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Matching.module.css";
 
-/** What can be done about the partner of the selected call. */
+/** Buttons that match or unmatch the selected call. */
 export function MatchActions({ node }: { node: NodeDetail }) {
   const { t } = useTranslation();
   const say = useSay();
@@ -51,7 +51,7 @@ export function MatchActions({ node }: { node: NodeDetail }) {
   );
 }
 
-/** Says above the panels that the result does not show every match made by hand yet. */
+/** A bar above the panels while some matches made by hand are not in the result yet. */
 export function WaitingMatches() {
   const { t } = useTranslation();
   const { id: comparison } = useShownComparison();

@@ -7,7 +7,8 @@ import { fetchNodes } from "../../../api/comparison/nodes";
 import type { Unit } from "../../../api/records";
 import type { NodeDetail, NodeRow } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
-import { nameOnSide, onlySide, rankCandidates, type Side, UNMATCHED_CAUSES } from "../../../base/comparison/unmatched";
+import type { Side } from "../../../base/comparison/sides";
+import { nameOnSide, onlySide, rankCandidates, UNMATCHED_CAUSES } from "../../../base/comparison/unmatched";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { SearchField } from "../../../widgets/basic/SearchField";
 import { Empty, Failure, Loading } from "../../../widgets/basic/States";
@@ -24,7 +25,7 @@ const SHOWN = 50;
 
 const OTHER: Record<Side, Side> = { target: "golden", golden: "target" };
 
-/** Search of the other side's calls for a partner of the selected one. */
+/** Searches the other side's calls for a partner of the selected call. */
 export function MatchSearch() {
   const { node, nodeProblem } = useSelectedCall();
   const { unit } = useSelection();
@@ -73,7 +74,7 @@ function Partners({ unit, node }: PartnersProps) {
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
   });
 
-  // An address may open the dialog before its call is loaded; the focus then lies on the close button.
+  // The dialog may open before its call is loaded; the focus is then on the close button.
   useEffect(() => field.current?.focus(), []);
 
   const join = (row: NodeRow) => {
@@ -175,7 +176,7 @@ function Partners({ unit, node }: PartnersProps) {
   );
 }
 
-/** What the candidate is now: without a partner, or whose. */
+/** The candidate's present partner, or why it has none. */
 function PartnerNow({ row, own, wanted }: { row: NodeRow; own: Side; wanted: Side }) {
   const { t } = useTranslation();
   if (onlySide(row) !== null) return <UnmatchedChip cause={row.leftover} side={wanted} />;

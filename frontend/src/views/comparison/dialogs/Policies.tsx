@@ -29,7 +29,7 @@ scale: {}            # {"layers.[0-9]+.norm": 10} widens the floors of such call
 ignore: []           # ["dropout"] are never judged
 `;
 
-/** The policy that the comparison is judged by: a name, or the text of a file (of which `policy` tells the name only). */
+/** The policy that judges the comparison: a name, or the text of a file (`policy` holds only the name of a file). */
 function judgingPolicy(comparison: Comparison): string {
   return String(comparison.options.policy ?? "default");
 }
@@ -99,7 +99,7 @@ function PolicyForm({ comparison }: { comparison: Comparison }) {
           loading={judge.isPending}
           disabled={policy === used}
           onClick={() => {
-            // Not by a callback of the mutation: the new policy may have made this panel anew by then.
+            // Not in a callback of the mutation: the new policy may have replaced this panel before it runs.
             judge.mutateAsync(policy).then(
               () => update({ dialog: null }),
               () => undefined,

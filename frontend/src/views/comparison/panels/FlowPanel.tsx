@@ -19,7 +19,7 @@ import type { SectionProps } from "./sectionProps";
 /** Rows of a column before "show all". */
 const FIRST_ROWS = 5;
 
-/** One hop of data flow: who made what the call received, the call, who received what it made. */
+/** One step of data flow: producers of the call's inputs, the call, consumers of its outputs. */
 export function FlowPanel({ node }: SectionProps) {
   const { t } = useTranslation();
   const { id } = useShownComparison();
@@ -171,7 +171,7 @@ interface NodeLinkProps {
   node: NodeRow;
   /** Where the node is, unless on the rank that is shown. */
   rank?: number | null | undefined;
-  /** Direction of the call that the link stands beside: another one is said. */
+  /** Direction of the call next to the link; shown only where the linked call has another one. */
   from: string;
 }
 

@@ -196,7 +196,7 @@ function Chips() {
       without: () => update({ filter: { ...filter, verdicts: filter.verdicts.filter((other) => other !== verdict) } }),
     })),
   ];
-  // All causes at once are one thing to say: calls without a partner.
+  // All causes together are one chip: calls without a partner.
   if (
     CAUSES_WITHOUT_PARTNER.every((word) => filter.leftovers.includes(word)) &&
     filter.leftovers.length === CAUSES_WITHOUT_PARTNER.length

@@ -9,7 +9,7 @@ import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./NoteBox.module.css";
 
-/** What was said of the selected call, and the form to say it. */
+/** The note on the selected call, and the form to write one. */
 export function NoteBox({ node }: { node: NodeDetail }) {
   const { notes } = useResult();
   const { address } = useSelection();

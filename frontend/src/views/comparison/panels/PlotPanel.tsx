@@ -48,7 +48,7 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
   const { node } = useSelectedCall();
   const selectByOrder = useSelectByOrder();
   const box = useRef<HTMLDivElement>(null);
-  // Histograms need tensors of both sides; without them the errors over the run say most.
+  // Histograms need tensors of both sides; without them the errors over the run are the most useful plot.
   const tab = address.tab ?? (comparison.mode === "tensor" && node?.match !== "none" ? "hist" : "order");
   const tensors = useMemo(() => tensorPairs(node), [node]);
   const about = OF_TENSOR.has(tab);

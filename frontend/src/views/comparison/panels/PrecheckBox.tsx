@@ -2,7 +2,6 @@ import { Button, FileButton } from "@mantine/core";
 import { useCallback, useState } from "react";
 import { useTranslation } from "react-i18next";
 import {
-  type Side,
   serverCommand,
   useCallPrecheck,
   useDumpPrecheck,
@@ -11,6 +10,7 @@ import {
 } from "../../../api/comparison/prechecks";
 import { isOver, useJob } from "../../../api/jobs";
 import type { Comparison } from "../../../api/types";
+import { SIDES, type Side } from "../../../base/comparison/sides";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { JobBar } from "../../../widgets/basic/JobBar";
 import { Failure } from "../../../widgets/basic/States";
@@ -21,9 +21,7 @@ import panel from "./EvidencePanel.module.css";
 import classes from "./PrecheckBox.module.css";
 import type { SectionProps } from "./sectionProps";
 
-const SIDES: readonly Side[] = ["target", "golden"];
-
-/** Is this operator itself wrong, or only fed wrong data? What the pre-checks of both dumps say of the call. */
+/** Is this operator itself wrong, or only fed wrong data? The pre-check results of both dumps for the call. */
 export function PrecheckBox({ node }: SectionProps) {
   const { t } = useTranslation();
   const comparison = useShownComparison();
@@ -55,7 +53,7 @@ export function PrecheckBox({ node }: SectionProps) {
   );
 }
 
-/** One line while nobody asks: the reason, the stack and the plot stay in view. */
+/** Closed, this takes one line, so the reason, the stack and the plot stay in view. */
 function HowTo({ sides, comparison }: { sides: readonly Side[]; comparison: Comparison }) {
   const { t } = useTranslation();
   const [open, setOpen] = useState(false);

@@ -45,7 +45,8 @@ export function SelectionProvider({ children }: { children: ReactNode }) {
   const [address, update] = useAddress();
   const { summary, origins, notes, ready } = useResult();
 
-  // Opens with the first origin that nobody accepted or knows, else the first origin, else the first No, else the first call of the first unit.
+  // Opens with the first origin that is not noted as accepted or known, else the first origin, else the first No, else the first
+  // call of the first unit.
   const open = firstOpenOrigin(origins, notes);
   const start = origins[open] ?? summary?.first_no ?? null;
   const opened = findNearestUnit(

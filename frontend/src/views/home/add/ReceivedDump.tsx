@@ -8,7 +8,7 @@ import classes from "../HomeView.module.css";
 import { SideButtons } from "../lists/SideButtons";
 import type { SidePicking } from "../useSides";
 
-/** What became of files that arrived: they are read next, and may turn out to be no dump. */
+/** The state of files that arrived: being read, a dump, or not a dump. */
 export function ReceivedDump({
   id,
   name,

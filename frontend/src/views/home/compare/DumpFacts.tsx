@@ -3,7 +3,7 @@ import { useDump } from "../../../api/records";
 import { formatCount, formatRuns } from "../../../base/numbers/format";
 import classes from "../HomeView.module.css";
 
-/** What was found in a dump, before anything is compared. */
+/** Facts about a dump, shown before anything is compared. */
 export function DumpFacts({ id }: { id: string }) {
   const { t } = useTranslation();
   const dump = useDump(id).data;

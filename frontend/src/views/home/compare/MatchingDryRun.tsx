@@ -7,7 +7,7 @@ import classes from "../HomeView.module.css";
 
 const SHOWN_LEFT = 30;
 
-/** What a matching would make: pairs by method, rules that did something, calls that are left. */
+/** Result of a matching dry run: pairs by method, effect of each rule, calls without a partner. */
 export function MatchingDryRun({ found }: { found: MatchingPreview }) {
   const { t, i18n } = useTranslation();
   return (

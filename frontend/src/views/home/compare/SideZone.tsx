@@ -2,7 +2,7 @@ import { Button, Progress } from "@mantine/core";
 import { useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { useRegisterDump } from "../../../api/changes";
-import type { Side } from "../../../base/comparison/unmatched";
+import type { Side } from "../../../base/comparison/sides";
 import { fileName } from "../../../base/text/serverPaths";
 import { readInput } from "../../../base/upload/pickedFiles";
 import { Icon } from "../../../widgets/basic/Icon";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { guessSides, isPath } from "../../../src/base/comparison/guessSides";
+import { guessSides } from "../../../src/base/comparison/sides";
+import { isPath } from "../../../src/base/text/serverPaths";
 
 describe("the sides of two dropped dumps", () => {
   it("are told from their names, in whatever order they come", () => {
