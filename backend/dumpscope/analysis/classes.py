@@ -1,4 +1,4 @@
-"""Class of every node in the columns of the divergence."""
+"""The class of every node: equal, different because of others, or a cause itself."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def classify(columns: NodeColumns, verdict: Int8, exact: Int8) -> NodeOpinions:
     return NodeOpinions(verdict=verdict, cls=cls, in_score=columns.seen_in, out_score=columns.out_score)
 
 
-def mark(cls: Int8, findings: Sequence[Finding]) -> None:
+def mark_causes(cls: Int8, findings: Sequence[Finding]) -> None:
     """Write the classes of the nodes that caused something into `cls`."""
     for finding in findings:
         cls[finding.pair] = (
@@ -43,8 +43,8 @@ def mark(cls: Int8, findings: Sequence[Finding]) -> None:
         )
 
 
-def exactness(items: ItemPairs, equal: Int8, nodes: int) -> Int8:
-    """Fold item equality to nodes."""
+def fold_equality(items: ItemPairs, equal: Int8, nodes: int) -> Int8:
+    """By node: 1 where all compared items are equal, 0 where one is not, -1 where none was compared."""
     out = np.full(nodes, -1, np.int8)
     known = equal >= 0
     out[items.pair[known]] = 1

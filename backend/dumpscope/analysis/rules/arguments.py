@@ -10,7 +10,7 @@ import numpy as np
 from dumpscope.analysis.rules.evidence import count_group
 from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
-from dumpscope.analysis.unit.gather_columns import differing_arguments
+from dumpscope.analysis.unit.gather_columns import find_differing_arguments
 from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Int64, NodeKind, Role
 
@@ -60,10 +60,10 @@ def _find(case: Case, *, alone: bool) -> list[Finding]:
     findings: dict[tuple[str, str], Finding] = {}
     for pair in np.flatnonzero(suspects | faint).tolist():
         items = case.inputs_of(pair)
-        items = items[differing_arguments(case.context, case.facts)[items]]
+        items = items[find_differing_arguments(case.context, case.facts)[items]]
         if faint[pair]:
             items = np.array([i for i in items.tolist() if not _are_close(case, i)], np.int64)
-        elif not columns.clean(pair):
+        elif not columns.received_clean(pair):
             items = np.array([i for i in items.tolist() if not _is_number(case, i)], np.int64)
         if not len(items) or (not columns.leaf[pair] and columns.kind[pair] == NodeKind.MODULE):
             continue

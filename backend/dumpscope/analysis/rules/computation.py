@@ -19,7 +19,7 @@ from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.noise import JUMP
-from dumpscope.analysis.unit.taint import untainted
+from dumpscope.analysis.unit.taint import drop_tainted
 from dumpscope.domain.facts import Outcome
 from dumpscope.domain.limits import LIMITS, at_limit, limits
 from dumpscope.domain.phrases import Phrase, phrase
@@ -150,7 +150,7 @@ def _find_run_again(columns: NodeColumns) -> Bool:
         if columns.direction[pair] == Direction.BACKWARD:
             found[pair], bad, within = bad, False, True
         else:
-            bad = bad or (within and columns.dirty(pair))
+            bad = bad or (within and columns.made_different(pair))
     return found
 
 
@@ -222,7 +222,7 @@ def _independent(case: Case, suspects: Int64, first: int, noise: Float64, causes
             clean &= ~(columns.inexact > 0)
     early = [pair for pair in suspects.tolist() if pair <= first]
     late = [pair for pair in suspects.tolist() if pair > first and clean[pair]]
-    return early + (untainted(case, first, late, causes) if late else [])
+    return early + (drop_tainted(case, first, late, causes) if late else [])
 
 
 def _kind_of(case: Case, pair: int, broken: bool) -> str:

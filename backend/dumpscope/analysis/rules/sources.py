@@ -170,7 +170,12 @@ def _find_hiding_module(case: Case, pair: int, items: list[int]) -> int | None:
     parent = int(tree.parent[columns.entry[pair]])
     while parent >= 0:
         module = int(tree.pair[parent])
-        if module >= 0 and columns.clean(module) and columns.dirty(module) and _leaves_out(case, parent, pair):
+        if (
+            module >= 0
+            and columns.received_clean(module)
+            and columns.made_different(module)
+            and _leaves_out(case, parent, pair)
+        ):
             return module
         parent = int(tree.parent[parent])
     return None

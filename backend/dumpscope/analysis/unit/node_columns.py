@@ -20,9 +20,11 @@ class NodeColumns:
     inexact: 1 where a bit of what in_score covers differs, whatever its score; excused: 1 where such a difference is so
         small that its score is 0. Neither proves that an input is clean
     argument: a non-tensor argument differs
-    leaf: no other node with a partner stands below it; alone: without a partner
-    extra: made by one side only, as far as the dumps can tell (alone, not merely left out of the other dump)
+    leaf: the tree holds no other node with a partner below it; alone: without a partner
+    extra: made by one side only, as far as the dumps show (alone, and not merely left out of the other dump)
+    entry: its entry in the result tree; labels: its API or module, as "Functional.linear"
     threshold: by node, the score above which a value counts as different in this pair of runs
+    quiet: the two runs are bit-equal up to the first difference, so any visible difference is a finding
     """
 
     kind: Int8
@@ -55,8 +57,8 @@ class NodeColumns:
             found: Bool = (self.out_score > self.threshold) | (self.own_in > self.threshold) | self.argument
         return found
 
-    def clean(self, pair: int) -> bool:
+    def received_clean(self, pair: int) -> bool:
         return not self.in_score[pair] > 0.5 * self.threshold[pair]
 
-    def dirty(self, pair: int) -> bool:
+    def made_different(self, pair: int) -> bool:
         return bool(self.out_score[pair] > self.threshold[pair])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from dumpscope.analysis.overflow.births import Finding, Overflow, overflow
+from dumpscope.analysis.overflow.births import NodeOverflow, Overflow, find_overflow
 from dumpscope.cli.app import DIVERGED, FINE, INCOMPLETE
 from dumpscope.cli.opening import opened, ranks, require_some
 from dumpscope.cli.printing import line, plural, print_json, styled
@@ -29,7 +29,7 @@ def run(path: Path, *, as_json: bool) -> int:
                 lost = True
             else:
                 problems += dump.problems
-                found.append(overflow(dump))
+                found.append(find_overflow(dump))
                 lost = lost or not len(dump.nodes)
         require_some(len(found), layout, problems)
     if as_json:
@@ -59,7 +59,7 @@ def _document(found: Overflow) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: NodeOverflow) -> dict[str, Any]:
     return {
         "ordinal": finding.ordinal,
         "node": finding.node,
@@ -96,7 +96,7 @@ def _print(found: list[Overflow], problems: list[Problem]) -> None:
         line(f"problem: {problem.kind} at {problem.loc}: {problem.message}")
 
 
-def _print_finding(finding: Finding) -> None:
+def _print_finding(finding: NodeOverflow) -> None:
     line(f"  {finding.evidence}")
     if finding.advice:
         line(f"  what to do: {finding.advice}")

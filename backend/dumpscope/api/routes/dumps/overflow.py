@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 
-from dumpscope.analysis.overflow.births import PARTS, Finding, Level, Part
+from dumpscope.analysis.overflow.births import PARTS, Level, NodeOverflow, Part
 from dumpscope.api.models.from_index import phrases
 from dumpscope.api.models.schemas import Page, Phrase, Wire
 from dumpscope.api.parameters import Cursor, Id, Limit, Rank, Step, words
@@ -127,7 +127,7 @@ def _found(state: State, dump_id: str, step: int | None, rank: int | None) -> St
     return stored_overflow(state.database, row.job, stored.id)
 
 
-def _finding(found: Finding) -> OverflowFinding:
+def _finding(found: NodeOverflow) -> OverflowFinding:
     return OverflowFinding(
         ordinal=found.ordinal,
         node=found.node,
