@@ -17,7 +17,7 @@ from dumpscope.domain.facts import Facts, ItemOpinions
 from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Header
 from dumpscope.domain.result import GoldenOff, Reference, Side, Unit
-from dumpscope.verdict.sentences import referred
+from dumpscope.verdict.sentences import describe_distances
 
 MakeCase = Callable[[Unit, Facts, ItemOpinions], Case]
 
@@ -83,7 +83,7 @@ def with_reference(unit: Unit, described: DescribedFinding) -> DescribedFinding:
     if standing is None or not described.finding.items:
         return described
     row = max(described.finding.items, key=lambda item: np.nan_to_num(standing.ratio[item], nan=-1.0, posinf=np.inf))
-    said = referred(unit.facts, unit.item_opinions, row)
+    said = describe_distances(unit.facts, unit.item_opinions, row)
     origin = described.origin
     evidence = " ".join([origin.evidence, *([english(said)] if said else [])])
     return replace(described, origin=replace(origin, evidence=evidence, evidence_said=[*origin.evidence_said, *said]))
