@@ -22,14 +22,14 @@ def classify(columns: NodeColumns, verdict: Int8, exact: Int8) -> NodeOpinions:
     cls = np.full(n, int(Class.UNKNOWN), np.int8)
     limit = columns.threshold
     with np.errstate(invalid="ignore"):
-        out_dirty, in_dirty = columns.out_score > limit, columns.in_score > 0.5 * limit
+        out_differs, in_differs = columns.out_score > limit, columns.in_score > 0.5 * limit
         known = ~np.isnan(columns.out_score) | ~np.isnan(columns.own_in)
         cls[known] = Class.BENIGN
         cls[exact == 1] = Class.EXACT
-        cls[out_dirty & in_dirty] = Class.PROPAGATED
-        cls[out_dirty & in_dirty & columns.leaf & (columns.out_score > 10 * columns.in_score)] = Class.AMPLIFIER
-        cls[out_dirty & ~in_dirty] = Class.CONTAINS
-        cls[out_dirty & ~in_dirty & columns.leaf] = Class.PROPAGATED
+        cls[out_differs & in_differs] = Class.PROPAGATED
+        cls[out_differs & in_differs & columns.leaf & (columns.out_score > 10 * columns.in_score)] = Class.AMPLIFIER
+        cls[out_differs & ~in_differs] = Class.CONTAINS
+        cls[out_differs & ~in_differs & columns.leaf] = Class.PROPAGATED
     cls[columns.alone] = Class.UNKNOWN
     cls[columns.extra] = Class.STRUCTURAL
     return NodeOpinions(verdict=verdict, cls=cls, in_score=columns.seen_in, out_score=columns.out_score)

@@ -146,7 +146,7 @@ def _worst(parts: Float64) -> Float64:
 
 
 def scores(context: Context, facts: Facts, policy: Policy, factor: Float64) -> Float64:
-    """Score per item pair: 0 equal, inf where nothing excuses the difference, nan where nothing was compared or judged."""
+    """Score per item pair: 0 equal, inf where no floor allows the difference, nan where nothing was compared or judged."""
     bulk, peak = floors(context, policy, factor)
     score = distance(context, facts, bulk, peak)
     unjudged = context.unread | (np.isnan(factor[context.pair]) if len(factor) else False)

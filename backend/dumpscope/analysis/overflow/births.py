@@ -236,7 +236,7 @@ class _Walk:
         return tuple(item_name(self.dump, item) for item in range(start, stop) if self.flags[item])
 
     def _stack(self, node: int, forward: int) -> tuple[str, ...]:
-        """Dumps record none for the backward pass: there it is that of the forward call."""
+        """Call stack; for a backward call, which has none in dumps, that of its forward call."""
         nodes = self.dump.nodes
         code = int(nodes.stack[node])
         if code < 0 and forward >= 0:
@@ -270,7 +270,7 @@ def _item_flags(items: Items) -> NDArray[np.uint8]:
 
 
 def _read_special(text: str) -> int:
-    """What a program means by an argument."""
+    """Contents of an argument given as text, 0 for none."""
     try:
         value = float(text.strip('"'))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Communications with every rank's part, and the order that they force upon what happens on different ranks."""
+"""Joins the communication calls of all ranks, and orders what happened on different ranks by them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class _Groups:
         return self._ids.get(group, group) if isinstance(group, str) else group
 
     def channel(self, rank: int, message: Message) -> Key:
-        """What calls of two ranks have in common where they are one communication, but for their number."""
+        """Key that the calls of one communication share on all ranks, without their running number."""
         ranks = self.ranks(message.group)
         if message.api not in (SEND, RECEIVE):
             return message.api, ranks
@@ -162,8 +162,8 @@ def _set_clocks(
 ) -> dict[tuple[Key, int, str], int]:
     """A number per communication, rank and side that is larger than those of all that happened before and could be known there.
 
-    Who only gives waits for nobody; who takes waits for those who give. Asynchronous receives are recorded where they were
-    called, so ranks may seem to wait for each other: then the rank that is least far goes on without waiting.
+    A rank that only gives does not wait; a rank that takes waits for those that give. Asynchronous receives are recorded where
+    they were called, so ranks may seem to wait for each other: then the rank that is least far goes on without waiting.
     """
     clocks: dict[tuple[Key, int, str], int] = {}
     now, place = dict.fromkeys(order, 0), dict.fromkeys(order, 0)

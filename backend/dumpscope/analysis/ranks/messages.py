@@ -1,4 +1,4 @@
-"""What one rank gave to the others and took from them: its communication calls, read from their arguments."""
+"""What one rank sent to the others and received from them, read from the arguments of its communication calls."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class _Reader:
         )  # fmt: skip
 
     def _operation(self, path: str, value: dict[str, Any]) -> Message:
-        """One of a batch: its tensor stands below its own path."""
+        """One operation of a batch; the path of its tensor begins with its own."""
         mine = np.array([one.startswith(f"{path}.") for one in self.paths], bool) & self.tensor
         way = SEND if value.get("op") in SENDING else RECEIVE
         peer, tag, group = value.get("peer"), value.get("tag"), value.get("group_id")

@@ -46,7 +46,7 @@ class RankFindings:
 
 
 def describe_for_ranks(case: Case, finding: Finding, origin: Origin, reached: Iterable[int]) -> DescribedFinding:
-    """The finding without its unit."""
+    """Takes from the unit what the ranks together need."""
     columns = case.columns
     return DescribedFinding(
         finding=finding,
@@ -59,7 +59,7 @@ def describe_for_ranks(case: Case, finding: Finding, origin: Origin, reached: It
 
 
 def connect_steps(units: Iterable[RankFindings]) -> dict[int, Traffic]:
-    """Communication by step."""
+    """All communication, by step."""
     messages: dict[int, dict[int, Sequence[Message]]] = {}
     for unit in units:
         messages.setdefault(unit.step, {})[unit.rank] = unit.messages
@@ -67,7 +67,7 @@ def connect_steps(units: Iterable[RankFindings]) -> dict[int, Traffic]:
 
 
 def drop_received(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[RankFindings]:
-    """Leave out what other ranks explain, and make one origin of a communication that fails on several ranks."""
+    """Drops what other ranks explain, and makes one origin of a communication that fails on several ranks."""
     failed: set[int] = set()  # collectives that have their origin, by identity
     kept_units = []
     for unit in sorted(units, key=lambda one: (one.step, one.rank)):
@@ -164,7 +164,7 @@ def sort_causally(units: Sequence[RankFindings], traffic: Mapping[int, Traffic])
 def time_key(
     traffic: Traffic, unit: RankFindings, pair: int, share: float, *, backward: bool = False
 ) -> tuple[int, int, int, bool, float, int]:
-    """What sorts node pairs of all units by the time at which they ran, as far as it can be told."""
+    """Sort key of node pairs of all units by the time at which they ran, as far as it is known."""
     return (unit.step, *traffic.clock(unit.rank, pair), backward, share, unit.rank)
 
 
@@ -173,13 +173,13 @@ def _took_bad(one: Collective, rank: int, pair: int) -> bool:
 
 
 def _was_received(entry: DescribedFinding, rank: int, calls: Sequence[Collective]) -> bool:
-    """All that is bad in what a communication call took was fed to it."""
+    """Everything bad that a communication call took was given by another rank."""
     taken = [one for one in calls if _took_bad(one, rank, entry.finding.pair)]
     return bool(taken) and all(one.bad_givers for one in taken)
 
 
 def _is_unread(entry: DescribedFinding, rank: int, calls: Sequence[Collective]) -> bool:
-    """Only the content of a buffer differs that the communication does not read, or what it leaves in one that nobody reads."""
+    """Only a buffer with meaningless content differs: one that the communication does not read, or that is not read after it."""
     shown_by = rule_of(entry.finding.rule).shown_by
     if shown_by == "received":
         return not any(one.bad_givers or one.bad_takers for one in calls)
@@ -193,7 +193,7 @@ def _is_unread(entry: DescribedFinding, rank: int, calls: Sequence[Collective]) 
 
 
 def _follows_unknown(entry: DescribedFinding, unit: RankFindings, traffic: Traffic) -> bool:
-    """Data that nothing dumped made, after a communication that was fed and whose result on this rank is not known."""
+    """Data from outside the dump, after a communication that was given something bad and whose result here is unknown."""
     return rule_of(entry.finding.rule).shown_by == "received" and any(
         message.taken is not None
         and message.taken.score != message.taken.score
@@ -204,7 +204,7 @@ def _follows_unknown(entry: DescribedFinding, unit: RankFindings, traffic: Traff
 
 
 def _blame_collective(origin: Origin, culprits: Sequence[Collective]) -> Origin:
-    """What all ranks together say of a communication that failed."""
+    """The origin of a failed communication, with what the ranks together show: who is missing, who received bad data."""
     missing = sorted({rank for one in culprits for rank in one.missing})
     hit = sorted({part.rank for one in culprits for part in one.bad_takers})
     givers = sum(1 for one in culprits for part in one.parts if part.message.given is not None)
@@ -249,7 +249,7 @@ def _add_reached(origin: Origin, spread: list[Reached]) -> Origin:
 
 
 def _find_reached(entry: DescribedFinding, rank: int, traffic: Traffic) -> list[Reached]:
-    """The calls through which other ranks received what this finding spoiled, one for each rank, in order."""
+    """The first call on each other rank that received bad data because of this finding, in order."""
     found: dict[int, Part] = {}
     visited = {rank, *entry.origin.ranks}
     queue = [

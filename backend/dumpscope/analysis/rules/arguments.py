@@ -21,7 +21,7 @@ NEAR: Final = 0.01
 
 
 class Arguments(Rule):
-    """A call gets another argument and its output differs."""
+    """An argument differs between the sides, and so does the output of its call."""
 
     id: ClassVar = "O-3"
     kinds: ClassVar = ("configuration",)
@@ -41,20 +41,21 @@ class Arguments(Rule):
 
 
 def _find(case: Case, *, alone: bool) -> list[Finding]:
-    """Calls whose argument and output differ. A number may be computed from bad data, so it counts only beside clean tensors.
+    """Calls whose argument and output differ. A number may be computed from bad data, so it counts only where the tensors of
+    the call are clean.
 
     alone: nothing else was found; then an argument that differs at a call before the first difference is the cause even where
     its effect is below what counts (coarse dtypes round it away). A number must differ by more than a computed one would.
     """
     columns = case.columns
     with np.errstate(invalid="ignore"):
-        dirty = columns.out_score > columns.threshold
-        wrong = np.flatnonzero(dirty | (columns.own_in > columns.threshold))
-    suspects = columns.argument & dirty
+        differs = columns.out_score > columns.threshold
+        wrong = np.flatnonzero(differs | (columns.own_in > columns.threshold))
+    suspects = columns.argument & differs
     faint = np.zeros(len(columns), bool)
     if alone and not suspects.any():
         first = int(wrong[0]) if len(wrong) else len(columns)
-        faint = columns.argument & ~dirty & (np.arange(len(columns)) <= first)
+        faint = columns.argument & ~differs & (np.arange(len(columns)) <= first)
         if not len(wrong):  # without an effect it is a difference of the scripts, and no cause
             faint &= columns.out_score > 0
     findings: dict[tuple[str, str], Finding] = {}
@@ -86,7 +87,7 @@ def _find(case: Case, *, alone: bool) -> list[Finding]:
 
 
 def _are_close(case: Case, row: int) -> bool:
-    """Two numbers that noise may set apart."""
+    """The item pair is two numbers that noise may have made different."""
     if not _is_number(case, row):
         return False
     try:

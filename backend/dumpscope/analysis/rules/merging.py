@@ -1,4 +1,4 @@
-"""What is done with the findings of all rules together, as named steps in a fixed order."""
+"""Joins the findings of all rules, in named steps of a fixed order."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Step = Callable[[Case, Sequence[Finding]], list[Finding]]
 
 
 def trace_back(case: Case, findings: Sequence[Finding]) -> list[Finding]:
-    """In a quiet pair statistics may hide that what a call received was already wrong (its rows in another order): where they do
-    not agree to the last bit, the call that made it so is the cause."""
+    """In a quiet pair statistics can hide that an input was already wrong (its rows in another order). If the inputs of a call
+    differ in any bit, the call with the first differing bit takes its place."""
     return [_traced_back(case, finding) for finding in findings]
 
 

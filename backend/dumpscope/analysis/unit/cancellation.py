@@ -14,9 +14,10 @@ def score_against_terms(
 ) -> Float64:
     """Scores, by item pair, with those of sums measured against their terms where these are larger than the sum.
 
-    A sum is a vector that a backward call makes of a gradient with more elements (of a bias): its terms have the norm of the
-    gradient that arrives. So is a parameter's gradient: its terms have the norm of what arrives at its module, times the largest
-    input of the module's forward for a parameter of more than one dimension.
+    A sum is a vector that a backward call computes from a gradient with more elements (as for a bias): its terms have the norm
+    of the gradient that arrives. So is a parameter's gradient: its terms have the norm of what arrives at its module, times the
+    largest input of the module's forward for a parameter of more than one dimension.
+
     kind, direction, label: by node pair; nodes with the same label are one API or module
     flat: by item pair, at most one dimension
     """

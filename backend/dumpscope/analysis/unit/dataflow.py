@@ -2,8 +2,7 @@
 
 A dump of our own capture names the producer of an argument. Where none is named, a tensor is known again by its statistics and
 size, or by its hash where there are none; a view keeps both. What is the same number throughout (zeros, ones, a mask) says
-nothing about who made it.
-"""
+nothing about its maker."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ class Reach:
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """Data flow inside one unit. maker: per item pair the node pair that made the received tensor, -1 where nothing tells"""
+    """Data flow inside one unit. maker: per item pair the node pair that made the received tensor, -1 where unknown"""
 
     case: Case = field(repr=False)
     maker: Int64
@@ -136,7 +135,7 @@ class Flow:
 
 def find_makers(case: Case, *, golden: bool = False) -> Int64:
     """Per item pair the node pair of the leaf call before it that put out the same tensor; -1 for what no dumped call made, for
-    outputs, and for constants nobody names. golden: by what the golden stored"""
+    outputs, and for constants without a named producer. golden: by what the golden stored"""
     context, side, rows = case.context, case.target, case.context.target
     if golden:
         side, rows = case.golden, case.context.golden
@@ -265,7 +264,7 @@ def _find_alike(context: Context, hashes: Int32, leaf: Bool, wanted: Bool, until
 
 
 def _is_constant(context: Context, hashes: Int32) -> Bool:
-    """Tensors that tell nothing: one number throughout, or neither statistics nor a hash."""
+    """Tensors that cannot be recognised: one number throughout, or neither statistics nor a hash."""
     top, bottom = context.t_stats[:, 0], context.t_stats[:, 1]
     finite = (context.t_state[:, 0] == State.FINITE) & (context.t_state[:, 1] == State.FINITE)
     absent = (context.t_state == State.ABSENT).all(axis=1)
@@ -277,7 +276,7 @@ def _is_constant(context: Context, hashes: Int32) -> Bool:
 
 
 def _hash_contents(context: Context, hashes: Int32, rows: Int64) -> Words:
-    """A number of 64 bits that is the same for the same statistics and size, or hash."""
+    """64-bit hash of statistics and size, or of the stored hash."""
     columns: list[NDArray[Any]] = [context.elements[rows]]
     for column in range(4):
         state = context.t_state[rows, column]

@@ -13,8 +13,9 @@ from dumpscope.domain.records import Bool, Float64, Int8, Int64
 class NodeColumns:
     """One row per node pair.
 
-    in_score: worst score of tensor inputs and parameters; for a backward node also of its forward call (saved values);
-        inf for a parameter gradient of which nothing is known that went into it. seen_in: the same, nan there
+    own_in: worst score of tensor inputs and parameters; nan where nothing was compared
+    in_score: the same, for a backward node also of its forward call (saved values); inf for a parameter gradient of which no
+        input is known. seen_in: the same, but nan for such a gradient
     own_data, data_score: as own_in and in_score, without weights where an optimizer may have made them differ
     out_score: worst score of outputs (or parameter gradients); nan where nothing was compared
     inexact: 1 where a bit of what in_score covers differs, whatever its score; excused: 1 where such a difference is so

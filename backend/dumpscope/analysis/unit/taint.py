@@ -14,7 +14,7 @@ Fingerprint = tuple[float, ...]
 
 
 def fingerprint(case: Case, row: int) -> Fingerprint:
-    """Identity of the target's tensor: statistics and size, or the hash where there are none. A view keeps it."""
+    """Identity of the target's tensor: its statistics and size, or its hash if there are none. A view has the same."""
     context, items = case.context, case.target.items
     state = context.t_state[row]
     if not (state != State.ABSENT).any():
