@@ -43,6 +43,8 @@ def present(module: str) -> Any:
 def rules() -> Iterator[str]:
     module = present("dumpscope.verdict.rules")
     yield from module.VERDICT_RULES if module else ()
+    causal = present("dumpscope.analysis.rules.registry")
+    yield from sorted(causal.OURS) if causal else ()
 
 
 def settings() -> Iterator[str]:
