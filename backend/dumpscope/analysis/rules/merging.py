@@ -40,10 +40,11 @@ def _traced_back(case: Case, finding: Finding) -> Finding:
 def keep_one_a_node(case: Case, findings: Sequence[Finding]) -> list[Finding]:
     """Two rules may name the same node: the first of ours stays, and one of another package takes its place. A weight is a cause
     beside what else a node is."""
-    kept: dict[tuple[int, str], Finding] = {}
-    for finding in sorted(findings, key=lambda one: one.rule in OURS):
-        kept.setdefault((finding.pair, finding.kind if finding.kind == "weight" else ""), finding)
-    return [finding for finding in findings if any(finding is one for one in kept.values())]
+    kept: dict[tuple[int, str], int] = {}  # number of the finding, by node and whether it is a weight
+    for number in sorted(range(len(findings)), key=lambda number: findings[number].rule in OURS):
+        finding = findings[number]
+        kept.setdefault((finding.pair, finding.kind if finding.kind == "weight" else ""), number)
+    return [findings[number] for number in sorted(kept.values())]
 
 
 def gather_many(case: Case, findings: Sequence[Finding]) -> list[Finding]:

@@ -38,11 +38,11 @@ class Sources(Rule):
 
     def find(self, case: Case, found: Sequence[Finding]) -> list[Finding]:
         history = case.history
+        if history.differs and (history.went_wrong or history.before is None):
+            return []
         weights = {int(case.context.target[row]) for weight in case.weights for row in weight.items}
         if not history.differs:
             return self._find_in_first_step(case, found, weights)
-        if history.went_wrong or history.before is None:
-            return []
         # Later steps differ in the last bits: only integers, masks and indices from outside must still agree.
         exact = is_exact_kind(case.context)
         return [
