@@ -47,8 +47,9 @@ def present(module: str) -> Any:
 
 def rules() -> Iterator[str]:
     module = present("dumpscope.verdict.rules")
-    for rule in module.RULES if module else ():
-        yield rule if isinstance(rule, str) else getattr(rule, "name", None) or rule.id
+    yield from module.VERDICT_RULES if module else ()
+    causal = present("dumpscope.analysis.rules.registry")
+    yield from sorted(causal.OURS) if causal else ()
 
 
 def settings() -> Iterator[str]:

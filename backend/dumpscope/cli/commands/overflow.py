@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dumpscope.analysis.overflow.births import Finding, Overflow, overflow as find_overflow
+from dumpscope.analysis.overflow.births import NodeOverflow, Overflow, find_overflow
 from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json
@@ -64,7 +64,7 @@ def _document(found: Overflow) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: NodeOverflow) -> dict[str, Any]:
     return {
         "ordinal": finding.ordinal,
         "node": finding.node,
@@ -104,7 +104,7 @@ def _print(found: list[Overflow], problems: list[Problem]) -> None:
         line(tell("cli.problem", kind=problem.kind, loc=problem.loc, message=problem.message))
 
 
-def _print_finding(finding: Finding) -> None:
+def _print_finding(finding: NodeOverflow) -> None:
     line(f"  {translate(finding.evidence, finding.said)}")
     if finding.advice:
         line("  " + tell("cli.what_do", advice=translate(finding.advice, finding.advised)))

@@ -25,7 +25,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.keys import key_at
 from dumpscope.index.store.page import Page, Seek
 from dumpscope.texts import Phrase, english, say
-from dumpscope.verdict.rules import RULES
+from dumpscope.verdict.rules import VERDICT_RULES
 
 Sort = Literal["order", "-score"]
 
@@ -191,7 +191,7 @@ def _row(
         role=side.role if side else "",
         match=METHOD_WORDS[row.method],
         verdict=VERDICT_WORDS[row.verdict],
-        rule=RULES[row.rule].id,
+        rule=VERDICT_RULES[row.rule],
         score=score(row.severity),
         message=english(said),
         said=said,

@@ -14,7 +14,7 @@ from dumpscope.index.comparisons.distances import some_distances
 from dumpscope.index.dumps.leaves import Leaf
 from dumpscope.index.store.codec import numbers, scores, states_of, unpack_states, with_phrases
 from dumpscope.texts import Phrase
-from dumpscope.verdict.sentences import said
+from dumpscope.verdict.sentences import describe_verdict
 
 WIDTH = len(STATISTICS)
 
@@ -68,7 +68,7 @@ def reasons(
         standing=standing,
     )
     context = _context(rows, targets, goldens)
-    return [said(context, measured, opinions, number) for number in range(size)]
+    return [describe_verdict(context, measured, opinions, number) for number in range(size)]
 
 
 def _context(rows: Sequence[Any], targets: Sequence[Leaf | None], goldens: Sequence[Leaf | None]) -> Context:

@@ -6,9 +6,9 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 
-from dumpscope.analysis.overflow.births import PARTS, Finding, Level, Part
-from dumpscope.api.models.from_index import phrases
+from dumpscope.analysis.overflow.births import PARTS, Level, NodeOverflow, Part
 from dumpscope.api.models.schemas import Page, Phrase, Wire
+from dumpscope.api.models.sentences import phrases
 from dumpscope.api.parameters import Cursor, Id, Limit, Rank, Step, words
 from dumpscope.api.replies import after, page_reply, reply
 from dumpscope.api.state import Shared, State
@@ -132,7 +132,7 @@ def _found(state: State, dump_id: str, step: int | None, rank: int | None) -> St
     return stored_overflow(state.database, row.job, stored.id)
 
 
-def _finding(found: Finding) -> OverflowFinding:
+def _finding(found: NodeOverflow) -> OverflowFinding:
     return OverflowFinding(
         ordinal=found.ordinal,
         node=found.node,
