@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from dumpscope.api.models.from_index import phrases
 from dumpscope.api.models.schemas import Figure, Phrase, Wire
+from dumpscope.api.models.sentences import phrases
 from dumpscope.api.parameters import Id, Key, Rank, Step
 from dumpscope.api.replies import StrictJSON, reply
 from dumpscope.api.routes.comparisons.exports import attachment

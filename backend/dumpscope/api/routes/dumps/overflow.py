@@ -7,8 +7,8 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Response
 
 from dumpscope.analysis.overflow.births import PARTS, Finding, Level, Part
-from dumpscope.api.models.from_index import phrases
 from dumpscope.api.models.schemas import Page, Phrase, Wire
+from dumpscope.api.models.sentences import phrases
 from dumpscope.api.parameters import Cursor, Id, Limit, Rank, Step, words
 from dumpscope.api.replies import after, page_reply, reply
 from dumpscope.api.state import Shared, State

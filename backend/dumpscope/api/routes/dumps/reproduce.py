@@ -161,8 +161,8 @@ def _why(error: UsageError) -> str:
     return say("error.with_hint", what=error.detail, hint=error.hint) if error.hint else error.detail
 
 
-def _said(sentences: Sequence[str]) -> list[list[schemas.Phrase] | None]:
-    return [sentences.optional_phrases(said_of(one)) for one in sentences]
+def _said(texts: Sequence[str]) -> list[list[schemas.Phrase] | None]:
+    return [sentences.optional_phrases(said_of(one)) for one in texts]
 
 
 def _drawings(state: State, comparison: str | None, rank: int, name: str) -> dict[str, str]:
