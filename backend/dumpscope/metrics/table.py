@@ -18,6 +18,7 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.facts import COUNTS, TENSOR_METRICS, Facts
 from dumpscope.domain.records import STATISTICS, Bool, Float64, Int64, State, UInt8
 from dumpscope.errors import DumpscopeError
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,11 +225,13 @@ def all_metrics() -> tuple[Metric, ...]:
 
 def _check(metric: object, names: set[str]) -> None:
     if not isinstance(metric, Metric):
-        raise DumpscopeError(f"the entry points of {extensions.METRICS} must be a Metric, not {metric!r}")
+        raise DumpscopeError(say("extensions.no_metric", group=extensions.METRICS, object=f"{metric!r}"))
     if metric.derive is None or metric.measure is not None:
-        raise DumpscopeError(f"the metric {metric.name!r} of another package must have `derive` and no `measure`")
+        raise DumpscopeError(say("extensions.metric_must_derive", name=f"{metric.name!r}"))
     if metric.name in names or metric.name in _TAKEN:
-        raise DumpscopeError(f"two numbers are called {metric.name!r}", hint="rename the metric of the other package")
+        raise DumpscopeError(
+            say("extensions.metric_name_taken", name=f"{metric.name!r}"), hint=say("extensions.rename_metric")
+        )
 
 
 def measure_metrics(sums: Sums) -> Float64:
@@ -254,8 +257,12 @@ def derive_metrics(context: Context, facts: Facts) -> dict[str, Float64]:
             with np.errstate(all="ignore"):
                 column = np.asarray(metric.derive(measured), dtype=np.float64)
         except Exception as error:
-            raise DumpscopeError(f"the metric {metric.name!r} cannot be derived: {error!r}") from error
+            raise DumpscopeError(
+                say("extensions.metric_failed", name=f"{metric.name!r}", error=f"{error!r}")
+            ) from error
         if column.shape != (len(facts),):
-            raise DumpscopeError(f"the metric {metric.name!r} gives the shape {column.shape} for {len(facts)} pairs")
+            raise DumpscopeError(
+                say("extensions.metric_shape", name=f"{metric.name!r}", shape=f"{column.shape}", count=len(facts))
+            )
         found[metric.name] = column
     return found
