@@ -59,6 +59,15 @@ export function useHealth() {
   });
 }
 
+/** What the numbers of a pair of tensors are called and mean; the server's extensions are among them. */
+export function useMetrics() {
+  return useQuery({
+    queryKey: ["metrics"],
+    queryFn: async ({ signal }) => (await take(api().GET("/api/metrics", { signal }))).items,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
 function pageOptions<T>(noun: Noun, key: readonly string[], busy: (row: T) => boolean, fetchPage: FetchPage<T>) {
   return {
     queryKey: [noun, "list", ...key],
