@@ -104,7 +104,7 @@ class Metric:
     """One number of a pair of tensors. Exactly one of `measure` and `derive` is given.
 
     name: its key in REST and JSON; label, label_zh: its heading in tables and on screens; unit: "" for a ratio or the data's own
-    formula: in terms of t, g and d = t - g
+    formula: in terms of t, g and d = t - g, in symbols: screens in every language show it
     measure: from the sums of the pass, when tensors are compared; such a metric is a column of TENSOR_METRICS and stored
     derive: from what is stored, whenever it is read: also of comparisons made before the metric existed
     Both return shape (n,), nan where the metric does not apply; warnings about numbers are off.
@@ -185,11 +185,11 @@ METRICS: Final[tuple[Metric, ...]] = (
     ),
     Metric(
         name="ratio_1e3", label="One Thousandth Err Ratio", label_zh="千分之一误差占比", higher_is_worse=False,
-        formula="share of positions with abs(d) / abs(g) < 0.001", measure=lambda sums: _share(sums, sums.below_1e3),
+        formula="count(abs(d) / abs(g) < 0.001) / count", measure=lambda sums: _share(sums, sums.below_1e3),
     ),
     Metric(
         name="ratio_5e3", label="Five Thousandths Err Ratio", label_zh="千分之五误差占比", higher_is_worse=False,
-        formula="share of positions with abs(d) / abs(g) < 0.005", measure=lambda sums: _share(sums, sums.below_5e3),
+        formula="count(abs(d) / abs(g) < 0.005) / count", measure=lambda sums: _share(sums, sums.below_5e3),
     ),
     Metric(
         name="rel_l2", label="Relative L2", label_zh="相对 L2 误差", higher_is_worse=True,
@@ -197,11 +197,11 @@ METRICS: Final[tuple[Metric, ...]] = (
     ),
     Metric(
         name="max_ulp", label="Max ULP", label_zh="最大 ULP", unit="ULP", higher_is_worse=True,
-        formula="max of the representable values from t to g", measure=_max_ulp,
+        formula="max steps(t, g)", measure=_max_ulp,
     ),
     Metric(
         name="median_ulp", label="Median ULP", label_zh="ULP 中位数", unit="ULP", higher_is_worse=True,
-        formula="lower median of the representable values from t to g", measure=lambda sums: sums.median_ulp,
+        formula="median steps(t, g)", measure=lambda sums: sums.median_ulp,
     ),
 )  # fmt: skip
 """The metrics of this package in the order in which they are shown."""
