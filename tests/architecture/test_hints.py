@@ -10,13 +10,18 @@ from pathlib import Path
 import pytest
 
 from dumpscope.cli.app import COMMANDS, load_command
+from dumpscope.texts import LANGUAGES, catalogue
 
 SOURCE = Path(__file__).resolve().parents[2] / "backend" / "dumpscope"
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 def options_in_errors() -> Iterator[tuple[str, str]]:
-    """Option and place of every option that a text of an error names."""
+    """Option and place of every option that a text of an error names: its id in a catalogue, or the line of code."""
+    for language in LANGUAGES:
+        for key, text in catalogue(language)["said"].items():
+            for option in OPTION.findall(text):
+                yield option, f"{language}: {key}"
     for path in sorted(SOURCE.rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
             if not isinstance(call, ast.Call):
@@ -33,7 +38,8 @@ def options_in_errors() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def known() -> set[str]:
-    return {option for name in COMMANDS for parameter in load_command(name).params for option in parameter.opts}
+    own = {option for name in COMMANDS for parameter in load_command(name).params for option in parameter.opts}
+    return own | {"--lang"}
 
 
 def test_every_option_that_an_error_names_exists(known: set[str]) -> None:
