@@ -1,4 +1,4 @@
-"""What a program asks for: its hook and its switch, checked. Nothing here touches torch or a disk beyond looking at a path."""
+"""Arguments of a program's hook and switch, checked. Uses neither torch nor the disk, except to look at a path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_TAG: Final = "ptdbg_dump"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where to. path: absolute, as the program may change its folder; tag: of the folder below it"""
+    """Where a dump goes. path: absolute, as the program may change its working directory; tag: for the folder below it"""
 
     path: str
     tag: str = DEFAULT_TAG
@@ -33,7 +33,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """What `register_hook` asked for."""
+    """Arguments of `register_hook`."""
 
     kind: str = "dump"
     dump_mode: str = "api"
@@ -46,7 +46,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """What `set_dump_switch` asked for. filtered: None where the generation decides"""
+    """Arguments of `set_dump_switch`. filtered: None if the generation decides"""
 
     mode: str = "all"
     scope: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ def checked_place(fpath: object, dump_tag: object) -> Place:
 
 
 def checked_root(place: Place, generation: str | None) -> Place:
-    """The place, whose folder can be made and written to. Raises DumpException, before training instead of at its first call."""
+    """Check that a folder can be made and written, and return the place. Raises DumpException: before training, not at a call."""
     wanted = os.path.dirname(place.path) if place.names_a_file or generation == "2.3" else place.path
     there = wanted
     while not os.path.lexists(there):
