@@ -136,11 +136,10 @@ class SavedCall:
             stack.enter_context(torch.backends.cudnn.flags(**cudnn))
             here = {tensor.device.type for tensor in self._tensors()} or {"cpu"}
             for kind, how in call["autocast"].items():
-                place = (
-                    kind if kind in here else "cpu"
-                )  # autocast of the device applies to the device that the tensors are on now
+                # autocast of the device applies to the device that the tensors are on now
+                device_type = kind if kind in here else "cpu"
                 dtype = of_torch(torch.dtype, how["dtype"])
-                stack.enter_context(torch.autocast(place, dtype=dtype, cache_enabled=how["cache"]))
+                stack.enter_context(torch.autocast(device_type, dtype=dtype, cache_enabled=how["cache"]))
             yield
 
 

@@ -89,9 +89,7 @@ def follow(base: str) -> Recipe:
     replaced by one with them. Raises RecipeError if this is one of several processes.
     """
     if rank() is not None:
-        raise RecipeError(
-            "it is for one process: with several processes the failing one cannot be named"
-        )
+        raise RecipeError("it is for one process: with several processes the failing one cannot be named")
     wanted = dict.fromkeys(BLOCKING.values(), "1")
     folder = Path(os.environ.get(_FOLDER_VARIABLE) or _new_folder(base))
     wanted[LOG_VARIABLE] = str(folder / LOG_FOLDER)

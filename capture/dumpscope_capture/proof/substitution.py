@@ -81,27 +81,27 @@ class _Run:
         tensors = [value for value in tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)]
         for tensor in tensors:
             _check(tensor)
-        place = next((tensor.device for tensor in tensors if tensor.device.type != "cpu"), torch.device("cpu"))
+        device = next((tensor.device for tensor in tensors if tensor.device.type != "cpu"), torch.device("cpu"))
         try:
             given: Arguments = tree_map_only(torch.Tensor, self._convert, (args, kwargs))
         except (RuntimeError, NotImplementedError) as error:
             raise Refused(f"its arguments cannot be converted: {_line(error)}") from error
         if not self._pairs:
             raise Unchanged
-        moves = "cpu" in self._words and place.type != "cpu"
+        moves = "cpu" in self._words and device.type != "cpu"
         types = (
-            self._types(args, kwargs, place) if self._dtype is not None or (moves and _autocast(place.type)) else None
+            self._types(args, kwargs, device) if self._dtype is not None or (moves and _autocast(device.type)) else None
         )
-        states = _states(place) if moves or self._dtype is not None else None
+        states = _states(device) if moves or self._dtype is not None else None
         try:
-            with self._autocast_state(place, moves=moves):
+            with self._autocast_state(device, moves=moves):
                 result = self._function(*given[0], **given[1])
         except (RuntimeError, NotImplementedError, TypeError) as error:
             _restore(states)
             raise Refused(f"it does not run this way: {_line(error)}") from error
         self._refuse_side_effects(result, states)
         self._write_back(given)
-        return self._back(result, place if moves else None, types)
+        return self._back(result, device if moves else None, types)
 
     # -- arguments -----------------------------------------------------------------------------------------------------
 
@@ -131,10 +131,10 @@ class _Run:
             return tensor.to(self._dtype)
         return tensor.to(_COMPLEX[self._dtype]) if tensor.is_complex() else tensor
 
-    def _autocast_state(self, place: torch.device, *, moves: bool) -> AbstractContextManager[Any]:
+    def _autocast_state(self, device: torch.device, *, moves: bool) -> AbstractContextManager[Any]:
         """Autocast state: off if the treatment names a type; on the CPU as on the device."""
         stack = ExitStack()
-        kind = place.type
+        kind = device.type
         if self._dtype is not None:
             for one in {kind, "cpu"}:
                 if _autocast(one):
@@ -146,17 +146,17 @@ class _Run:
     # -- results -------------------------------------------------------------------------------------------------------
 
     def _types(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], place: torch.device
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], device: torch.device
     ) -> list[torch.dtype] | torch.dtype:
         """Types that the results of the unchanged call would have: one for each tensor, or if unknown one for all floats."""
-        stand_in = place if _autocast(place.type) else torch.device("meta")
+        stand_in = device if _autocast(device.type) else torch.device("meta")
         try:
             with ExitStack() as stack, torch.no_grad():
                 if stand_in.type != "meta":
                     from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: PLC0415 - takes a second
 
                     stack.enter_context(FakeTensorMode())
-                    stack.enter_context(torch.autocast(place.type, dtype=torch.get_autocast_dtype(place.type)))
+                    stack.enter_context(torch.autocast(device.type, dtype=torch.get_autocast_dtype(device.type)))
                 empty: Arguments = tree_map_only(
                     torch.Tensor,
                     lambda one: torch.empty_strided(one.size(), one.stride(), dtype=one.dtype, device=stand_in),
@@ -199,7 +199,7 @@ class _Run:
                     original.resize_(converted.shape)  # an `out` that had another shape
                 original.copy_(converted)
 
-    def _back(self, result: Any, place: torch.device | None, types: list[torch.dtype] | torch.dtype | None) -> Any:
+    def _back(self, result: Any, device: torch.device | None, types: list[torch.dtype] | torch.dtype | None) -> Any:
         leaves, spec = tree_flatten(result)
         originals = {id(converted): original for original, converted, _ in self._pairs}
         number = 0
@@ -216,7 +216,7 @@ class _Run:
                     wanted = types[number] if number < len(types) else wanted
                 elif types is not None and value.is_floating_point():
                     wanted = types
-                leaves[at] = value.to(device=place if place is not None else value.device, dtype=wanted)
+                leaves[at] = value.to(device=device if device is not None else value.device, dtype=wanted)
             number += 1
             if "contiguous" in self._words and leaves[at].requires_grad and leaves[at].grad_fn is not None:
                 leaves[at].register_hook(_contiguous)
@@ -268,16 +268,16 @@ def _line(error: BaseException) -> str:
 # -- random numbers ----------------------------------------------------------------------------------------------------
 
 
-def _generators(place: torch.device) -> list[tuple[Callable[[], torch.Tensor], Callable[[torch.Tensor], None]]]:
+def _generators(device: torch.device) -> list[tuple[Callable[[], torch.Tensor], Callable[[torch.Tensor], None]]]:
     found: list[Any] = [(torch.get_rng_state, torch.set_rng_state)]
-    module: Any = getattr(torch, place.type, None)
-    if place.type != "cpu" and hasattr(module, "get_rng_state") and hasattr(module, "set_rng_state"):
-        found.append((lambda: module.get_rng_state(place), lambda state: module.set_rng_state(state, place)))
+    module: Any = getattr(torch, device.type, None)
+    if device.type != "cpu" and hasattr(module, "get_rng_state") and hasattr(module, "set_rng_state"):
+        found.append((lambda: module.get_rng_state(device), lambda state: module.set_rng_state(state, device)))
     return found
 
 
-def _states(place: torch.device) -> list[Any]:
-    return [(get, put, get()) for get, put in _generators(place)]
+def _states(device: torch.device) -> list[Any]:
+    return [(get, put, get()) for get, put in _generators(device)]
 
 
 def _have_changed(states: list[Any]) -> bool:

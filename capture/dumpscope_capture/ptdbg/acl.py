@@ -28,7 +28,7 @@ _CHOICES: Final = {"dump_mode": ("output", "input", "all"), "dump_op_switch": ("
 def check(config: str | None) -> None:
     """Raises CompareException: code 15 if this machine cannot make such a dump, code 11 if the dump.json is wrong."""
     device()
-    checked_plan(config)
+    check_plan(config)
     if os.environ.get("TASK_QUEUE_ENABLE") != "0":
         LOG.warning("an acl dump needs TASK_QUEUE_ENABLE=0 in the environment, else it misses queued kernels")
 
@@ -59,7 +59,7 @@ def _why_not() -> str:
     return "torch_npu is not installed, and CANN with it"
 
 
-def checked_plan(config: str | None) -> str:
+def check_plan(config: str | None) -> str:
     """Absolute path of a valid dump.json. Raises ParameterError."""
     path = os.path.abspath(config or "")
     if not path.endswith(".json") or not os.path.isfile(path):
@@ -88,12 +88,12 @@ def kernel_dump(config: str | None, scope: str, gradients: Sequence[str], errors
             "scope", [scope], "the whole name of one call, like Functional.relu.0.forward, with mode acl"
         )
     gradient = _loader(gradients[0]) if gradients else None
-    return KernelDump(device(), (name,), (), errors, plan=checked_plan(config), gradient=gradient)
+    return KernelDump(device(), (name,), (), errors, plan=check_plan(config), gradient=gradient)
 
 
 def reruns(config: str | None, errors: HookErrors) -> KernelDump:
     """The kernel dump of any call that is run again for it."""
-    return KernelDump(device(), ("any",), (), errors, plan=checked_plan(config))
+    return KernelDump(device(), ("any",), (), errors, plan=check_plan(config))
 
 
 def _loader(path: str) -> Callable[[], torch.Tensor]:

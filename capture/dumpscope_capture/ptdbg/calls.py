@@ -14,11 +14,11 @@ from dumpscope_capture.config import ConfigError
 from dumpscope_capture.ptdbg.arguments import (
     DEFAULT_TAG,
     Switch,
-    checked_flag,
-    checked_hook,
-    checked_on,
-    checked_place,
-    checked_switch,
+    check_flag,
+    check_hook,
+    check_on,
+    check_place,
+    check_switch,
 )
 from dumpscope_capture.ptdbg.core import current_capture
 from dumpscope_capture.ptdbg.errors import Code, CompareException, DumpException, ParameterError
@@ -54,7 +54,7 @@ def seed_all(seed: int = 1234, mode: bool = False) -> None:
 
 def set_dump_path(fpath: str | os.PathLike[str] | None = None, dump_tag: str = DEFAULT_TAG) -> None:
     """Set the .pkl file (2.3) or the folder to dump to; None takes $ASCEND_WORK_PATH/dump_data. Raises DumpException."""
-    current_capture().set_place(checked_place(fpath, dump_tag))
+    current_capture().set_place(check_place(fpath, dump_tag))
 
 
 def acc_cmp_dump(*unused: Any, **unused_too: Any) -> None:
@@ -74,7 +74,7 @@ def register_hook(model: Any, hook: Any, **options: Any) -> None:
         dump_step, need_replicate
     Raises CompareException: code 11 for a wrong option, 15 if the device does not support it.
     """
-    wanted = checked_hook(hook, options)
+    wanted = check_hook(hook, options)
     by_modules = wanted.dump_mode == "model"
     if by_modules and not isinstance(model, torch.nn.Module):
         raise ParameterError("model", type(model).__name__, "an nn.Module, with dump_mode model")
@@ -102,18 +102,18 @@ def set_dump_switch(
     dump_mode: any of all, forward, backward, input, output; summary_only: no .npy files
     Raises CompareException with code 11.
     """
-    on = checked_on("switch", switch)
-    summary = "summary" if checked_flag("summary_only", summary_only) else "all"
+    on = check_on("switch", switch)
+    summary = "summary" if check_flag("summary_only", summary_only) else "all"
     if on:
-        current_capture().turn_on(checked_switch(mode, scope, api_list, filter_switch, dump_mode, summary))
+        current_capture().turn_on(check_switch(mode, scope, api_list, filter_switch, dump_mode, summary))
     else:
         current_capture().turn_off()
 
 
 def set_overflow_check_switch(switch: str, filter_switch: str | None = None) -> None:
     """Switch the overflow check "ON" or "OFF"; without this call it is on. Raises CompareException."""
-    on = checked_on("switch", switch)
-    filtered = None if filter_switch is None else checked_on("filter_switch", filter_switch)
+    on = check_on("switch", switch)
+    filtered = None if filter_switch is None else check_on("filter_switch", filter_switch)
     capture = current_capture()
     if on:
         capture.turn_on(Switch(filtered=filtered))

@@ -20,7 +20,7 @@ from dumpscope_capture import seeding
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG
 from dumpscope_capture.ptdbg import acl, environment_checks
-from dumpscope_capture.ptdbg.arguments import WORK_PATH, Hook, Place, Switch, checked_place, checked_root
+from dumpscope_capture.ptdbg.arguments import WORK_PATH, Hook, Place, Switch, check_place, check_root
 from dumpscope_capture.ptdbg.errors import (
     CaptureEnd,
     Code,
@@ -75,7 +75,7 @@ class Capture:
                     f"{os.path.abspath(place.path)} is a folder; generation 2.3 takes the path of the .pkl file",
                 )
             with self._restoring():
-                self.place = checked_root(place, self.settings.generation)
+                self.place = check_root(place, self.settings.generation)
                 self.apply()
 
     def register(self, hook: Hook, model: torch.nn.Module | None) -> None:
@@ -275,7 +275,7 @@ def _root(place: Place, form: Form) -> str:
 
 def _default_place(generation: str | None) -> Place:
     if os.environ.get(WORK_PATH):
-        return checked_place(None, "ptdbg_dump")
+        return check_place(None, "ptdbg_dump")
     LOG.warning("set_dump_path was not called: data goes to the working directory, %s", os.getcwd())
     return Place(path=os.path.join(os.getcwd(), _NAMELESS) if generation == "2.3" else os.getcwd())
 

@@ -14,14 +14,14 @@ from dumpscope_capture.ptdbg import acl
 from dumpscope_capture.ptdbg.arguments import (
     Hook,
     Switch,
-    checked_count,
-    checked_flag,
-    checked_number,
-    checked_place,
-    checked_root,
-    checked_steps,
-    checked_summary,
-    checked_switch,
+    check_count,
+    check_flag,
+    check_number,
+    check_place,
+    check_root,
+    check_steps,
+    check_summary,
+    check_switch,
 )
 from dumpscope_capture.ptdbg.core import Capture, current_capture
 from dumpscope_capture.ptdbg.errors import Code, CompareException, ParameterError, StepsEnd
@@ -77,12 +77,12 @@ class PrecisionDebugger:
             raise ParameterError("model", type(model).__name__, "an nn.Module")
         if model is not None and hook_name == "overflow_check":
             raise ParameterError("model", type(model).__name__, "nothing with hook_name overflow_check")
-        self._rank = checked_number("rank", rank)
-        self._by_loader = checked_flag("enable_dataloader", enable_dataloader)
+        self._rank = check_number("rank", rank)
+        self._by_loader = check_flag("enable_dataloader", enable_dataloader)
         self._capture: Capture = current_capture()
-        place = checked_place(dump_path, "ptdbg_dump")
-        self._capture.place = checked_root(place, self._capture.settings.generation)
-        self._capture.steps = checked_steps(step)
+        place = check_place(dump_path, "ptdbg_dump")
+        self._capture.place = check_root(place, self._capture.settings.generation)
+        self._capture.steps = check_steps(step)
         self._capture.model = model
         self._hook = Hook(kind=_KINDS[str(hook_name)])
         self._switch = Switch(mode="api_stack")
@@ -112,8 +112,8 @@ class PrecisionDebugger:
             self._configure_overflow("api" if mode is None else mode, options)
 
     def _configure_dump(self, mode: str, options: dict[str, Any]) -> None:
-        summary = checked_summary(options.get("summary_mode"), options.get("summary_only", False))
-        self._switch = checked_switch(
+        summary = check_summary(options.get("summary_mode"), options.get("summary_only", False))
+        self._switch = check_switch(
             mode, options.get("scope"), options.get("api_list"), options.get("filter_switch"),
             options.get("input_output_mode"), summary,
         )  # fmt: skip
@@ -138,13 +138,13 @@ class PrecisionDebugger:
         if mode == "acl":
             acl.check(options.get("acl_config"))
         filtered = options.get("filter_switch")
-        self._switch = checked_switch("all", None, None, filtered, None, "all")
+        self._switch = check_switch("all", None, None, filtered, None, "all")
         self._hook = Hook(
             kind="overflow",
             dump_mode=mode,
             dump_config=options.get("acl_config"),
-            overflow_nums=checked_count("overflow_nums", options.get("overflow_nums", 1)),
-            need_replicate=checked_flag("need_replicate", options.get("need_replicate", False)),
+            overflow_nums=check_count("overflow_nums", options.get("overflow_nums", 1)),
+            need_replicate=check_flag("need_replicate", options.get("need_replicate", False)),
         )
 
     # -- steps ---------------------------------------------------------------------------------------------------------

@@ -58,9 +58,9 @@ class Dedup:
     def end_step(self) -> None:
         """Forget the files of the step, and memory that was freed."""
         known = self._known
-        self._known = {key: fresh for key, fresh in known.items() if not fresh.reference.expired()}  # type: ignore[no-untyped-call]
-        for fresh in self._known.values():
-            fresh.files.clear()
+        self._known = {key: memory for key, memory in known.items() if not memory.reference.expired()}  # type: ignore[no-untyped-call]
+        for memory in self._known.values():
+            memory.files.clear()
 
     def find(self, tensor: torch.Tensor) -> KnownMemory | None:
         """What is known of the memory of a detached CPU tensor, new if it has changed; None where a change would be missed."""
