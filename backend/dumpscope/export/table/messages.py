@@ -11,7 +11,7 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.english import ENGLISH
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions
 from dumpscope.domain.records import STATISTICS, Float64, Int64, State, UInt8
-from dumpscope.export.table.cells import objects
+from dumpscope.export.table.cells import object_array
 from dumpscope.verdict.rules import CODES
 from dumpscope.verdict.sentences import sentence
 
@@ -103,7 +103,7 @@ def _written(
             template = ENGLISH["item.scored"].format(parts=said, score="%.3g")
         else:
             template = ENGLISH["item.measured"].format(parts=said)
-        out[rows] = objects(map(template.__mod__, zip(*columns, strict=True))) if columns else template
+        out[rows] = object_array(map(template.__mod__, zip(*columns, strict=True))) if columns else template
     return out
 
 
