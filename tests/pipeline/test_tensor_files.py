@@ -40,7 +40,7 @@ def save(path: Path, values: np.ndarray[Any, Any]) -> None:
     pickled = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n" + storage + values.size.to_bytes(4, "little")
     pickled += b"tQK\0" + sizes + steps + b"\x89ccollections\nOrderedDict\n)RtR."
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(f"{path.stem}/data.pkl", pickled)
+        archive.writestr(zipfile.ZipInfo(f"{path.stem}/data.pkl"), pickled)  # a bare name would add the time
         about = zipfile.ZipInfo(f"{path.stem}/data/0")
         about.extra = b"FB" + (-(archive.fp.tell() + 34 + len(about.filename)) % 64).to_bytes(2, "little")  # type: ignore[union-attr]
         about.extra += bytes(about.extra[2])
