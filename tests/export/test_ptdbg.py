@@ -22,7 +22,7 @@ from dumpscope.domain.result import Unit
 from dumpscope.export.ptdbg.advice import advice
 from dumpscope.export.ptdbg.marks import PLAIN, RED, YELLOW, row_marks
 from dumpscope.export.ptdbg.table import ptdbg_columns, ptdbg_csv, ptdbg_xlsx
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.pipeline.compare.in_process import Outcome as Compared, compare_layouts
 from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.readers import discover, read_rank

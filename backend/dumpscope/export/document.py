@@ -15,8 +15,8 @@ from dumpscope.domain.records import Int64
 from dumpscope.domain.result import Answer, Reference, Side
 from dumpscope.errors import Problem
 from dumpscope.export.table.cell_text import Cell
-from dumpscope.export.table.cells import Drawn, Series
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.cells import CellWriter, Series
+from dumpscope.export.table.unit_table import Table
 from dumpscope.texts import english
 
 SCHEMA: Final = 1
@@ -140,7 +140,7 @@ def pair_texts(table: Table) -> Iterator[list[str]]:
     verdict = table.coded(VERDICT_WORDS, table.verdict).shown(str)
     words = [source.shown(str) for source in (table.match, table.rule)]
     columns = [words[0], table.confidence.shown(_same), table.leftover.shown(_same), verdict, words[1]]
-    drawn = [Drawn(_value, _strings) for _ in columns]
+    drawn = [CellWriter(_value, _strings) for _ in columns]
     metrics = [_Metric(name, series) for name, series in table.metrics()]
     head = f'{{"step": {table.step}, "rank": {table.rank}, "node": '
     for rows in table.blocks():
@@ -168,7 +168,7 @@ class _Metric:
     def __init__(self, name: str, series: Series) -> None:
         self._key = f', "{name}": '
         self._source = series.shown(lambda value: "" if value is None else self._key + _value(value))
-        self._draw = Drawn(self._cell, list, self._numbers)
+        self._draw = CellWriter(self._cell, list, self._numbers)
 
     def __call__(self, rows: Int64) -> list[str]:
         return self._draw(self._source(rows))

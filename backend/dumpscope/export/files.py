@@ -17,7 +17,7 @@ from dumpscope.export.ptdbg.advice import advice
 from dumpscope.export.ptdbg.table import ptdbg_csv, ptdbg_xlsx
 from dumpscope.export.report import Report, report_html
 from dumpscope.export.table.csv import csv_text
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.export.xlsx import write_xlsx
 from dumpscope.texts import say
 
@@ -75,22 +75,24 @@ def write_files(
             written += write_ptdbg(folder, "ptdbg_result{unit}", "ptdbg_advisor{unit}", answer, tables)
         elif name == "ptdbg-xlsx":
             path = folder / "ptdbg_result.xlsx"
-            written.append(_whole(path, lambda part: ptdbg_xlsx(part, (make() for make in tables))))
+            written.append(_replace_whole(path, lambda part: ptdbg_xlsx(part, (make() for make in tables))))
         elif name == "xlsx":
             written.append(
-                _whole(folder / "compare_result.xlsx", lambda part: write_xlsx(part, (make() for make in tables)))
+                _replace_whole(
+                    folder / "compare_result.xlsx", lambda part: write_xlsx(part, (make() for make in tables))
+                )
             )
         elif name == "json":
             written.append(
-                _whole(
+                _replace_whole(
                     folder / "export.json",
                     lambda part: _text(part, json_text(answer, (make() for make in tables) if pairs else None)),
                 )
             )
         elif name == "junit":
-            written.append(_whole(folder / "junit.xml", lambda part: _text(part, _junit(answer, tables))))
+            written.append(_replace_whole(folder / "junit.xml", lambda part: _text(part, _junit(answer, tables))))
         else:
-            written.append(_whole(folder / "report.html", lambda part: _text(part, [report_html(report())])))
+            written.append(_replace_whole(folder / "report.html", lambda part: _text(part, [report_html(report())])))
     return written
 
 
@@ -105,16 +107,18 @@ def write_ptdbg(
         unit = _unit(table, alone=len(tables) == 1)
         path = folder / table_name.format(unit=unit)
         written.append(
-            _whole(path.with_name(f"{path.name}.csv"), partial(_text, pieces=ptdbg_csv(table, stacks=stacks)))
+            _replace_whole(path.with_name(f"{path.name}.csv"), partial(_text, pieces=ptdbg_csv(table, stacks=stacks)))
         )
-        written.append(_whole(path.with_name(f"{path.name}.xlsx"), partial(_book, table=table, stacks=stacks)))
+        written.append(
+            _replace_whole(path.with_name(f"{path.name}.xlsx"), partial(_ptdbg_book, table=table, stacks=stacks))
+        )
         if advice_name is not None:
             text = [advice(answer, table)]
-            written.append(_whole(folder / f"{advice_name.format(unit=unit)}.txt", partial(_text, pieces=text)))
+            written.append(_replace_whole(folder / f"{advice_name.format(unit=unit)}.txt", partial(_text, pieces=text)))
     return written
 
 
-def _book(part: str, table: Table, stacks: bool) -> None:
+def _ptdbg_book(part: str, table: Table, stacks: bool) -> None:
     ptdbg_xlsx(part, [table], stacks=stacks)
 
 
@@ -126,7 +130,7 @@ def _csv(folder: Path, name: str, table: Table, *, alone: bool) -> Path:
     stem = "compare_result" if name == "csv" else "ptdbg_result"
     unit = _unit(table, alone=alone)
     pieces = csv_text(table) if name == "csv" else ptdbg_csv(table)
-    return _whole(folder / f"{stem}{unit}.csv", lambda part: _text(part, pieces))
+    return _replace_whole(folder / f"{stem}{unit}.csv", lambda part: _text(part, pieces))
 
 
 def _junit(answer: Answer, tables: Tables) -> Iterable[str]:
@@ -138,7 +142,7 @@ def _text(part: str, pieces: Iterable[str]) -> None:
         stream.writelines(pieces)
 
 
-def _whole(path: Path, fill: Callable[[str], None]) -> Path:
+def _replace_whole(path: Path, fill: Callable[[str], None]) -> Path:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         fill(str(part))

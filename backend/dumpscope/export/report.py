@@ -12,13 +12,13 @@ from dumpscope.domain.numbering import on_ranks
 from dumpscope.domain.result import Answer
 from dumpscope.export.report_style import STYLE
 from dumpscope.export.stack_frames import user_frame
-from dumpscope.export.table.rows import Number
+from dumpscope.export.table.row_values import Number
 from dumpscope.texts import current_language, tell, translate, word
 
 TOP_ROWS: Final = 200
 LISTED: Final = 500
 ORIGINS: Final = 50
-"""Origins, and calls where the golden is off, that are told one by one."""
+"""Most origins, and calls where the golden is off, that are listed one by one."""
 LETTERS: Final = 300
 """Of a name or sentence in a list; what is longer is cut in its middle."""
 _FRAMES: Final = 64

@@ -25,7 +25,7 @@ READ: Final = 1 << 18
 """Bytes of a mapped file that a thread reads at a time: both sides stay in its second-level cache until they are measured."""
 
 ROOM: Final = READ + (1 << 13)
-"""Bytes to read a file into: a tensor of READ bytes and what stands around it."""
+"""Size of a read buffer in bytes: a tensor of READ bytes and the other bytes of its file."""
 
 Place = tuple[int, int]
 """Descriptor of an open file, or IN_MEMORY, and the byte there: an address in memory."""
@@ -71,7 +71,7 @@ class Pair:
         if not self._step:
             yield start, self._target.array[start:stop], self._golden.array[start:stop]
             return
-        with borrowed() as buffers:
+        with borrow_buffers() as buffers:
             for first in range(start, stop, self._step):
                 last = min(first + self._step, stop)
                 sides = self._target.elements(first, last, buffers[0]), self._golden.elements(first, last, buffers[1])
@@ -80,7 +80,7 @@ class Pair:
     @contextmanager
     def places(self, start: int) -> Iterator[tuple[Place, Place, int]]:
         """Where element `start` of target and golden lies, and the address of 2 * ROOM bytes to read files into."""
-        with borrowed() as (buffer, _):
+        with borrow_buffers() as (buffer, _):
             yield self._target.place(start), self._golden.place(start), address(buffer)
 
 
@@ -123,7 +123,7 @@ def _file_of(array: Raw) -> tuple[Readable, int] | None:
 
 
 @contextmanager
-def borrowed() -> Iterator[tuple[Raw, Raw]]:
+def borrow_buffers() -> Iterator[tuple[Raw, Raw]]:
     """Two buffers of ROOM bytes, the second behind the first, each on a page of its own."""
     try:
         buffers = _idle.pop()

@@ -92,7 +92,7 @@ class Measured:
 
 _STATISTICS: Final = tuple(name.lower() for name in STATISTICS)
 _VALUES: Final = np.array([np.nan, 0.0, np.nan, np.inf, -np.inf])
-"""The number a State stands for; FINITE takes the stored one."""
+"""The number that each State means; for FINITE the stored number counts."""
 
 
 def _known(values: Float64, states: UInt8) -> Float64:

@@ -22,7 +22,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 12, 14, 34
 
 
 def error_order_svg(data: ErrorOrder) -> str:
-    """Error of every node in call order; hovering a point tells its node."""
+    """Error of every node in call order; hovering over a point shows its node."""
     frame = _Frame(data.lanes, max(data.last, 1), LEFT)
     parts = [frame.scale(), frame.across(data.last), frame.floor(data.floor), frame.legend()]
     if data.backward is not None:

@@ -21,7 +21,7 @@ from dumpscope.domain.records import Layout, RankDump, RankRef
 from dumpscope.domain.result import Answer
 from dumpscope.errors import DumpscopeError, LimitError, UnreadableError, UsageError
 from dumpscope.export.files import write_ptdbg
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.pipeline.compare.conclusion import conclude
 from dumpscope.pipeline.compare.in_process import side
 from dumpscope.pipeline.compare.unit import compare_rank

@@ -16,7 +16,7 @@ import numpy as np
 from dumpscope.cli.exit_codes import BAD_USAGE, COMPARED
 from dumpscope.cli.printing import line, plural
 from dumpscope.errors import DumpscopeError, UsageError
-from dumpscope.metrics.elements import differing
+from dumpscope.metrics.differing_elements import find_differing
 from dumpscope.ptdbg import calls
 from dumpscope.readers.tensors import npy_file
 from dumpscope.texts import say
@@ -146,7 +146,7 @@ def _elements(given: list[str]) -> None:
     line(f"m: {mine.dtype} {list(mine.shape)}   g: {golden.dtype} {list(golden.shape)}")
     if first.size != second.size:
         line("The sizes differ: the shorter one is filled up with zeros.")
-    told = differing(first, second, absolute=found.al, relative=found.rl, limit=found.p)
+    told = find_differing(first, second, absolute=found.al, relative=found.rl, limit=found.p)
     line(
         f"{told.count} of {plural(told.total, 'element')} with |m - g| > {found.al:g} + {found.rl:g} * |g|; "
         f"largest |m - g| {told.largest:.6g}"

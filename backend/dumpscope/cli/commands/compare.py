@@ -247,7 +247,7 @@ def _text(path: Path | None) -> str | None:
 
 def _print_json(outcome: Outcome, *, pairs: bool) -> None:
     from dumpscope.export.document import json_text  # noqa: PLC0415
-    from dumpscope.export.table.series import Table  # noqa: PLC0415
+    from dumpscope.export.table.unit_table import Table  # noqa: PLC0415
 
     for piece in json_text(outcome.answer, map(Table, outcome.units) if pairs else None):
         sys.stdout.write(piece)
@@ -257,7 +257,7 @@ def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Op
     from functools import partial  # noqa: PLC0415
 
     from dumpscope.export.files import write_files  # noqa: PLC0415
-    from dumpscope.export.table.series import Table  # noqa: PLC0415
+    from dumpscope.export.table.unit_table import Table  # noqa: PLC0415
     from dumpscope.pipeline.results.report import report  # noqa: PLC0415
     from dumpscope.pipeline.results.save import keep_file  # noqa: PLC0415
 

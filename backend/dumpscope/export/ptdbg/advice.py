@@ -1,4 +1,4 @@
-"""The advisor's three lines beside a ptdbg table: line, suspect and advice, the suspect being the cause that data flow tells."""
+"""The advisor's three lines beside a ptdbg table: line, suspect and advice. The suspect is the cause that data flow finds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from dumpscope.domain.facts import Origin
 from dumpscope.domain.records import Role
 from dumpscope.domain.result import Answer
-from dumpscope.export.ptdbg.marks import floats
-from dumpscope.export.ptdbg.table import failing
-from dumpscope.export.table.series import Table
+from dumpscope.export.ptdbg.marks import as_floats
+from dumpscope.export.ptdbg.table import failing_rows
+from dumpscope.export.table.unit_table import Table
 
 _AT_INPUT: Final = ("input", "weight", "configuration", "communication")
 """Kinds of causes that show in what a call received."""
@@ -28,24 +28,24 @@ def advice(answer: Answer, table: Table) -> str:
     """
     own = [origin for origin in answer.origins if (origin.step, origin.rank) == (table.step, table.rank)]
     if own:
-        found = [_place(table, origin) for origin in own]
+        found = [_find_suspect(table, origin) for origin in own]
         lines = ", ".join(str(line) if line else "NA" for line, _ in found)
         names = ", ".join(name for _, name in found)
-        advised = [_said(origin) + _hint(name) for origin, (_, name) in zip(own, found, strict=True)]
+        advised = [_describe(origin) + _hint(name) for origin, (_, name) in zip(own, found, strict=True)]
         return _text(lines, names, " ".join(advised))
     elsewhere = [origin for origin in answer.origins if any(one.rank == table.rank for one in origin.spread)]
     if elsewhere:
         first = elsewhere[0]
-        said = f"What differs here came from {first.node} of step {first.step} rank {first.rank}. {_said(first)}"
+        said = f"What differs here came from {first.node} of step {first.step} rank {first.rank}. {_describe(first)}"
         return _text("NA", first.node, said)
-    return _text("NA", "NA", _nothing(table))
+    return _text("NA", "NA", _explain_no_suspect(table))
 
 
 def _text(line: str, suspects: str, said: str) -> str:
     return f"Line: {line}\nSuspect Nodes: {suspects}\nExpert Advice: {' '.join(said.split())}\n"
 
 
-def _said(origin: Origin) -> str:
+def _describe(origin: Origin) -> str:
     return f"{origin.evidence} {origin.advice}"
 
 
@@ -58,7 +58,7 @@ def _hint(name: str) -> str:
     return ""
 
 
-def _place(table: Table, origin: Origin) -> tuple[int | None, str]:
+def _find_suspect(table: Table, origin: Origin) -> tuple[int | None, str]:
     """Line in the csv and name of the value at which a cause shows most."""
     shown = np.cumsum(table.present(golden=False)) + 1
     rows = np.flatnonzero((table.pair == origin.pair) & table.present(golden=False))
@@ -68,31 +68,31 @@ def _place(table: Table, origin: Origin) -> tuple[int | None, str]:
     wanted = given if origin.kind in _AT_INPUT else ~given
     if wanted.any():
         rows = rows[wanted]
-    score = floats(table.score, rows)
+    score = as_floats(table.score, rows)
     row = int(rows[np.argmax(np.where(np.isnan(score), -1.0, score))])
     name = table.target.names(np.array([row]))[0]
     return int(shown[row]), name or origin.node
 
 
-def _nothing(table: Table) -> str:
+def _explain_no_suspect(table: Table) -> str:
     """Why nothing is suspect."""
     both = table.present(golden=True) & table.present(golden=False)
     if not both.any():
         return "No value of one side met one of the other: nothing was compared. Check that both ran the same model."
     if table.mode != "structure" and not (both & ~table.ruled("X-3", "X-4")).any():
         return "No number of one side met one of the other: nothing was compared. Name the folders of tensors as well."
-    bad = int((failing(table) & both).sum())
+    bad = int((failing_rows(table) & both).sum())
     if bad:
         return f"{bad} values are beyond the limits, and no single call is their cause: they differ everywhere, or too little."
-    unlike = both & (table.ruled("V-1") | table.ruled("P-4") & (floats(table.score, np.arange(len(table))) > 1))
+    unlike = both & (table.ruled("V-1") | table.ruled("P-4") & (as_floats(table.score, np.arange(len(table))) > 1))
     if unlike.any():
         first = table.target.names(np.flatnonzero(unlike)[:1])[0]
-        others = f"The others are within the limits.{_alone(table)}"
+        others = f"The others are within the limits.{_count_not_compared(table)}"
         return f"{int(unlike.sum())} values differ and no label says so, the first is {first}. {others}"
-    return f"All values that were compared are within the limits.{_alone(table)}"
+    return f"All values that were compared are within the limits.{_count_not_compared(table)}"
 
 
-def _alone(table: Table) -> str:
+def _count_not_compared(table: Table) -> str:
     """What the limits say nothing about: values that have no partner, or no number that its partner has too."""
     target, golden = table.present(golden=False), table.present(golden=True)
     counts = int((target & ~golden).sum()), int((golden & ~target).sum())

@@ -9,12 +9,12 @@ import numpy as np
 
 from dumpscope.domain.facts import Outcome
 from dumpscope.domain.records import Bool, Float64, Int64
-from dumpscope.export.ptdbg.marks import floats, known, row_marks
-from dumpscope.export.table.cell_text import Cell, cell, guarded
+from dumpscope.export.ptdbg.marks import as_floats, has_value, row_marks
+from dumpscope.export.table.cell_text import Cell, cell, guard
 from dumpscope.export.table.cells import MISSING, Bound, Series, Texts
 from dumpscope.export.table.columns import ACCURACY, TableColumn, message_column, names_of, stack_column, stat_columns
-from dumpscope.export.table.csv import bound, heading_line, lines, selected
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.csv import bind_columns, csv_lines, heading_line, select_rows
+from dumpscope.export.table.unit_table import Table
 from dumpscope.export.xlsx import Sheet, write_xlsx
 
 _METRICS: Final = {
@@ -29,14 +29,14 @@ _DIFF: Final = ("Max diff", "Min diff", "Mean diff", "L2norm diff")
 
 def ptdbg_csv(table: Table, *, stacks: bool = True) -> Iterator[str]:
     """The table as csv text, some thousand lines at a time. Golden-only items have no place in it. stacks: show what there are"""
-    listed = _listed(table, stacks)
+    listed = _columns_of(table, stacks)
     yield heading_line(listed)
-    yield from lines(selected(table.blocks(), table.present(golden=False)), bound(listed, table))
+    yield from csv_lines(select_rows(table.blocks(), table.present(golden=False)), bind_columns(listed, table))
 
 
 def ptdbg_xlsx(target: str, tables: Iterable[Table], *, stacks: bool = True) -> None:
-    """The tables as a workbook, one sheet each, with rows coloured as `ptdbg_marks` tells."""
-    sheet = Sheet(columns=lambda table: _listed(table, stacks), rows=_with_target, fills=row_marks)
+    """The tables as a workbook, one sheet each, with rows coloured by `marks.row_marks`."""
+    sheet = Sheet(columns=lambda table: _columns_of(table, stacks), rows=_with_target, fills=row_marks)
     write_xlsx(target, tables, sheet)
 
 
@@ -45,7 +45,7 @@ def _with_target(table: Table) -> Bool:
     return found
 
 
-def _listed(table: Table, stacks: bool) -> list[TableColumn]:
+def _columns_of(table: Table, stacks: bool) -> list[TableColumn]:
     layout = table.unit.target.header.layout
     shown = stacks and bool(table.unit.target.nodes.stacks)
     return ptdbg_columns(table.mode, stacks=shown, generation=layout.partition(" ")[2])
@@ -117,7 +117,7 @@ def _identity() -> list[TableColumn]:
 
 
 def _text(value: Any) -> str:
-    return "Nan" if value is None or value is MISSING else guarded(value)
+    return "Nan" if value is None or value is MISSING else guard(value)
 
 
 def _diff(place: int) -> Callable[[Table], Bound]:
@@ -172,7 +172,7 @@ _EQUAL: Final = ("Different", "Pass", "Nan")
 def accuracy(table: Table) -> Any:
     """ptdbg's own accuracy label per row, code into _LABELS: cosine and largest absolute error against fixed limits."""
     rows = np.arange(len(table))
-    cosine, largest = (floats(table.metric(name), rows) for name in ("cosine", "max_abs"))
+    cosine, largest = (as_floats(table.metric(name), rows) for name in ("cosine", "max_abs"))
     wrong = ((cosine < 0.99) & (largest > 0.001)) | (cosine < 0.9) | (largest > 1)
     return np.select(
         [
@@ -193,10 +193,10 @@ def statistics_result(table: Table) -> Any:
     with np.errstate(invalid="ignore"):
         for place in range(4):
             sides = table.target.stat(place), table.golden.stat(place)
-            one, other = (floats(side, rows) for side in sides)
+            one, other = (as_floats(side, rows) for side in sides)
             warned |= np.abs(one - other) / (np.maximum(np.abs(one), np.abs(other)) + 1e-10) > 0.5
             apart = ~((one == other) | (np.isnan(one) & np.isnan(other)) | (np.isfinite(one) & np.isfinite(other)))
-            warned |= apart & known(sides[0], rows) & known(sides[1], rows)
+            warned |= apart & has_value(sides[0], rows) & has_value(sides[1], rows)
     both = table.present(golden=False) & table.present(golden=True) & ~table.ruled("X-4")
     return np.where(both, warned.astype(np.int32), 2)
 
@@ -209,7 +209,7 @@ def md5_result(table: Table) -> Any:
     same = table.target.hash.codes(rows) == of_target[table.golden.hash.codes(rows)]
     both = table.present(golden=False) & table.present(golden=True)
     sides = table.target.hash, table.golden.hash
-    hashed = known(sides[0], rows) & known(sides[1], rows)
+    hashed = has_value(sides[0], rows) & has_value(sides[1], rows)
     unlike = table.ruled("S-1", "S-2", "V-1", "N-1")
     return np.select(
         [~both, unlike, hashed, table.ruled("E-1")],
@@ -218,7 +218,7 @@ def md5_result(table: Table) -> Any:
     )
 
 
-def failing(table: Table) -> Bool:
+def failing_rows(table: Table) -> Bool:
     """Rows whose label says that something is wrong: No, Unmatched, Warning or Different."""
     if table.mode == "structure":
         return np.zeros(len(table), bool)

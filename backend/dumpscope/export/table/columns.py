@@ -12,10 +12,10 @@ import numpy as np
 
 from dumpscope.domain.facts import Outcome, Verdict
 from dumpscope.domain.records import Int64
-from dumpscope.export.table.cell_text import Cell, all_guarded, cell, guarded, percent
+from dumpscope.export.table.cell_text import Cell, cell, guard, guard_all, percent
 from dumpscope.export.table.cells import MISSING, Bound, Series, Texts
-from dumpscope.export.table.series import Table
 from dumpscope.export.table.sides import SideTable
+from dumpscope.export.table.unit_table import Table
 from dumpscope.metrics import METRICS, all_metrics
 
 ACCURACY: Final = "Accuracy Reached or Not"
@@ -71,7 +71,7 @@ def columns(mode: str, *, stacks: bool, reference: bool = False) -> list[TableCo
 
 def names_of(side: SideTable, absent: str) -> Bound:
     """Item names, `absent` in rows without this side."""
-    return lambda rows: Texts(texts=all_guarded([absent if name is None else name for name in side.names(rows)]))
+    return lambda rows: Texts(texts=guard_all([absent if name is None else name for name in side.names(rows)]))
 
 
 def stat_columns(missing: str) -> list[TableColumn]:
@@ -91,7 +91,7 @@ def stack_column(absent: str) -> TableColumn:
 
 
 def message_column(name: str) -> TableColumn:
-    return TableColumn(name=name, bind=lambda table: lambda rows: Texts(texts=all_guarded(table.messages(rows))))
+    return TableColumn(name=name, bind=lambda table: lambda rows: Texts(texts=guard_all(table.messages(rows))))
 
 
 def _basic() -> list[TableColumn]:
@@ -114,11 +114,11 @@ def _ours(mode: str, *, reference: bool) -> list[TableColumn]:
         TableColumn(name="Rule", bind=lambda table: table.rule.shown(str)),
         TableColumn(name="Score", bind=lambda table: table.score.shown(_known)),
         message_column("Message"),
-        TableColumn(name="Node", bind=lambda table: lambda rows: Texts(texts=all_guarded(table.nodes(rows)))),
+        TableColumn(name="Node", bind=lambda table: lambda rows: Texts(texts=guard_all(table.nodes(rows)))),
         TableColumn(name="Node Class", bind=lambda table: table.cls.shown(str)),
         TableColumn(name="Step", bind=lambda table: table.constant(table.step).shown(_known)),
         TableColumn(name="Rank", bind=lambda table: table.constant(table.rank).shown(_known)),
-        TableColumn(name="No Partner", bind=lambda table: lambda rows: Texts(texts=all_guarded(table.leftovers(rows)))),
+        TableColumn(name="No Partner", bind=lambda table: lambda rows: Texts(texts=guard_all(table.leftovers(rows)))),
     ]
     if mode == "tensor":
         ours = [metric for metric in all_metrics() if metric.name not in OF_MSPROBE]
@@ -135,7 +135,7 @@ def _ours(mode: str, *, reference: bool) -> list[TableColumn]:
 
 
 def _text(value: Any) -> str:
-    return "N/A" if value is None or value is MISSING else guarded(value)
+    return "N/A" if value is None or value is MISSING else guard(value)
 
 
 def _known(value: Any) -> Cell:

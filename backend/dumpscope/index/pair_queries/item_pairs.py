@@ -11,7 +11,7 @@ from sqlalchemy.ext.compiler import compiles
 from dumpscope.domain.facts import METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS, TensorFacts
 from dumpscope.domain.records import STATISTICS
 from dumpscope.errors import NotFoundError
-from dumpscope.export.table.rows import Number
+from dumpscope.export.table.row_values import Number
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.comparisons.distances import Standing, item_distances, item_standing
 from dumpscope.index.comparisons.load_unit import COUNTS, tensor_facts

@@ -1,4 +1,4 @@
-"""Machine code for one pass over float32, bfloat16 or float16 pairs. Importing this imports numba: `compiled` decides when.
+"""Machine code for one pass over float32, bfloat16 or float16 pairs. Importing this imports numba: `loader` decides when.
 
 Pairs are taken a chunk at a time: everything about a chunk stays in cache and is measured by short loops that the compiler
 vectorises. Sums are float64; errors are float32, sixteen to a register, in float64 where they leave it. Nothing is screened for

@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from dumpscope.domain.records import Int64
-from dumpscope.metrics import kernels
+from dumpscope.metrics import numpy_kernel
 from dumpscope.metrics.histogram import ULP_BINS
 from dumpscope.metrics.partial import Partial
 from dumpscope.metrics.stretches import IN_MEMORY, Pair, Place, address
@@ -62,14 +62,14 @@ class _Loader:
         try:
             self._met += more
             if self._met >= LOAD_AT and not self._tried:
-                self._module = _load()
+                self._module = _import_kernel()
                 self._tried = True
         finally:
             self._lock.release()
         return self._module
 
 
-def _load() -> ModuleType | None:
+def _import_kernel() -> ModuleType | None:
     """The compiled kernel, if numba is here and it reproduces the numpy kernel: old machine code may lie in a cache folder.
 
     Why it is not used is logged; that happens once, as a process loads it once.
@@ -94,13 +94,13 @@ def _agrees(module: ModuleType) -> bool:
     noisy = values * np.geomspace(1 - 1e-6, 1.9, values.size, dtype=np.float32)
     for dtype, form in _FORMS.items():
         target, golden = values.astype(dtype), noisy.astype(dtype)
-        plan = kernels.plan(target.dtype, golden.dtype)
+        plan = numpy_kernel.plan_pair(target.dtype, golden.dtype)
         for sampled in (False, True):
             kernel = FusedKernel(module, form, form, form)
             ours = kernel(Pair(target, golden), 0, target.size, plan.eps, detail=True, sampled=sampled)
             theirs = Partial()
             with np.errstate(all="ignore"):
-                kernels.measure(target, golden, plan, 0, theirs, detail=True, sampled=sampled)
+                numpy_kernel.measure(target, golden, plan, 0, theirs, detail=True, sampled=sampled)
             if not ours.matches(theirs):
                 return False
     return True
@@ -109,17 +109,17 @@ def _agrees(module: ModuleType) -> bool:
 _loader: Final = _Loader()
 
 
-def prepare(size: int) -> bool:
+def load_kernel(size: int) -> bool:
     """Load the kernel now if `size` bytes of pairs are to come, before threads would start without it. Whether it is loaded."""
     return _loader.module(size if size >= LOAD_AT else 0) is not None
 
 
-def loaded() -> ModuleType | None:
+def loaded_kernel() -> ModuleType | None:
     """The kernel's module, if this process has loaded it."""
     return _loader.module(0)
 
 
-def forms(target: np.dtype[Any], golden: np.dtype[Any]) -> tuple[int, int, int] | None:
+def kernel_formats(target: np.dtype[Any], golden: np.dtype[Any]) -> tuple[int, int, int] | None:
     """The kernel's names for both dtypes and for the one whose steps are counted; None for a pair it does not know."""
     first, second = _FORMS.get(target), _FORMS.get(golden)
     unit = _UNITS.get((first, second))  # type: ignore[arg-type]
@@ -130,7 +130,7 @@ def kernel_for(target: Raw, golden: Raw) -> FusedKernel | None:
     """The compiled kernel for two flat contiguous arrays, None where the numpy kernel has to do it."""
     if target.size < SMALLEST:
         return None
-    known = forms(target.dtype, golden.dtype)
+    known = kernel_formats(target.dtype, golden.dtype)
     if known is None:
         return None
     module = _loader.module(target.nbytes + golden.nbytes)
@@ -168,7 +168,7 @@ class FusedKernel:
             for first, some, others in pair.parts(start, stop):  # a file that was cut shows here
                 one, other = _aligned(some), _aligned(others)
                 measure(first, one.size, (IN_MEMORY, address(one)), (IN_MEMORY, address(other)), 0)
-        return partials(fused, results, [stop - start], ulps)[0]
+        return read_partials(fused, results, [stop - start], ulps)[0]
 
 
 def empty_results(fused: ModuleType, rows: int) -> Int64:
@@ -178,7 +178,7 @@ def empty_results(fused: ModuleType, rows: int) -> Int64:
     return results
 
 
-def partials(fused: ModuleType, results: Int64, elements: list[int], ulps: Int64) -> list[Partial]:
+def read_partials(fused: ModuleType, results: Int64, elements: list[int], ulps: Int64) -> list[Partial]:
     """Each row of the kernel's results as a Partial over so many elements; ulps: the histogram of all of them."""
     numbers = results[:, : fused.ABS_DECADES].tolist()
     reals = results.view(np.float64)[:, : fused.ABS_DECADES].tolist()

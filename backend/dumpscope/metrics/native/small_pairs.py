@@ -14,23 +14,24 @@ from numpy.typing import NDArray
 
 from dumpscope.domain.facts import TENSOR_METRICS, TensorFacts
 from dumpscope.domain.records import Int64
-from dumpscope.metrics import kernels
+from dumpscope.metrics import numpy_kernel
 from dumpscope.metrics.histogram import SAMPLED_FROM, STEPS, ULP_BINS
 from dumpscope.metrics.native import loader
-from dumpscope.metrics.stretches import IN_MEMORY, ROOM, address, borrowed
+from dumpscope.metrics.stretches import IN_MEMORY, ROOM, address, borrow_buffers
 from dumpscope.metrics.table import Sums, measure_metrics
 from dumpscope.metrics.tensors import index_of
 
-WHOLE: Final = ROOM - 1
+LARGEST_READ_WHOLE: Final = ROOM - 1
 """Bytes of the largest file that can be read as a whole."""
 
-_EPS: Final = kernels.plan(np.dtype(np.float32), np.dtype(np.float32)).eps  # that of every pair the kernel knows
+_FLOAT32: Final = np.dtype(np.float32)
+_EPS: Final = numpy_kernel.plan_pair(_FLOAT32, _FLOAT32).eps  # that of every pair the kernel knows
 _STEPS: Final = np.array(STEPS)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Laid:
-    """How the files of one side are laid out: what they are recognised by, and where their contiguous elements are.
+class ElementLayout:
+    """Where the contiguous elements of a tensor file are, and the bytes that identify such a file.
 
     start: byte of the first element; size: bytes of a file
     ends: bytes at either end that are read to recognise it, one end behind the other, or 0 for all of it
@@ -45,8 +46,8 @@ class Laid:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Sort:
-    """What the kernel has to know of pairs of files laid out in one way.
+class PairKind:
+    """What the kernel must know about pairs of files with these two layouts.
 
     stretch: the pair described for it but for the open files, shape (1, PAIR); sides: kept, as the kernel has their addresses
     """
@@ -54,38 +55,44 @@ class Sort:
     shape: tuple[int, ...]
     elements: int
     stretch: Int64
-    sides: tuple[Laid, Laid]
+    sides: tuple[ElementLayout, ElementLayout]
 
 
-def sort_of(
-    target: tuple[np.dtype[Any], Laid], golden: tuple[np.dtype[Any], Laid], shape: tuple[int, ...]
-) -> Sort | None:
+def pair_kind(
+    target: tuple[np.dtype[Any], ElementLayout], golden: tuple[np.dtype[Any], ElementLayout], shape: tuple[int, ...]
+) -> PairKind | None:
     """None where pairs have to be compared one by one: few elements, dtypes that the compiled kernel does not know, no ends given
     of files that are too large to be read as a whole."""
-    forms = loader.forms(target[0], golden[0])
+    forms = loader.kernel_formats(target[0], golden[0])
     elements = math.prod(shape)
     sides = target[1], golden[1]
-    if forms is None or elements < loader.SMALLEST or any(not side.ends and side.size > WHOLE for side in sides):
+    if (
+        forms is None
+        or elements < loader.SMALLEST
+        or any(not side.ends and side.size > LARGEST_READ_WHOLE for side in sides)
+    ):
         return None
     first, second, unit = forms
-    stretch = (*_described(sides[0]), first, *_described(sides[1]), second, elements, 0, unit)
+    stretch = (*_describe_side(sides[0]), first, *_describe_side(sides[1]), second, elements, 0, unit)
     sampled = elements >= SAMPLED_FROM
-    return Sort(shape=shape, elements=elements, stretch=np.array([(*stretch, sampled, 0, 0)], np.int64), sides=sides)
+    return PairKind(
+        shape=shape, elements=elements, stretch=np.array([(*stretch, sampled, 0, 0)], np.int64), sides=sides
+    )
 
 
-def _described(side: Laid) -> tuple[int, ...]:
+def _describe_side(side: ElementLayout) -> tuple[int, ...]:
     fixed = np.frombuffer(side.fixed, np.uint8)
     return side.start, IN_MEMORY, side.size, side.ends, address(side.parts), len(side.parts), address(fixed)
 
 
-def compare_many(sorts: list[Sort], files: Int64, otherwise: NDArray[np.bool_]) -> list[TensorFacts | None]:
+def compare_many(sorts: list[PairKind], files: Int64, otherwise: NDArray[np.bool_]) -> list[TensorFacts | None]:
     """Facts of pairs of files, None where they are not laid out as their sort says or do not give what they should.
 
     files: descriptors of open target and golden files, shape (2, n)
     otherwise: whether the files are those before, to be tried as another sort: nothing comes of it if the one before was right
     Raises RuntimeError when this process has not loaded the compiled kernel (see `prepare`).
     """
-    fused = loader.loaded()
+    fused = loader.loaded_kernel()
     if fused is None:
         raise RuntimeError("the compiled kernel is not loaded")
     stretches = np.concatenate([sort.stretch for sort in sorts])
@@ -93,27 +100,27 @@ def compare_many(sorts: list[Sort], files: Int64, otherwise: NDArray[np.bool_]) 
     stretches[:, fused.OTHERWISE] = otherwise
     results = loader.empty_results(fused, len(sorts))
     ulps = np.zeros(ULP_BINS, np.int64)  # one pair's at a time
-    with borrowed() as (buffer, _):
+    with borrow_buffers() as (buffer, _):
         stretches[:, fused.BUFFER] = address(buffer)
         fused.compare(stretches, _EPS, True, ulps, results)
-    return _finished(fused, sorts, results)
+    return _facts_of_rows(fused, sorts, results)
 
 
 @cache
-def _row(fused: ModuleType) -> struct.Struct:
+def _row_struct(fused: ModuleType) -> struct.Struct:
     """A row of results for `struct`, which takes them apart in half of numpy's time."""
     reals = fused.MAX_ABS, fused.MAX_REL, *range(fused.PRODUCTS, fused.WORST_GOLDEN + 1)
     return struct.Struct("".join("d" if place in reals else "q" for place in range(fused.RESULTS)))
 
 
-def _finished(fused: ModuleType, sorts: list[Sort], results: Int64) -> list[TensorFacts | None]:
+def _facts_of_rows(fused: ModuleType, sorts: list[PairKind], results: Int64) -> list[TensorFacts | None]:
     """The facts of each row, None where a file was cut."""
     numbers = _numbers(fused, np.array([sort.elements for sort in sorts], np.int64), results)
     unequal, bad_target, bad_golden, disagree = fused.UNEQUAL, fused.BAD_TARGET, fused.BAD_GOLDEN, fused.DISAGREE
     cut, max_at, worst_target, worst_golden = fused.CUT, fused.MAX_AT, fused.WORST_TARGET, fused.WORST_GOLDEN
     abs_from, rel_from = fused.ABS_DECADES, fused.REL_DECADES
     facts: list[TensorFacts | None] = []
-    for sort, row, number in zip(sorts, _row(fused).iter_unpack(results.data), numbers, strict=True):
+    for sort, row, number in zip(sorts, _row_struct(fused).iter_unpack(results.data), numbers, strict=True):
         if row[cut]:
             facts.append(None)
             continue

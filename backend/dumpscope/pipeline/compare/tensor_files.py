@@ -15,7 +15,15 @@ import numpy as np
 
 from dumpscope.domain.facts import TensorFacts
 from dumpscope.errors import TensorError
-from dumpscope.metrics import WHOLE, Laid, Sort, compare_many, compare_tensors, prepare, sort_of
+from dumpscope.metrics import (
+    LARGEST_READ_WHOLE,
+    ElementLayout,
+    PairKind,
+    compare_many,
+    compare_tensors,
+    load_kernel,
+    pair_kind,
+)
 from dumpscope.readers.tensors import bulk, layout_cache, tensor_file
 from dumpscope.readers.tensors.bulk import Files
 from dumpscope.readers.tensors.layout_cache import Layout
@@ -66,7 +74,7 @@ def compare_files(roots: tuple[str, str], pairs: list[FilePair], threads: int) -
 
     elements = np.array([pair.elements for pair in pairs], np.int64)
     with ExitStack() as stack:
-        together = _open(roots, stack) if prepare(2 * (4 * int(elements.sum()) + PAIR * len(pairs))) else None
+        together = _open(roots, stack) if load_kernel(2 * (4 * int(elements.sum()) + PAIR * len(pairs))) else None
         classes = np.searchsorted((ALONE if together is None else SMALL, LARGE), elements, side="right").tolist()
         small, middle, large = (
             [pair for pair, found in zip(pairs, classes, strict=True) if found == one] for one in range(3)
@@ -125,7 +133,7 @@ class _Together:
     def __init__(self, roots: tuple[str, str], folders: bulk.Folders) -> None:
         self._roots = roots
         self._folders = folders
-        self._sorts: dict[tuple[Layout, Layout], Sort | None] = {}
+        self._sorts: dict[tuple[Layout, Layout], PairKind | None] = {}
 
     def compare(self, chunk: list[FilePair]) -> list[Found]:
         with self._folders.files([pair.target for pair in chunk], [pair.golden for pair in chunk]) as files:
@@ -154,25 +162,25 @@ class _Together:
                     break
         return [(pair.row, facts[place]) for place, pair in enumerate(pairs)]
 
-    def _likely(self, target: int, golden: int) -> list[Sort]:
+    def _likely(self, target: int, golden: int) -> list[PairKind]:
         """What pairs of files of these sizes may be."""
         layouts = itertools.product(layout_cache.of_size(target), layout_cache.of_size(golden))
         return [sort for pair in layouts if (sort := self._sort(pair)) is not None]
 
-    def _sort(self, layouts: tuple[Layout, Layout]) -> Sort | None:
+    def _sort(self, layouts: tuple[Layout, Layout]) -> PairKind | None:
         if layouts not in self._sorts:
             target, golden = layouts
             sort = None
             if target.contiguous and golden.contiguous and target.model.shape == golden.model.shape:
                 sides = [(side.model.array.dtype, _laid(side)) for side in layouts]
-                sort = sort_of(sides[0], sides[1], target.model.shape)
+                sort = pair_kind(sides[0], sides[1], target.model.shape)
             self._sorts[layouts] = sort
         return self._sorts[layouts]
 
 
-def _laid(layout: Layout) -> Laid:
-    ends = layout.size > WHOLE and layout.end_parts is not None
+def _laid(layout: Layout) -> ElementLayout:
+    ends = layout.size > LARGEST_READ_WHOLE and layout.end_parts is not None
     parts = layout.end_parts if ends and layout.end_parts is not None else layout.parts
-    return Laid(
+    return ElementLayout(
         start=layout.start, size=layout.size, ends=layout_cache.END if ends else 0, parts=parts, fixed=layout.fixed
     )

@@ -14,7 +14,7 @@ from dumpscope.domain.leftovers import said
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.export.report import TOP_ROWS, Drawing, Report, TopRow
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.plots.run.distribution import ApiDistribution, api_distribution_data, api_distribution_said
 from dumpscope.plots.run.order import ErrorOrder, error_order_data, error_order_said
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg

@@ -22,7 +22,9 @@ class Differing:
     places: list[int]
 
 
-def differing(first: NDArray[Any], second: NDArray[Any], *, absolute: float, relative: float, limit: int) -> Differing:
+def find_differing(
+    first: NDArray[Any], second: NDArray[Any], *, absolute: float, relative: float, limit: int
+) -> Differing:
     """Elements with |first - second| > absolute + relative * |second|, in float64, of flat arrays of numbers.
 
     The shorter array is filled up with zeros. Two equal infinities and two NaN agree; a number beside either does not.

@@ -32,7 +32,7 @@ class Head:
     value: Any
 
 
-def head(kind: Kind, type_name: str, dtype: str | None, shape: Sequence[int] | None, value: str | None) -> Head:
+def row_head(kind: Kind, type_name: str, dtype: str | None, shape: Sequence[int] | None, value: str | None) -> Head:
     """Head of one leaf. value: JSON text of a non-tensor's value."""
     if kind is Kind.TENSOR:
         return Head(dtype=dtype or type_name, shape=None if shape is None else str(list(shape)), value=None)
@@ -64,7 +64,7 @@ def _held(value: str | None, type_name: str) -> Any:
     return held
 
 
-def stored(value: float, state: int, dtype: str | None, wide: int | None = None) -> Number:
+def stored_number(value: float, state: int, dtype: str | None, wide: int | None = None) -> Number:
     """A stored statistic as it was before it became a float64: exact integers, truth values, infinities, or None."""
     if state == FINITE:
         if wide is not None:

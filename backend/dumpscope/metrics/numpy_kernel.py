@@ -60,7 +60,7 @@ def _component(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 @cache
-def plan(target: np.dtype[Any], golden: np.dtype[Any]) -> Plan:
+def plan_pair(target: np.dtype[Any], golden: np.dtype[Any]) -> Plan:
     """Raises ValueError for dtypes that hold no numbers."""
     target, golden = _native(target), _native(golden)
     eps_types: list[np.dtype[Any]] = []
@@ -134,7 +134,7 @@ def _distances(target: Raw, golden: Raw, plan: Plan) -> Distances:
     return found[0] if len(found) == 1 else np.maximum(found[0], found[1])
 
 
-def _exclude(parts: list[Part], into: Partial) -> Bools | None:
+def _count_nonfinite(parts: list[Part], into: Partial) -> Bools | None:
     """Count what is not finite; return the positions finite on both sides, None where all are."""
     finite_target = np.logical_and.reduce([np.isfinite(first) for first, _, _ in parts])
     finite_golden = np.logical_and.reduce([np.isfinite(second) for _, second, _ in parts])
@@ -168,7 +168,7 @@ def _usable(both: Bools | None, size: int, sampled: bool) -> int:
     return sample.size if both is None else int(np.count_nonzero(both[sample]))
 
 
-def _coarse(target: Raw, golden: Raw, both: Bools | None, plan: Plan) -> tuple[Errors, Errors]:
+def _float32_errors(target: Raw, golden: Raw, both: Bools | None, plan: Plan) -> tuple[Errors, Errors]:
     """Absolute and relative errors in float32 arithmetic; 0 where a side is not finite."""
     first, second = target.astype(np.float32), golden.astype(np.float32)
     if both is not None:
@@ -177,7 +177,7 @@ def _coarse(target: Raw, golden: Raw, both: Bools | None, plan: Plan) -> tuple[E
     return errors, errors / np.where(lengths == 0, np.float32(plan.eps), lengths)
 
 
-def _within(coarse: Errors, exact: Float64) -> Errors:
+def _restore_overflowed(coarse: Errors, exact: Float64) -> Errors:
     """Float32 errors, in float64 where they left float32."""
     lost = np.isinf(coarse)
     return np.where(lost, exact, coarse) if coarse.dtype == np.float32 and lost.any() else coarse
@@ -191,7 +191,7 @@ def measure(target: Raw, golden: Raw, plan: Plan, start: int, into: Partial, *, 
     size = target.size
     parts = _parts(target, golden, plan)
     into.elements += size
-    both = _exclude(parts, into)
+    both = _count_nonfinite(parts, into)
     excluded = 0
     if both is not None:
         excluded = size - int(np.count_nonzero(both))
@@ -225,8 +225,8 @@ def measure(target: Raw, golden: Raw, plan: Plan, start: int, into: Partial, *, 
             quarters = [(first * 0.25, second * 0.25) for first, second, _ in parts]
             error = _length([first - second for first, second in quarters])
             relative[lost] = error[lost] / _length([second for _, second in quarters])[lost]
-    coarse, coarse_relative = _coarse(target, golden, both, plan) if plan.narrow else (errors, relative)
-    sizes, ratios = _within(coarse, errors), _within(coarse_relative, relative)
+    coarse, coarse_relative = _float32_errors(target, golden, both, plan) if plan.narrow else (errors, relative)
+    sizes, ratios = _restore_overflowed(coarse, errors), _restore_overflowed(coarse_relative, relative)
     at = int(sizes.argmax())
     if sizes[at] > into.max_abs:
         into.max_abs, into.max_at = float(sizes[at]), start + at
@@ -255,7 +255,7 @@ def _finite_parts(target: Raw, golden: Raw, plan: Plan) -> list[tuple[Float64, F
     return [(np.where(both, first, 0.0), np.where(both, second, 0.0)) for first, second, _ in parts]
 
 
-def largest(target: Raw, golden: Raw, plan: Plan) -> tuple[float, float]:
+def largest_components(target: Raw, golden: Raw, plan: Plan) -> tuple[float, float]:
     """Largest component of each side of one block, by magnitude, among the positions finite on both."""
     parts = _finite_parts(target, golden, plan)
     return (

@@ -12,9 +12,9 @@ from dumpscope.domain.facts import CLASS_WORDS, COUNTS, LEFTOVER_WORDS, METHOD_W
 from dumpscope.domain.leftovers import said
 from dumpscope.domain.records import STATISTICS, Bool, Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.domain.result import Unit
-from dumpscope.export.table.cells import Series, objects
+from dumpscope.export.table.cells import Series, object_array
 from dumpscope.export.table.messages import messages
-from dumpscope.export.table.rows import scalar_changes
+from dumpscope.export.table.row_values import scalar_changes
 from dumpscope.export.table.sides import SideTable
 from dumpscope.metrics import all_metrics, derive_metrics
 from dumpscope.texts import ENGLISH, current_language, english, rendered
@@ -125,7 +125,7 @@ class Table:
         """Why each pair got its verdict; nothing for a call without items."""
         items = self._item[rows]
         (held,) = np.nonzero(items >= 0)
-        out = objects([""] * len(rows))
+        out = object_array([""] * len(rows))
         out[held] = messages(self._context, self.unit.facts, self.unit.item_opinions, items[held])
         found: list[str] = out.tolist()
         return found
