@@ -34,3 +34,11 @@ test("a sentence without template is not half translated", () => {
   ).toBeNull();
   expect(renderPhrases([{ id: "all", values: { parts: [{ id: "new", values: {} }] } }], templates, "，")).toBeNull();
 });
+
+test("a sentence that counts has a form for one, and a brace that is meant is written twice", () => {
+  const counted = { kept_one: "{count} record", kept_other: "{count} records", form: "write {{a: {value}}}" };
+  const kept = (count: number): Phrase[] => [{ id: "kept", values: { count } }];
+  expect(renderPhrases(kept(1), counted, ", ")).toBe("1 record");
+  expect(renderPhrases(kept(3), counted, ", ")).toBe("3 records");
+  expect(renderPhrases([{ id: "form", values: { value: 2 } }], counted, ", ")).toBe("write {a: 2}");
+});
