@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dumpscope.errors import ForeignError, UnreadableError
-from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.readers.regular_file import open_regular
 
 HEAD: Final = 4096
 LISTED: Final = 200

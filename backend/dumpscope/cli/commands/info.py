@@ -10,7 +10,7 @@ from typing import Any, Final
 from dumpscope.cli.app import FINE, INCOMPLETE
 from dumpscope.cli.opening import opened, ranks, require_some
 from dumpscope.cli.printing import line, listed, plural, print_json
-from dumpscope.domain.records import Kind, Layout, NodeKind, RankDump
+from dumpscope.domain.records import DumpIndex, Kind, NodeKind, RankDump
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.export.document import problem_document
 from dumpscope.readers.kernel_files import KernelFolder, kernel_folders
@@ -54,7 +54,7 @@ def _run_kernels(path: Path, folders: list[KernelFolder], *, as_json: bool) -> i
     return FINE
 
 
-def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
+def describe(path: Path, layout: DumpIndex) -> tuple[dict[str, Any], bool]:
     """The info document, and whether some rank could not be read or holds nothing."""
     problems: list[Problem] = list(layout.problems)
     units: list[dict[str, Any]] = []

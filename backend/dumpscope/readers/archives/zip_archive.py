@@ -14,7 +14,7 @@ from typing import IO, BinaryIO, Final
 
 from dumpscope.errors import LimitError
 from dumpscope.readers.archives.target_folder import Target
-from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.readers.regular_file import open_regular
 
 DIRECTORY_BYTES: Final = 1 << 28
 _WINDOW: Final = 1 << 20

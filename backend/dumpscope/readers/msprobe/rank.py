@@ -12,11 +12,12 @@ import numpy as np
 from dumpscope.domain.records import Direction, Header, NodeKind, Nodes, RankDump, RankRef, Role
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.msprobe.journal import Replayed, is_journal
-from dumpscope.readers.msprobe.json_members import Members, open_regular
+from dumpscope.readers.msprobe.json_members import Members
 from dumpscope.readers.msprobe.producers import Producers
 from dumpscope.readers.msprobe.run_file import read_run
 from dumpscope.readers.records.leaves import Interned, Leaves
 from dumpscope.readers.records.tree import Links, build_tree
+from dumpscope.readers.regular_file import open_regular
 from dumpscope_format.naming import split
 from dumpscope_format.paths import CONSTRUCT_JSON, STACK_JSON, TENSOR_FOLDER, inside, step_number
 from dumpscope_format.schema import MICRO_STEP_KEY, NODE_KEYS

@@ -9,7 +9,8 @@ from typing import Any, Final
 from dumpscope.domain.records import RankRef
 from dumpscope.readers.msprobe.journal import Replayed, is_journal
 from dumpscope.readers.msprobe.json_decode import MARK
-from dumpscope.readers.msprobe.json_members import Members, open_regular
+from dumpscope.readers.msprobe.json_members import Members
+from dumpscope.readers.regular_file import open_regular
 
 _WORDS: Final = {f"{MARK}NaN": "nan", f"{MARK}Infinity": "inf", f"{MARK}-Infinity": "-inf"}
 

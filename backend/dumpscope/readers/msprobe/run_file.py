@@ -9,7 +9,7 @@ import orjson
 
 from dumpscope.domain.run import Run
 from dumpscope.errors import Problem, UnreadableError
-from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.readers.regular_file import open_regular
 from dumpscope_format.paths import RUN_JSON, inside
 from dumpscope_format.run import DEVICES, GROUPS, SETTINGS
 

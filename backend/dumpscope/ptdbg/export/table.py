@@ -9,13 +9,13 @@ import numpy as np
 
 from dumpscope.domain.facts import Outcome
 from dumpscope.domain.records import Bool, Float64, Int64
-from dumpscope.export.ptdbg.marks import floats, known, row_marks
 from dumpscope.export.table.cell_text import Cell, cell, guarded
 from dumpscope.export.table.cells import MISSING, Bound, Series, Texts
 from dumpscope.export.table.columns import ACCURACY, TableColumn, message_column, names_of, stack_column, stat_columns
 from dumpscope.export.table.csv import bound, heading_line, lines, selected
 from dumpscope.export.table.series import Table
 from dumpscope.export.xlsx import Sheet, write_xlsx
+from dumpscope.ptdbg.export.marks import floats, known, row_marks
 
 _REAL: Final = ("Cosine", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio")
 """Columns of measured tensors."""

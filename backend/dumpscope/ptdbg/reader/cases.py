@@ -14,13 +14,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.domain.records import Direction, Header, NodeKind, Nodes, RankDump, RankRef, Role
+from dumpscope.domain.records import Header, Nodes, RankDump, RankRef, Role
 from dumpscope.errors import Problem, TensorError, UnreadableError
-from dumpscope.readers.msprobe.json_members import open_regular
-from dumpscope.readers.ptdbg.case_files import DATA_FOLDER
-from dumpscope.readers.ptdbg.lines import clean, frame_text
-from dumpscope.readers.records.leaves import DEPTH_LIMIT, Interned, Leaves
+from dumpscope.ptdbg.reader.case_files import DATA_FOLDER
+from dumpscope.ptdbg.reader.lines import clean, frame_text
+from dumpscope.readers.records.leaves import DEPTH_LIMIT, Leaves
+from dumpscope.readers.records.node_table import NodeTable
 from dumpscope.readers.records.tree import build_tree
+from dumpscope.readers.regular_file import open_regular
 from dumpscope.readers.tensors import npy_file
 from dumpscope_format.naming import split_ptdbg
 
@@ -104,29 +105,12 @@ class _Reader:
             if type(frames) is list
         }
 
-    def _columns(self, told: dict[str, tuple[str, ...]]) -> Nodes:
-        labels, stacks, frames = Interned(), Interned(), Interned()
-        rows: list[tuple[int, int, int, int, int]] = []
-        for number, (name, body) in enumerate(self.names.items()):
+    def _columns(self, stacks: dict[str, tuple[str, ...]]) -> Nodes:
+        table = NodeTable(split_ptdbg)
+        for name, body in self.names.items():
             self.current = name
-            word, way, text, call, _ = split_ptdbg(name)
-            stack = tuple(frames.values[frames.code(line)] for line in told.get(name, ()))
-            rows.append((
-                NodeKind[word.upper()], Direction[way.upper()], labels.code(text), call, stacks.code(stack) if stack else -1,
-            ))  # fmt: skip
-            self._arguments(number, body)
-        kind, direction, label, index, stack_codes = np.array(rows, np.int64).reshape(-1, 5).T
-        return Nodes(
-            names=list(self.names),
-            kind=kind.astype(np.int8),
-            direction=direction.astype(np.int8),
-            label=label.astype(np.int32),
-            labels=labels.values,
-            index=index.astype(np.int32),
-            stack=stack_codes.astype(np.int32),
-            stacks=stacks.values,
-            micro=np.full(len(rows), -1, np.int32),
-        )
+            self._arguments(table.add(name, stack=stacks.get(name, ())), body)
+        return table.nodes()
 
     def _arguments(self, node: int, body: Any) -> None:
         """Positions, or positions and names."""

@@ -1,0 +1,44 @@
+"""Open a file only where it is a regular one: nothing waits on a pipe or a device that lies in a dump."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import BinaryIO, Final
+
+from dumpscope.errors import UnreadableError
+from dumpscope_format.paths import inside
+
+HEAD: Final = 64 << 10
+"""Bytes by which a file is told."""
+
+
+def open_regular(path: str) -> BinaryIO:
+    """Open a file for reading; a FIFO, device or folder is refused without waiting on it. Raises UnreadableError."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise UnreadableError(f"cannot be opened: {error.strerror}", where=path) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise UnreadableError("is not a regular file", where=path)
+    return os.fdopen(handle, "rb", buffering=0)
+
+
+def read_head(path: str) -> bytes:
+    """First 64 kB of a regular file, b"" where it cannot be read."""
+    try:
+        with open_regular(path) as stream:
+            return stream.read(HEAD)
+    except (UnreadableError, OSError):
+        return b""
+
+
+def refusal(path: str, root: str) -> str | None:
+    """Why a file of a dump in `root` is not read: "is a link out of the dump"...; None where it may be."""
+    if os.path.islink(path) and not inside(root, path):
+        return "is a link out of the dump"
+    try:
+        return None if stat.S_ISREG(os.stat(path).st_mode) else "is not a regular file"
+    except OSError as error:
+        return f"cannot be opened ({error.strerror})"
