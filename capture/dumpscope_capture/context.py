@@ -5,7 +5,6 @@ from __future__ import annotations
 import linecache
 import logging
 import os
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -157,11 +156,3 @@ def _frame_text(frame: FrameType) -> str | None:
     line = frame.f_lineno
     source = linecache.getline(path, line, frame.f_globals).strip()
     return f"File {path}, line {line}, in {frame.f_code.co_name}, \n {source}"
-
-
-def caller(depth: int = 1) -> FrameType | None:
-    """The frame `depth` levels above the function that asks."""
-    try:
-        return sys._getframe(depth + 1)
-    except ValueError:
-        return None

@@ -49,13 +49,11 @@ class Selection:
         self._by_risk = not config.scope and not config.list
         self._mix = config.level == "mix"
         self.inside = not config.scope
-        self._last_seen = False
         self._listed: list[str] = []
 
     def reset(self) -> None:
         """A new step begins."""
         self.inside = not self._scope
-        self._last_seen = False
         self._listed.clear()
 
     def begin_module(self, name: str) -> None:
