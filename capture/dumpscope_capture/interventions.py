@@ -25,10 +25,10 @@ from dumpscope_format.interventions import (
     InterventionError,
     Treatment,
     check,
+    describe,
     is_single,
     matches,
     parse,
-    told,
 )
 from dumpscope_format.saved_call import bare
 
@@ -75,7 +75,7 @@ class Interventions:
         self.tallies = {
             pattern: Tally(
                 pattern=pattern,
-                treatment=getattr(one, "__name__", "callable") if callable(one) else told(one),
+                treatment=getattr(one, "__name__", "callable") if callable(one) else describe(one),
             )
             for pattern, one in treatments.items()
         }

@@ -94,7 +94,7 @@ def words(treatment: Any) -> tuple[str, ...]:
     return found
 
 
-def told(treatment: Treatment) -> str:
+def describe(treatment: Treatment) -> str:
     """A treatment in one word, for records and reports."""
     return (
         treatment if isinstance(treatment, str) else ", ".join(f"{key}={value!r}" for key, value in treatment.items())

@@ -1,4 +1,4 @@
-"""What makes a run tell the truth about a failing kernel: launches that are waited for, one process, a log of its own."""
+"""Settings that make the log of a run name the failing kernel: blocking launches, one process, a log file of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a folder of the server offers as dumps, without opening any of it."""
+"""Dumps that a folder on the server may hold, by the names of files and folders alone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What lies under a path: steps, ranks and their files, before any record is parsed.
+"""Find the steps and ranks of a dump under a path, and their files, before any record is parsed.
 
-All formats share the folders of steps and ranks; what lies in one of these each format says itself (`formats.DumpFormat`).
+All formats share the folders of steps and ranks; each format recognises its own files in them (`formats.DumpFormat`).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class _Search:
         return DumpIndex(root=root, ranks=ranks, problems=self.problems)
 
     def _by_other_ways(self) -> DumpIndex:
-        """Ranks that a format tells apart by more than folders, where no folder is a rank's."""
+        """Ranks of a format that puts several into one folder, where no folder is a rank's."""
         for one in formats():
             root = self._descend(self.root, SEARCH_DEPTH, partial(self._has_ranks, one))
             if root is not None:

@@ -1,4 +1,4 @@
-"""What a file is that is no dump, told from its first bytes, and what to do with it."""
+"""The type of a file that is no dump, by its first bytes, and advice for the user."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class DumpFormat:
         return self.find_rank(place) is not None
 
     def find_ranks(self, folder: str, root: str, note: Note) -> list[RankRef]:
-        """Ranks in one folder that are told apart by more than folders; asked where no format has a rank."""
+        """Several ranks in one folder; asked only where no format finds a rank by `find_rank`."""
         return []
 
     def open_file(self, path: str, head: bytes, note: Note) -> RankRef | None:

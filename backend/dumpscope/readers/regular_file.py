@@ -1,4 +1,4 @@
-"""Open a file only where it is a regular one: nothing waits on a pipe or a device that lies in a dump."""
+"""Open regular files only, so that a pipe or device inside a dump cannot make a read wait."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dumpscope.errors import UnreadableError
 from dumpscope_format.paths import inside
 
 HEAD: Final = 64 << 10
-"""Bytes by which a file is told."""
+"""Bytes read to recognise a file."""
 
 
 def open_regular(path: str) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""Where the files lie that ptdbg's `need_replicate` leaves in the working directory of a run.
+"""The files that ptdbg's `need_replicate` leaves in the working directory of a run.
 
 forward_info_{pid}.json, backward_info_{pid}.json    arguments of the calls that overflowed
 stack_info_{pid}.json                                their call stacks
@@ -33,7 +33,7 @@ def is_cases(name: str) -> bool:
 
 
 def lone_cases(path: str) -> RankRef:
-    """The rank of a named file, with those of the same process beside it. Raises UnreadableError for a stack file alone."""
+    """The rank of a named file, with the other files of the same process. Raises UnreadableError for a stack file alone."""
     folder, name = os.path.split(path)
     found = _FILE.fullmatch(name)
     assert found is not None
@@ -99,7 +99,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _rank(path: str) -> int | None:
-    """The rank in whose folder the first tensor lies."""
+    """The rank whose folder holds the first tensor."""
     found = _RANK.search(read_head(path).replace(b"\\", b"/"))
     return int(found[1]) if found else None
 

@@ -1,4 +1,4 @@
-"""Where the files of a ptdbg dump lie in one folder: text files of records, and the folders of `.npy` files that go with them.
+"""The files of a ptdbg dump in one folder: text files of records, and the folders of `.npy` files that go with them.
 
 dump.pkl, dump/                           any stem, and any mode in front: api_stack_dump.pkl, api_stack_dump/
 x.pkl, x_20230104_134340/                 before ptdbg 1.0
@@ -97,7 +97,7 @@ def tensor_folder(path: str, root: str) -> str | None:
 
 
 def lone_file(path: str) -> RankRef:
-    """The rank that a named file of records is, with the folder beside it."""
+    """The rank of a named file of records, with the tensor folder next to it."""
     folder = os.path.dirname(path)
     above = os.path.basename(os.path.dirname(folder))
     return RankRef(
@@ -187,9 +187,9 @@ def _is_dump(path: str, folders: Sequence[str]) -> bool:
 def _arrays_alone(folder: str, root: str, folders: Sequence[str], arrays: bool) -> Found | None:
     """`.npy` files without records: in the folder itself, else in the only folder below that holds some."""
     if arrays:
-        beside = f"{folder}{SUFFIX}"
-        if looks_like_ptdbg(beside):
-            return Found(main=beside, tensors=folder)
+        records = f"{folder}{SUFFIX}"
+        if looks_like_ptdbg(records):
+            return Found(main=records, tensors=folder)
         return Found(main=folder, tensors=folder)
     below = [path for name in folders if holds_arrays(path := os.path.join(folder, name))]
     return Found(main=below[0], tensors=below[0]) if len(below) == 1 and inside(root, below[0]) else None

@@ -34,8 +34,8 @@ class PtdbgFormat(DumpFormat):
         return read_ptdbg(ref)
 
     def open_file(self, path: str, head: bytes, note: Note) -> RankRef | None:
-        told = looks_like_lines(head) or (path.endswith(SUFFIX) and not head.strip())
-        return lone_file(path) if told else None
+        is_lines = looks_like_lines(head) or (path.endswith(SUFFIX) and not head.strip())
+        return lone_file(path) if is_lines else None
 
     def names_file(self, name: str) -> bool:
         return name.endswith(SUFFIX)

@@ -161,7 +161,7 @@ class _Reader:
             try:
                 stored = npy_file.load(os.path.join(folder, file), root=folder).dtype
             except TensorError:
-                return  # told where the tensor is compared
+                return  # comparing the tensor reports it
             if stored != record["dtype"]:
                 record["file_dtype"] = stored
 
@@ -232,7 +232,7 @@ class _Reader:
             root = os.path.dirname(root)
         run, unread = read_run(self.ref.folder, root, os.path.dirname(self._loc(self.ref.dump_json)))
         self.problems += unread
-        filed = self.leaves.named()
+        filed = self.leaves.name_files()
         modules, calls = bool((nodes.kind == NodeKind.MODULE).any()), bool((nodes.kind == NodeKind.API).any())
         task = "tensor" if filed else "statistics" if len(self.leaves) else "structure"
         return Header(

@@ -176,7 +176,7 @@ class Members:
             self._header_value(name)
 
     def _header_value(self, name: str) -> None:
-        """Decode a small value of the head; the window then stands behind it."""
+        """Decode a small value of the head; the window then begins after it."""
         while True:
             depth, stop = 0, -1
             for token in _TOKEN.finditer(self._data):

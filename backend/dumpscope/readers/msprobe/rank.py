@@ -1,4 +1,4 @@
-"""One rank of a dump in the msprobe layout: dump.json (or debug.json), stack.json and construct.json into columns."""
+"""One rank of a dump in msprobe's format: dump.json (or debug.json), stack.json and construct.json into columns."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NOTE_LIMIT: Final = 200
 def read_rank(ref: RankRef, *, follow_stored_path: bool = True) -> RankDump:
     """Read everything but tensors. Damaged parts become problems of the result; what is whole is kept.
 
-    follow_stored_path: use the absolute tensor folder written in the JSON when none lies beside it
+    follow_stored_path: use the absolute tensor folder written in the JSON when the rank's folder has none
     A journal that a killed run left is read in place of its files.
     Raises UnreadableError only where the JSON file (or journal) cannot be opened.
     """
@@ -97,7 +97,7 @@ class _Reader:
         tree, tree_problems = build_tree(nodes, links)
         where = self._loc(self.ref.construct_json or self.ref.dump_json)
         self.problems += [Problem(loc=where, kind=kind, message=message) for kind, message in tree_problems]
-        items = self.producers.told(self.leaves.items(self.renumber), self.table, self.renumber)
+        items = self.producers.resolve(self.leaves.items(self.renumber), self.table, self.renumber)
         if self.producers.problem:
             self._note(self.ref.dump_json, "producers", self.producers.problem)
         if self.muted:
@@ -260,7 +260,7 @@ class _Reader:
                 yield from Members(stream, loc=self._loc(self.ref.dump_json))
             return
         if path is None:
-            refused = os.path.lexists(os.path.join(self.ref.folder, name))  # which the layout's problems tell
+            refused = os.path.lexists(os.path.join(self.ref.folder, name))  # discovery reported it
             if not refused:
                 self.problems.append(
                     Problem(loc=self._loc(name), kind="missing", message=f"There is no {name}; {loss}.")
@@ -314,7 +314,7 @@ class _Reader:
                 f"No node was recorded; the run probably ended before stop().{beside} Run it again with start(), stop() and "
                 "step() around the step in doubt; dumpscope_capture keeps what was recorded before a crash.",
             )
-        elif folder is None and self.leaves.named() and not os.path.isdir(local):
+        elif folder is None and self.leaves.name_files() and not os.path.isdir(local):
             self._note(local, "missing", "Records name tensor files but their folder is not there; statistics only.")
         run, unread = read_run(self.ref.folder, dump_root(self.ref), os.path.dirname(self._loc(self.ref.dump_json)))
         self.problems += unread

@@ -18,7 +18,7 @@ Split = Callable[[str], tuple[str, str, str, int, str]]
 
 
 class NodeTable:
-    """split: how the format's names are read; msprobe's unless said"""
+    """split: reads a name of this format; msprobe's by default"""
 
     def __init__(self, split: Split = split) -> None:
         self._split = split

@@ -18,11 +18,11 @@ from dumpscope.readers.tensors.arrays import Bytes, LoadedTensor
 from dumpscope.readers.tensors.zip_directory import STORED, Directory, variable_bytes
 
 MAX_KNOWN: Final = 4096
-"""Layouts kept; with more the memory starts anew."""
+"""Most layouts kept; then all are forgotten."""
 END: Final = 2048
-"""Bytes at either end of a file that hold all that torch.save writes besides the tensor of a file with short names."""
+"""Bytes at each end of a file; together they hold all that torch.save writes except the tensor, in a file with short names."""
 MAX_FIXED: Final = 1 << 14
-"""Bytes besides the tensor up to which a layout is kept; torch.save writes some 1.5 KB."""
+"""Most bytes besides the tensor for which a layout is kept; torch.save writes some 1.5 KB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
