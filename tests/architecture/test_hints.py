@@ -10,9 +10,20 @@ from pathlib import Path
 import pytest
 
 from dumpscope.cli.app import COMMANDS, load_command
+from dumpscope.texts import template
 
 SOURCE = Path(__file__).resolve().parents[2] / "backend" / "dumpscope"
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+def sentence(call: ast.AST) -> str:
+    """The template that `say("id", ...)` uses; "" for anything else."""
+    if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "say" and isinstance(call.args[0], ast.Constant):
+        try:
+            return template(call.args[0].value)
+        except KeyError:  # a sentence with a count has one template for one and one for more
+            return template(f"{call.args[0].value}_other")
+    return ""
 
 
 def options_in_errors() -> Iterator[tuple[str, str]]:
@@ -26,9 +37,10 @@ def options_in_errors() -> Iterator[tuple[str, str]]:
             texts = [*call.args, *(word.value for word in call.keywords)] if name.endswith("Error") else hints
             for text in texts:
                 for part in ast.walk(text):
-                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                        for option in OPTION.findall(part.value):
-                            yield option, f"{path.relative_to(SOURCE)}:{part.lineno}"
+                    said = part.value if isinstance(part, ast.Constant) else sentence(part)
+                    if isinstance(said, str):
+                        for option in OPTION.findall(said):
+                            yield option, f"{path.relative_to(SOURCE)}:{text.lineno}"
 
 
 @pytest.fixture(scope="module")
