@@ -1,6 +1,6 @@
-"""Configuration of a capture: config.json and constructor arguments, checked once, frozen after that.
+"""Configuration of a capture: config.json and constructor arguments, checked once and frozen after that.
 
-Every error names the key, the value it has and what is allowed.
+Every error names the key, the value it has and what is allowed. `ConfigWatcher` tells when the file has changed.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
@@ -301,3 +302,35 @@ def _check_scope(config: Config) -> None:
                 name,
                 f"whole node names at level {config.level}, like " + " or ".join(forms[one] for one in wanted),
             )
+
+
+_ON_SECONDS: Final = 0.5
+_OFF_SECONDS: Final = 3.0
+
+
+class ConfigWatcher:
+    """Looks at a file's time and size, at most every 0.5 s while recording is on and every 3 s while it is off."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._seen = self._mark()
+        self._last = time.monotonic()
+
+    def changed(self, *, enabled: bool) -> bool:
+        """Whether the file differs from what was last seen."""
+        now = time.monotonic()
+        if now - self._last < (_ON_SECONDS if enabled else _OFF_SECONDS):
+            return False
+        self._last = now
+        mark = self._mark()
+        if mark == self._seen:
+            return False
+        self._seen = mark
+        return True
+
+    def _mark(self) -> tuple[int, int] | None:
+        try:
+            state = os.stat(self.path)
+        except OSError:
+            return None
+        return state.st_mtime_ns, state.st_size

@@ -10,13 +10,12 @@ from typing import Any
 
 import torch
 
-from dumpscope_capture.config import Config, ConfigError, load, patterns
-from dumpscope_capture.config_reload import Watcher
+from dumpscope_capture.config import Config, ConfigError, ConfigWatcher, load, patterns
 from dumpscope_capture.context import LOG, rank
 from dumpscope_capture.hooks.custom import CustomCalls
 from dumpscope_capture.hooks.token_range import TokenWindow
 from dumpscope_capture.interventions import activate
-from dumpscope_capture.proof.counting import COUNTING
+from dumpscope_capture.proof.call_counter import COUNTING
 from dumpscope_capture.record.saved_values import Saver
 from dumpscope_capture.session import Session
 
@@ -89,15 +88,18 @@ class PrecisionDebugger:
         self._loop = 0
         self._init_step = 0
         self._ended = False
-        self._watcher = Watcher(config_path) if config.dump_enable is not None and config_path is not None else None
+        self._watcher = (
+            ConfigWatcher(config_path) if config.dump_enable is not None and config_path is not None else None
+        )
         self._ready = True
         atexit.register(self._at_exit)
 
     def _take(self, config: Config) -> None:
         self._config = config
         self._session = Session(config)
-        self._custom.session = self._session
-        self._saver = Saver(self._session)
+        session = self._session
+        self._custom.recording = session.recording
+        self._saver = Saver(session.recording, lambda step: session.open(step, None))
         self._window: TokenWindow | None = None
 
     @classmethod

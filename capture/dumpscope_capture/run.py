@@ -19,8 +19,8 @@ from dumpscope_capture.calls import observers
 from dumpscope_capture.context import rank
 from dumpscope_capture.interventions import activate
 from dumpscope_capture.proof.backward_failures import HOWS, Explainer
+from dumpscope_capture.proof.call_counter import COUNTING
 from dumpscope_capture.proof.call_saving import CallSaver
-from dumpscope_capture.proof.counting import COUNTING
 from dumpscope_capture.proof.recipe import Recipe, RecipeError, follow
 from dumpscope_format.interventions import REPORT_VARIABLE, VARIABLE, InterventionError
 from dumpscope_format.paths import rank_folder

@@ -28,12 +28,12 @@ from dumpscope_capture.hooks.megatron import MicroSteps, micro_sink
 from dumpscope_capture.hooks.modules import ModuleScopes
 from dumpscope_capture.hooks.triton import Launches
 from dumpscope_capture.proof.backward_failures import Explainer, How
+from dumpscope_capture.proof.call_counter import COUNTING
 from dumpscope_capture.proof.call_saving import CallSaver
-from dumpscope_capture.proof.counting import COUNTING
 from dumpscope_capture.record.checks import Bench, Overflow
 from dumpscope_capture.record.recording import Recording
 from dumpscope_capture.values.dedup import Seen
-from dumpscope_capture.values.values import Recorder
+from dumpscope_capture.values.recorder import Recorder
 from dumpscope_capture.write.folder_lock import Claim, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
 from dumpscope_capture.write.tensor_files import Written

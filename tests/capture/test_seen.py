@@ -14,8 +14,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from dumpscope_capture.values import values  # noqa: E402
-from dumpscope_capture.values.values import Recorder  # noqa: E402
+from dumpscope_capture.values import recorder as values  # noqa: E402
+from dumpscope_capture.values.recorder import Recorder  # noqa: E402
 from dumpscope_capture.write.sink import StepSink  # noqa: E402
 
 

@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 from dumpscope.readers import discover, read_rank  # noqa: E402
 from dumpscope.readers.tensors.torch_file import load  # noqa: E402
 from dumpscope_capture.values.hashing import raw  # noqa: E402
-from dumpscope_capture.values.values import Recorder  # noqa: E402
+from dumpscope_capture.values.recorder import Recorder  # noqa: E402
 from dumpscope_capture.write.sink import StepSink  # noqa: E402
 from dumpscope_format.journal import JOURNAL  # noqa: E402
 
@@ -418,9 +418,9 @@ def test_writing_again_never_changes_the_files_of_an_older_run(tmp_path: Path) -
 def test_a_forked_child_leaves_the_files_of_its_parent_alone(tmp_path: Path) -> None:
     script = """
 import os, sys, torch
-from dumpscope_capture.hashing import raw  # noqa: E402
-from dumpscope_capture.sink import StepSink
-from dumpscope_capture.values import Recorder
+from dumpscope_capture.values.hashing import raw  # noqa: E402
+from dumpscope_capture.write.sink import StepSink
+from dumpscope_capture.values.recorder import Recorder
 recorder = Recorder(task="tensor", wants_tensor=lambda item: True)
 sink = StepSink(sys.argv[1], {"task": "tensor", "level": "L1"}, recorder=recorder)
 def call(n):

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from dumpscope.cli.app import spread, status
+from dumpscope.cli.app import COMMANDS, load_command, status
+from dumpscope.cli.options import repeat_options
 from dumpscope.cli.printing import safe
 from dumpscope.export.document import document
 from dumpscope.pipeline.compare.in_process import Outcome
@@ -354,6 +355,31 @@ def test_no_arguments_show_the_commands() -> None:
         assert command in result.stdout
 
 
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_the_list_of_commands_says_what_each_says_first_of_itself(command: str) -> None:
+    first = load_command(command).help.split("\n\n")[0]
+    assert " ".join(first.split()) == COMMANDS[command]
+
+
+def test_a_command_that_is_misspelt_is_refused_with_its_neighbour() -> None:
+    result = dumpscope("compair", "a", "b")
+    assert result.returncode == 2
+    assert "compair" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    code = (
+        "import sys\n"
+        "from dumpscope.cli.app import status\n"
+        "assert status(['--help']) == 0\n"
+        "loaded = [name for name in sys.modules if name.startswith('dumpscope.cli.commands.')]\n"
+        "sys.exit(','.join(loaded) or 0)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
+
+
 def test_help_and_the_start_of_compare_load_nothing_heavy(dumps: Path) -> None:
     code = (
         "import sys\n"
@@ -377,7 +403,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_is_read(outp
 def test_ctrl_c_ends_with_one_line_and_130(dumps: Path) -> None:
     code = (
         "import sys, os, signal\n"
-        "import dumpscope.pipeline.local as local\n"
+        "import dumpscope.pipeline.compare.in_process as local\n"
         "def slow(*a, **k): print('ready', file=sys.stderr, flush=True); signal.pause()\n"
         "local.compare_layouts = slow\n"
         "from dumpscope.cli import main\n"
@@ -412,7 +438,7 @@ def test_a_reader_that_goes_away_is_no_error(dumps: Path) -> None:
     ],
 )
 def test_lists_of_numbers_may_follow_one_option(given: list[str], wanted: list[str]) -> None:
-    assert spread(given) == wanted
+    assert repeat_options(given) == wanted
 
 
 def test_a_name_cannot_steer_the_terminal() -> None:
@@ -426,7 +452,7 @@ def test_an_internal_error_is_one_line_too(monkeypatch: pytest.MonkeyPatch, caps
     def broken(*_: object, **__: object) -> int:
         raise ZeroDivisionError("of\nall things")
 
-    monkeypatch.setattr(dumpscope.cli.commands.info, "run", broken)
+    monkeypatch.setattr(dumpscope.cli.commands.info, "open_layout", broken)
     assert status(["info", "x"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 

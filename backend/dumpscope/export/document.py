@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from dumpscope.domain.facts import VERDICT_WORDS, Origin
 from dumpscope.domain.joined import Joined
-from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Int64
 from dumpscope.domain.result import Answer, Reference, Side
 from dumpscope.errors import Problem
 from dumpscope.export.table.cell_text import Cell
 from dumpscope.export.table.cells import Drawn, Series
 from dumpscope.export.table.series import Table
+from dumpscope.texts import english
 
 SCHEMA: Final = 1
 _EXACT = 2**53
@@ -68,6 +68,7 @@ def document(answer: Answer) -> dict[str, Any]:
             "item": first.item,
             "metrics": wire(first.metrics),
             "reason": first.reason,
+            "reason_said": first.reason_said,
             "stack": list(first.stack),
         },
         "origins": [origin_document(origin) for origin in answer.origins],
@@ -128,8 +129,8 @@ def joined_document(joined: Joined) -> dict[str, Any]:
     }
 
 
-def problem_document(problem: Problem) -> dict[str, str]:
-    return {"loc": problem.loc, "kind": problem.kind, "message": problem.message}
+def problem_document(problem: Problem) -> dict[str, Any]:
+    return {"loc": problem.loc, "kind": problem.kind, "message": problem.message, "said": problem.said}
 
 
 def pair_texts(table: Table) -> Iterator[list[str]]:

@@ -2,6 +2,17 @@
 
 from dumpscope.metrics.native.loader import prepare
 from dumpscope.metrics.statistics import compare_statistics, exact_integer_diff
+from dumpscope.metrics.table import METRICS, Measured, Metric, all_metrics, derive_metrics
 from dumpscope.metrics.tensors import compare_tensors
 
-__all__ = ["compare_statistics", "compare_tensors", "exact_integer_diff", "prepare"]
+__all__ = [
+    "METRICS",
+    "Measured",
+    "Metric",
+    "all_metrics",
+    "compare_statistics",
+    "compare_tensors",
+    "derive_metrics",
+    "exact_integer_diff",
+    "prepare",
+]

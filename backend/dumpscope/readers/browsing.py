@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from dumpscope.errors import UnreadableError
 from dumpscope.readers.formats import formats
+from dumpscope.texts import say
 from dumpscope_format.paths import inside, is_single, natural_key, rank_number, step_number
 
 ENTRY_LIMIT: Final = 20_000
@@ -36,7 +37,7 @@ def offers(folder: str, roots: Sequence[str]) -> tuple[list[Offer], bool]:
             listed = [entry for _, entry in zip(range(ENTRY_LIMIT), entries, strict=False)]
             more = next(entries, None) is not None
     except OSError as error:
-        raise UnreadableError(f"cannot be listed: {error.strerror}", where=folder) from error
+        raise UnreadableError(say("readers.cannot_listed", reason=error.strerror), where=folder) from error
     found = [offer for entry in listed if (offer := _offer(entry, roots)) is not None]
     return sorted(found, key=lambda offer: (offer.kind != "folder", natural_key(offer.name))), more
 

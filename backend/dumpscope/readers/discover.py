@@ -17,6 +17,7 @@ from dumpscope.errors import ForeignError, Problem, UnreadableError
 from dumpscope.readers.file_type import contents, refuse_file
 from dumpscope.readers.formats import DumpFormat, Note, Place, format_of, formats
 from dumpscope.readers.regular_file import read_head
+from dumpscope.texts import phrase, said_of, say
 from dumpscope_format.paths import inside, is_single, natural_key, rank_number, step_number
 
 SEARCH_DEPTH: Final = 3
@@ -34,20 +35,20 @@ def discover(path: str | os.PathLike[str]) -> DumpIndex:
         status = os.stat(named)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise UnreadableError(f"cannot be opened: {reason}", where=named, hint=_hint()) from error
+        raise UnreadableError(say("readers.cannot_opened", reason=reason), where=named, hint=_hint()) from error
     real = os.path.realpath(named)
     if stat.S_ISDIR(status.st_mode):
         return _Search(root=real, shown=named).run()
     if not stat.S_ISREG(status.st_mode):
-        raise UnreadableError("is neither a folder nor a regular file", where=named, hint=_hint())
+        raise UnreadableError(say("readers.neither_folder_nor_regular_file"), where=named, hint=_hint())
     return _lone_file(real, named)
 
 
 def _hint() -> str:
     """What a user may name."""
-    files = [one.file_words for one in formats() if one.file_words]
-    words = ["a dump root (holding step0, ...)", "a step folder", "a rank folder", *files]
-    return f"name {', '.join(words)}, or a .zip/.tar of one"
+    words = [one.file_words for one in formats() if one.file_words]
+    files = [(said_of(one) or [phrase("own.sentence", en=one, zh=one)])[0] for one in words]
+    return say("readers.name_dump_root_holding_step0_step", files=files)
 
 
 def _lone_file(real: str, named: str) -> DumpIndex:
@@ -108,13 +109,19 @@ class _Search:
         return bool(one.find_ranks(folder, self.root, _silent))
 
     def _nothing(self) -> UnreadableError:
-        detail = "holds no dump"
+        detail = say("readers.holds_no_dump")
         found = None if self.problems else contents(self.root)
         if found is not None:
             name, kind = found
-            return ForeignError(f"{detail}: {name} is {kind.text}", kind=kind.word, where=self.shown, hint=kind.hint)
+            return ForeignError(
+                say("readers.is", detail=detail, name=name, text=kind.text),
+                kind=kind.word,
+                where=self.shown,
+                hint=kind.hint,
+            )
         if self.problems:
-            detail += f": {self.problems[0].loc}: {self.problems[0].message}"
+            first = self.problems[0]
+            detail = say("error.at", where=detail, what=say("error.at", where=first.loc, what=first.message))
         return UnreadableError(detail, where=self.shown, hint=_hint())
 
     def _descend(self, folder: str, depth: int, is_dump: Callable[[str], bool]) -> str | None:
@@ -127,7 +134,11 @@ class _Search:
         if len(found) > 1:
             some = ", ".join(os.path.relpath(below, self.root) for below in found[:5])
             more = ", ..." if len(found) > 5 else ""
-            raise UnreadableError(f"holds {len(found)} dumps", where=self.shown, hint=f"name one of them: {some}{more}")
+            raise UnreadableError(
+                say("readers.holds_dumps", count=len(found)),
+                where=self.shown,
+                hint=say("readers.name_one_them", some=some, more=more),
+            )
         return found[0] if found else None
 
     def _is_dump(self, folder: str) -> bool:
@@ -157,9 +168,7 @@ class _Search:
         for step, below in parts.steps:
             ranks += self._step(below, step, self._folders(below))
         if parts.steps and (parts.ranks or parts.singles):
-            self._note(
-                folder, "ignored", "Rank folders beside step folders were left out; name one of them to read it."
-            )
+            self._note(folder, "ignored", say("readers.rank_folders_beside_step_folders_left"))
         return ranks or self._step(folder, step_number(place.label) or 0, parts)
 
     def _step(self, folder: str, step: int, parts: Folders) -> list[RankRef]:
@@ -170,12 +179,12 @@ class _Search:
         singles = [ref for below in parts.singles if (ref := self._rank(below, step, None))]
         if ranks:
             if singles:
-                self._several(folder, f"ranks {ranks[0].label} to {ranks[-1].label} are read", singles)
+                self._several(folder, say("readers.ranks_read", label=ranks[0].label, label2=ranks[-1].label), singles)
             return ranks
         if len(singles) > 1:
             used = max(singles, key=_newest)
             self._several(
-                folder, f"{used.label} is read, the newest with data", [ref for ref in singles if ref is not used]
+                folder, say("readers.read_newest_data", label=used.label), [ref for ref in singles if ref is not used]
             )
             return [used]
         if singles:
@@ -184,7 +193,7 @@ class _Search:
         if ref is None and len(parts.others) == 1 and (tagged := self._folders(parts.others[0])).ranks:
             return self._step(parts.others[0], step, tagged)  # ptdbg's guide puts the tag below the step
         if ref is None:
-            self._note(folder, "missing", "The step folder holds no rank with a dump.json; it was left out.")
+            self._note(folder, "missing", say("readers.step_folder_holds_no_rank_dump"))
         return [] if ref is None else [ref]
 
     def _several(self, folder: str, used: str, left: list[RankRef]) -> None:
@@ -192,7 +201,7 @@ class _Search:
         self._note(
             folder,
             "several_runs",
-            f"Several runs wrote into this step: {used}; left out: {names}. Name another one's folder to read it.",
+            say("readers.several_runs_wrote_into_step_left", used=used, names=names),
         )
 
     def _rank(self, folder: str, step: int, rank: int | None, *, label: str | None = None) -> RankRef | None:
@@ -209,7 +218,7 @@ class _Search:
             with os.scandir(folder) as entries:
                 listed = [entry for _, entry in zip(range(ENTRY_LIMIT), entries, strict=False)]
         except OSError as error:
-            self._note(folder, "unreadable", f"The folder cannot be listed: {error.strerror}.")
+            self._note(folder, "unreadable", say("readers.folder_cannot_listed", reason=error.strerror))
             listed = []
         for entry in sorted(listed, key=lambda entry: natural_key(entry.name)):
             name = entry.name
@@ -219,7 +228,7 @@ class _Search:
                 continue
             if entry.is_symlink() and not inside(self.root, entry.path):
                 if known:
-                    self._note(entry.path, "refused", "The folder is a link out of the dump; it was left out.")
+                    self._note(entry.path, "refused", say("readers.folder_link_out_dump_left_out"))
                 continue
             if step is not None:
                 steps.append((step, entry.path))

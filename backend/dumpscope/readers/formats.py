@@ -16,6 +16,7 @@ from dumpscope import extensions
 from dumpscope.domain.records import RankDump, RankRef, Traits
 from dumpscope.errors import DumpscopeError, UnreadableError
 from dumpscope.readers.regular_file import read_head
+from dumpscope.texts import say
 
 BUILT_IN: Final = (
     "dumpscope.readers.msprobe.format:MSPROBE",
@@ -62,8 +63,8 @@ class DumpFormat:
     traits: Traits = Traits()
     file_words: str = ""
     before_folders: bool = False
-    no_rerun: str | None = "a dump of this format does not keep all arguments of a call"
-    rerun_hint: str = "dump the step again with dumpscope_capture or msprobe"
+    no_rerun: str | None = say("readers.format_keeps_not_all_arguments")
+    rerun_hint: str = say("readers.dump_step_again_capture_or_msprobe")
 
     def find_rank(self, place: Place) -> RankRef | None:
         """The rank dumped into a folder, None where this format wrote none there."""
@@ -136,9 +137,11 @@ def formats() -> tuple[DumpFormat, ...]:
         found[one.name] = one
     for extra in extensions.load(extensions.FORMATS):
         if not isinstance(extra, DumpFormat):
-            raise DumpscopeError(f"the extension {extra!r} is no dumpscope.readers.formats.DumpFormat")
+            raise DumpscopeError(say("readers.extension_no_dump_format", extension=f"{extra!r}"))
         if extra.name in found:
-            raise DumpscopeError(f"there are two dump formats named {extra.name!r}", hint="rename the extension's")
+            raise DumpscopeError(
+                say("readers.two_dump_formats_named", name=f"{extra.name!r}"), hint=say("readers.rename_extensions")
+            )
         found[extra.name] = extra
     return tuple(found.values())
 
@@ -149,9 +152,9 @@ def format_of(ref: RankRef) -> DumpFormat:
         if one.name == ref.layout:
             return one
     raise UnreadableError(
-        f"is a dump of the format {ref.layout!r}, which is not installed here",
+        say("readers.format_not_installed", layout=f"{ref.layout!r}"),
         where=ref.folder,
-        hint="install the package that reads it",
+        hint=say("readers.install_package_reads_it"),
     )
 
 

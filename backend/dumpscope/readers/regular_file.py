@@ -7,6 +7,7 @@ import stat
 from typing import BinaryIO, Final
 
 from dumpscope.errors import UnreadableError
+from dumpscope.texts import say
 from dumpscope_format.paths import inside
 
 HEAD: Final = 64 << 10
@@ -18,10 +19,10 @@ def open_regular(path: str) -> BinaryIO:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise UnreadableError(f"cannot be opened: {error.strerror}", where=path) from error
+        raise UnreadableError(say("readers.cannot_opened", reason=error.strerror), where=path) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise UnreadableError("is not a regular file", where=path)
+        raise UnreadableError(say("readers.not_regular_file"), where=path)
     return os.fdopen(handle, "rb", buffering=0)
 
 
@@ -37,8 +38,8 @@ def read_head(path: str) -> bytes:
 def refusal(path: str, root: str) -> str | None:
     """Why a file of a dump in `root` is not read: "is a link out of the dump"...; None where it may be."""
     if os.path.islink(path) and not inside(root, path):
-        return "is a link out of the dump"
+        return say("readers.link_out_dump")
     try:
-        return None if stat.S_ISREG(os.stat(path).st_mode) else "is not a regular file"
+        return None if stat.S_ISREG(os.stat(path).st_mode) else say("readers.not_regular_file")
     except OSError as error:
-        return f"cannot be opened ({error.strerror})"
+        return say("readers.cannot_opened_2", reason=error.strerror)

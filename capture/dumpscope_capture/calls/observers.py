@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, Final, Protocol
 
-from dumpscope_capture.calls.calls import Call
+from dumpscope_capture.calls.call import Call
 
 
 class Party(Protocol):

@@ -17,9 +17,9 @@ from typing import Any, Protocol
 import torch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from dumpscope_capture.calls.held_arguments import writes_in_place
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.context import LOG, Faults
-from dumpscope_capture.record.checks import writes_in_place
 
 
 class Device(Protocol):

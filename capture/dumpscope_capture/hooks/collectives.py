@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import torch
 
-from dumpscope_capture.calls.calls import Call
+from dumpscope_capture.calls.call import Call
 from dumpscope_capture.calls.names import PREFIXES, Api, WrapList, attribute, expand, owners
 from dumpscope_capture.hooks.patches import Replacements
 from dumpscope_capture.record.recording import Recording

@@ -7,13 +7,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.config import ConfigError
-
-if TYPE_CHECKING:
-    from dumpscope_capture.session import Session
+from dumpscope_capture.record.recording import Recording
 
 _INHERITED: Final = object()
 """In place of an attribute's own value, where the owner has it from its class or a base class."""
@@ -38,7 +36,7 @@ class CustomCalls:
     """Attributes replaced by recording wrappers, and how to put them back."""
 
     def __init__(self) -> None:
-        self.session: Session | None = None
+        self.recording: Recording | None = None
         self._replaced: dict[tuple[int, str], _Replaced] = {}
 
     def register(self, module: Any, api: str, prefix: str | None) -> None:
@@ -68,8 +66,7 @@ class CustomCalls:
     def _wrapped(self, function: Callable[..., Any], api: Api) -> Callable[..., Any]:
         @wraps(function)
         def call_recorded(*args: Any, **kwargs: Any) -> Any:
-            session = self.session
-            recording = session.recording if session is not None else None
+            recording = self.recording
             if recording is None or not recording.active or recording.place.inside or recording.functions_off:
                 return function(*args, **kwargs)
             call = None

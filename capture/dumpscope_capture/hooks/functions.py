@@ -17,7 +17,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from dumpscope_capture.calls import callsite
-from dumpscope_capture.calls.calls import Call, Place
+from dumpscope_capture.calls.call import Call, Place
 from dumpscope_capture.calls.names import Api, Table
 from dumpscope_capture.context import Faults
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import torch
 from torch.nn.modules import module as hooks
 
-from dumpscope_capture.calls.calls import Call
+from dumpscope_capture.calls.call import Call
 from dumpscope_capture.context import LOG
 from dumpscope_capture.record.recording import Recording
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 
 from dumpscope_capture.config import ConfigError
 
-if TYPE_CHECKING:
-    from dumpscope_capture.session import Session
+
+class Switchable(Protocol):
+    """What can be switched on and off: a session."""
+
+    def resume(self) -> None: ...
+
+    def pause(self) -> None: ...
 
 
 class TokenWindow:
     """Switches recording on at the first forward pass of the range and off after the last."""
 
-    def __init__(self, session: Session, token_range: Sequence[int]) -> None:
+    def __init__(self, session: Switchable, token_range: Sequence[int]) -> None:
         allowed = "two whole numbers, 0 <= first <= last"
         if not isinstance(token_range, (list, tuple)) or len(token_range) != 2:
             raise ConfigError("token_range", token_range, allowed)

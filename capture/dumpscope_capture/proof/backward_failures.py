@@ -22,11 +22,11 @@ import torch
 from torch.autograd.graph import Node
 
 from dumpscope_capture.calls import observers
-from dumpscope_capture.calls.calls import Call, differentiable
+from dumpscope_capture.calls.call import Call, differentiable
 from dumpscope_capture.calls.edges import is_new, node_of, sequence_number
-from dumpscope_capture.calls.module_paths import ModulePaths
 from dumpscope_capture.context import LOG, Quiet, call_stack
-from dumpscope_capture.proof.counting import COUNTING
+from dumpscope_capture.proof.call_counter import COUNTING
+from dumpscope_capture.proof.module_paths import ModulePaths
 from dumpscope_format.recipe import BLOCKING
 from dumpscope_format.saved_call import bare
 

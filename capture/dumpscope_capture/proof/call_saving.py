@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 from torch.utils._pytree import tree_leaves
 
-from dumpscope_capture.calls.calls import Call, differentiable
+from dumpscope_capture.calls.call import Call, differentiable
 from dumpscope_capture.calls.edges import is_new, node_of, sequence_number
 from dumpscope_capture.calls.names import Api, attribute
 from dumpscope_capture.config import Config

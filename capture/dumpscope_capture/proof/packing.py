@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from dumpscope_capture.values.crc import crc
+from dumpscope_capture.values.hashing import crc
 from dumpscope_capture.values.provenance import type_name
 from dumpscope_capture.write.torch_file import Layout, can_write, pack
 from dumpscope_format.saved_call import Storage, Tables, Tensor, Value

@@ -18,7 +18,7 @@ import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
-from dumpscope_capture.record.checks import writes_in_place
+from dumpscope_capture.calls.held_arguments import writes_in_place
 from dumpscope_capture.values.provenance import parameter_names
 from dumpscope_format.interventions import Treatment, words
 

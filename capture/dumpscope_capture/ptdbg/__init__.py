@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from dumpscope_capture.ptdbg.calls import (
     acc_cmp_dump,
+    compare,
+    compare_distributed,
     configure,
     module_dump,
     module_dump_end,
     overflow_check,
+    parse,
     register_hook,
     seed_all,
     set_backward_input,
@@ -20,7 +23,6 @@ from dumpscope_capture.ptdbg.calls import (
     set_dump_switch,
     set_overflow_check_switch,
 )
-from dumpscope_capture.ptdbg.comparing import compare, compare_distributed, parse
 from dumpscope_capture.ptdbg.debugger import PrecisionDebugger
 from dumpscope_capture.ptdbg.errors import (
     CaptureEnd,

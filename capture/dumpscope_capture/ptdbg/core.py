@@ -32,7 +32,7 @@ from dumpscope_capture.ptdbg.errors import (
 )
 from dumpscope_capture.ptdbg.findings import Findings
 from dumpscope_capture.ptdbg.generations import Form, Spelling
-from dumpscope_capture.ptdbg.matching import ModeSelection
+from dumpscope_capture.ptdbg.mode_selection import ModeSelection
 from dumpscope_capture.ptdbg.session import PklRecording, PklSession, PtdbgSession, Target
 from dumpscope_capture.ptdbg.settings import from_environment
 

@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+import torch
+
 from dumpscope_capture.context import LOG, Quiet
-from dumpscope_capture.ptdbg.arrays import FILE_MODE, write_array
 from dumpscope_capture.ptdbg.generations import MODULE_FLAG, OVERFLOW_FLAG, Form, Spelling
 from dumpscope_capture.ptdbg.lines import Line, LineRecorder
 from dumpscope_capture.values.snapshots import Snapshot
 from dumpscope_format.naming import parse
 
+FILE_MODE: Final = 0o640
 FOLDER_MODE: Final = 0o750
 PKL: Final = ".pkl"
 _ORDER: Final = ("input_args", "input", "output")
@@ -254,3 +257,27 @@ def _flat(value: Any) -> Iterator[Line]:
 def _write_all(handle: int, data: bytes) -> None:
     while data:
         data = data[os.write(handle, data) :]
+
+
+def write_array(path: Path, snapshot: Snapshot) -> None:
+    """Write a snapshot as .npy and release it. Raises OSError."""
+    try:
+        snapshot.wait()
+        array = as_array(snapshot.tensor())
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE), "wb") as out:
+            np.save(out, array, allow_pickle=False)
+    finally:
+        snapshot.release()
+
+
+def as_array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    """The same numbers in a type that numpy has: bfloat16 and the 8-bit floats become float32, which holds all their numbers."""
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    if tensor.dtype is torch.complex32:
+        tensor = tensor.to(torch.complex64)
+    try:
+        array: np.ndarray[Any, Any] = tensor.numpy()
+    except TypeError:
+        array = tensor.float().numpy()
+    return array

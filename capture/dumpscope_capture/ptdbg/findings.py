@@ -13,12 +13,14 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from dumpscope_capture.calls.held_arguments import Held
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Quiet, call_stack, rank
 from dumpscope_capture.ptdbg.arguments import Hook
-from dumpscope_capture.ptdbg.arrays import as_array
+from dumpscope_capture.ptdbg.files import as_array
 from dumpscope_capture.ptdbg.generations import Form, Spelling, frame
-from dumpscope_capture.record.checks import Held, Marks, Overflow
+from dumpscope_capture.record.checks import Overflow
+from dumpscope_capture.values.nonfinite import Marks
 from dumpscope_capture.values.statistics import measure_now, reason_absent
 
 _PLAIN: Final = (bool, int, float, str)

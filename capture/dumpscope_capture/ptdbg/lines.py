@@ -8,10 +8,9 @@ from typing import Any, Final
 
 import torch
 
-from dumpscope_capture.values.crc import crc
 from dumpscope_capture.values.dedup import Seen, Sight
-from dumpscope_capture.values.hashing import digits, raw
-from dumpscope_capture.values.values import DEPTH_LIMIT, Recorder
+from dumpscope_capture.values.hashing import crc, digits, raw
+from dumpscope_capture.values.recorder import DEPTH_LIMIT, Recorder
 
 NPY: Final = ".npy"
 

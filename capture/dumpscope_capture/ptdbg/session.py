@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import torch
 
-from dumpscope_capture.calls.calls import Call
+from dumpscope_capture.calls.call import Call
 from dumpscope_capture.calls.names import Api, WrapList
 from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
@@ -24,7 +24,7 @@ from dumpscope_capture.ptdbg.arguments import Place
 from dumpscope_capture.ptdbg.files import FOLDER_MODE, PklSink, Plan
 from dumpscope_capture.ptdbg.generations import Form, Spelling
 from dumpscope_capture.ptdbg.lines import Line, LineRecorder
-from dumpscope_capture.ptdbg.matching import ModeSelection
+from dumpscope_capture.ptdbg.mode_selection import ModeSelection
 from dumpscope_capture.record.recording import Recording
 from dumpscope_capture.session import Session
 from dumpscope_capture.write.folder_lock import is_free

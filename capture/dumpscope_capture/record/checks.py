@@ -6,22 +6,17 @@ Both read numbers back at every node, so the device is waited for.
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-import torch
-
+from dumpscope_capture.calls.held_arguments import Held
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Quiet
 from dumpscope_capture.device.overflow_registers import Registers, overflow_registers
+from dumpscope_capture.values.nonfinite import Marks
 from dumpscope_format.paths import DUMP_JSON, is_single, step_folder
-
-_LAST: Final = frozenset(
-    torch.finfo(kind).max for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-)
 
 
 class Limit:
@@ -39,41 +34,6 @@ class Limit:
             if self._left == 0:
                 LOG.info("the number of findings asked for is reached: the capture ends")
                 self._ended()
-
-
-class Held:
-    """Arguments of a call as they were before it. in_place: of which function; its tensors are copied, as it writes into them."""
-
-    __slots__ = ("args", "kwargs", "marks")
-
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, in_place: bool, marked: bool) -> None:
-        self.args, self.kwargs = args, kwargs
-        self.marks: Marks | None = None
-        with Quiet():
-            if marked:
-                self.marks = Marks()
-                self.marks.gather((args, kwargs), scalars=True)
-            if in_place:
-                self.args = tuple(_copied(value) for value in args)
-                self.kwargs = {key: _copied(value) for key, value in kwargs.items()}
-
-
-def writes_in_place(name: str, kwargs: Mapping[str, Any]) -> bool:
-    """Whether a function writes into its arguments: `add_`, `__iadd__`, `relu(inplace=True)`, `out=`."""
-    special = name.startswith("__")
-    return (
-        (name.endswith("_") and not special)
-        or (special and name.startswith("__i") and name not in ("__invert__", "__index__", "__int__"))
-        or name == "__setitem__"
-        or bool(kwargs.get("inplace"))
-        or kwargs.get("out") is not None
-    )
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, torch.Tensor) and not value.is_meta and value.layout is torch.strided:
-        return value.detach().clone().requires_grad_(value.requires_grad)
-    return value
 
 
 class Overflow:
@@ -133,68 +93,6 @@ def _marked(given: Any, results: Any) -> tuple[Marks, Marks]:
         before.read()
         after.read()
     return before, after
-
-
-class Marks:
-    """Which values that are not finite occur. inf: +inf anywhere; tensor_inf: in a tensor; negative: -inf anywhere;
-    saturated: the largest or smallest number of a type of 16 bits and more, where an overflow ends that makes no infinity."""
-
-    def __init__(self) -> None:
-        self.nan = self.inf = self.tensor_inf = self.negative = self.saturated = False
-        self._flags: list[torch.Tensor] = []
-
-    @property
-    def finite(self) -> bool:
-        return not (self.nan or self.inf or self.negative)
-
-    def appeared(self, before: Marks) -> bool:
-        """Whether infinities or last numbers occur that did not before."""
-        return (
-            (self.inf and not before.inf)
-            or (self.negative and not before.negative)
-            or (self.saturated and not (before.saturated or before.inf or before.negative))
-        )
-
-    def gather(self, value: Any, *, scalars: bool) -> None:
-        if isinstance(value, torch.Tensor):
-            self._tensor(value)
-        elif isinstance(value, float):
-            if scalars:
-                self.inf |= value == math.inf
-                self.negative |= value == -math.inf
-                self.saturated |= abs(value) in _LAST
-        elif isinstance(value, Mapping):
-            for part in value.values():
-                self.gather(part, scalars=scalars)
-        elif isinstance(value, (list, tuple)):
-            for part in value:
-                self.gather(part, scalars=scalars)
-
-    def _tensor(self, tensor: torch.Tensor) -> None:
-        numeric = tensor.is_floating_point() or tensor.is_complex()
-        if tensor.is_meta or not tensor.numel() or not numeric or tensor.layout is not torch.strided:
-            return
-        try:
-            data = tensor.detach()
-            data = data.abs() if data.is_complex() else data
-            last = torch.finfo(data.dtype).max if data.element_size() > 1 else math.inf
-            data = data if data.element_size() > 1 else data.float()
-            self._flags.append(
-                torch.stack([
-                    data.isnan().any(), (data == math.inf).any(), (data == -math.inf).any(), (data.abs() == last).any(),
-                ]).cpu()
-            )  # fmt: skip
-        except (RuntimeError, NotImplementedError):
-            return
-
-    def read(self) -> None:
-        for flags in self._flags:
-            nan, positive, negative, last = flags.tolist()
-            self.nan |= nan
-            self.saturated |= last and not (positive or negative)
-            self.inf |= positive
-            self.tensor_inf |= positive
-            self.negative |= negative
 
 
 class Bench:

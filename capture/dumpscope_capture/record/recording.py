@@ -13,49 +13,45 @@ from typing import Any
 import torch
 
 from dumpscope_capture.calls import observers
-from dumpscope_capture.calls.calls import DROPOUTS, Call, Place, backward_of, differentiable, drop_share, is_clipping
+from dumpscope_capture.calls.call import DROPOUTS, Call, Place, backward_of, differentiable, drop_share, is_clipping
 from dumpscope_capture.calls.edges import edge_of, sequence_number
+from dumpscope_capture.calls.held_arguments import Held, writes_in_place
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.calls.selection import Outcome, Selection
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import Faults, Quiet, call_stack
 from dumpscope_capture.device.kernels import KernelDump
-from dumpscope_capture.record.checks import Bench, Held, Overflow, writes_in_place
+from dumpscope_capture.record.backward_passes import BackwardPasses
 from dumpscope_capture.record.gradients import Watch
 from dumpscope_capture.record.parameter_gradients import ParameterGradients
-from dumpscope_capture.record.passes import Passes
+from dumpscope_capture.record.step import Step
 from dumpscope_capture.values.provenance import Provenance
-from dumpscope_capture.values.values import Recorder
+from dumpscope_capture.values.recorder import Recorder
 from dumpscope_capture.write.sink import Sink
 from dumpscope_format.naming import api_name, item_name
 
 
-class Recording:
-    """What one process records, step after step. A step is open between `open` and `close`; outside everything is ignored."""
+class Recording(Step):
+    """What one process records, step after step. A step is open between `open` and `close`; outside everything is ignored.
+
+    It owns the step: `passes` and `parameters` read the step's state and never import this module.
+    """
 
     def __init__(self, config: Config, selection: Selection, faults: Faults) -> None:
-        self.config = config
-        self.selection = selection
-        self.faults = faults
+        super().__init__(config, selection, faults)
         self.place = Place()
         self.active = False
-        self.sink: Sink | None = None
-        self.recorder: Recorder | None = None
         self.accumulators: dict[int, Any] = {}
-        self.parameters = ParameterGradients(self)
-        self.links = config.extra_info and config.level != "L1"
-        self.data = config.task != "structure"
+        self.passes = BackwardPasses(self)
+        self.parameters = ParameterGradients(self, self.passes, self.accumulators)
         self.provenance = Provenance() if config.extra_info and self.data else None
         self.functions_too = config.level == "mix"
         self.functions_off = False
-        self.overflow: Overflow | None = None
-        self.bench: Bench | None = None
         self.kernels: KernelDump | None = None
         self.parties: list[observers.Party] = []
         self._lock = threading.RLock()
         self._counters: dict[str, int] = {}
         self._pseudo: set[str] = set()
-        self.passes = Passes(self)
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -286,6 +282,3 @@ class Recording:
             else:
                 watch.attach(results, call.edges, call.first)
         call.edges = []
-
-    def record(self, value: Any, item: str, *, keyword: str | None = None) -> Any:
-        return None if self.recorder is None else self.recorder.record(value, item, keyword=keyword)

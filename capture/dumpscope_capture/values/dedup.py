@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from dumpscope_capture.values.host_numbers import Survey, checksum, flat, survey
+from dumpscope_capture.values.host_memory import Survey, checksum, flat, survey
 from dumpscope_capture.values.statistics import SURVEYED, Statistics
 
 _SURVEYED: Final = frozenset(

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import torch
 
-from dumpscope_capture.values.host_numbers import Survey, flat, survey
+from dumpscope_capture.values.host_memory import Survey, flat, survey
 
 Number = float | int | bool
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol
 
-from dumpscope_capture.values.values import Recorder
+from dumpscope_capture.values.recorder import Recorder
 from dumpscope_capture.write.tensor_files import TensorFiles, Written
 from dumpscope_format.journal import Writer
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, RUN_JSON, STACK_JSON, TENSOR_FOLDER

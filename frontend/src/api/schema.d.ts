@@ -1728,6 +1728,10 @@ export interface components {
             status: number;
             /** Kind */
             kind?: string | null;
+            /** Said */
+            said?: components["schemas"]["Phrase"][] | null;
+            /** Hint Said */
+            hint_said?: components["schemas"]["Phrase"][] | null;
         };
         /**
          * FailingCall
@@ -1776,6 +1780,8 @@ export interface components {
             };
             /** Reason */
             reason: string;
+            /** Reason Said */
+            reason_said: components["schemas"]["Phrase"][];
             /** Stack */
             stack: string[];
         };
@@ -2017,8 +2023,12 @@ export interface components {
             made_up: boolean;
             /** Mind */
             mind: string[];
+            /** Mind Said */
+            mind_said?: (components["schemas"]["Phrase"][] | null)[];
             /** Refused */
             refused: string | null;
+            /** Refused Said */
+            refused_said?: components["schemas"]["Phrase"][] | null;
         };
         /**
          * Health
@@ -2062,6 +2072,8 @@ export interface components {
             progress: number;
             /** Message */
             message: string;
+            /** Said */
+            said?: components["schemas"]["Phrase"][] | null;
             /** Eta */
             eta: number | null;
             error: components["schemas"]["Error"] | null;
@@ -3137,6 +3149,7 @@ export interface components {
             kind: string;
             /** Message */
             message: string;
+            said?: components["schemas"]["Phrase"] | null;
         };
         /**
          * Producer
@@ -3291,12 +3304,16 @@ export interface components {
             text: string | null;
             /** Refused */
             refused: string | null;
+            /** Refused Said */
+            refused_said?: components["schemas"]["Phrase"][] | null;
             /** Tensors */
             tensors: number;
             /** Files */
             files: number;
             /** Notes */
             notes: string[];
+            /** Notes Said */
+            notes_said?: (components["schemas"]["Phrase"][] | null)[];
         };
         /** Side */
         Side: {
@@ -6695,6 +6712,8 @@ export interface operations {
                 rank?: number | null;
                 /** @description json: every item pair too. */
                 pairs?: boolean;
+                /** @description html: language of the page. */
+                lang?: "en" | "zh";
                 /** @description Any of these verdicts; several times or with commas. */
                 verdict?: string[];
                 /** @description Any of these classes; several times or with commas. */

@@ -10,15 +10,16 @@ import numpy as np
 from dumpscope.domain.context import gather
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, TENSOR_METRICS, Outcome
 from dumpscope.domain.leftovers import said
-from dumpscope.domain.phrases import english
 from dumpscope.domain.records import STATISTICS, Bool, Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.domain.result import Unit
 from dumpscope.export.table.cells import Series, objects
 from dumpscope.export.table.messages import messages
 from dumpscope.export.table.rows import scalar_changes
 from dumpscope.export.table.sides import SideTable
+from dumpscope.texts import ENGLISH, current_language, english, rendered
 from dumpscope.verdict import msprobe
-from dumpscope.verdict.rules import RULES
+from dumpscope.verdict.rules import VERDICT_RULES
+from dumpscope.verdict.sentences import describe_verdict
 
 BLOCK: Final = 8192
 """Rows that are text at one time."""
@@ -52,7 +53,7 @@ class Table:
         self.verdict = np.where(self._item >= 0, _behind(opinions.verdict, 0)[self._item], 0)
         bare = self._item < 0
         self.verdict[bare] = unit.node_opinions.verdict[self.pair[bare]]
-        self.rule = self._by_item([*(rule.id for rule in RULES), ""], _behind(opinions.rule, len(RULES)))
+        self.rule = self._by_item([*VERDICT_RULES, ""], _behind(opinions.rule, len(VERDICT_RULES)))
         self.match = self._by_pair(METHOD_WORDS, unit.pairs.method)
         self.cls = self._by_pair(CLASS_WORDS, unit.node_opinions.cls)
         self.leftover = self._by_pair(LEFTOVER_WORDS, unit.pairs.leftover)
@@ -66,7 +67,7 @@ class Table:
 
     def ruled(self, *rules: str) -> Bool:
         """Rows whose verdict comes from one of some rules."""
-        codes = [place for place, rule in enumerate(RULES) if rule.id in rules]
+        codes = [place for place, rule in enumerate(VERDICT_RULES) if rule in rules]
         found: Bool = np.isin(self.rule.codes(np.arange(len(self))), codes)
         return found
 
@@ -108,6 +109,16 @@ class Table:
                 if word is not None:
                     out[place] = english(said(word, beside))
         return out
+
+    def sentences(self, rows: Int64) -> list[str]:
+        """`messages` in the language of this context, for the few rows of a report."""
+        if current_language() == ENGLISH:
+            return self.messages(rows)
+        context, facts, opinions = self._context, self.unit.facts, self.unit.item_opinions
+        return [
+            rendered(describe_verdict(context, facts, opinions, item)) if item >= 0 else ""
+            for item in self._item[rows].tolist()
+        ]
 
     def messages(self, rows: Int64) -> list[str]:
         """Why each pair got its verdict; nothing for a call without items."""
@@ -242,8 +253,8 @@ class Table:
     def _peer(self) -> tuple[Series, Series]:
         """msprobe's own Result and messages of every row, whatever policy the unit was judged by."""
         context, facts = self._context, self.unit.facts
-        levels = _behind(msprobe.levels(context, facts, self.mode), msprobe.PASS)[self._item]
-        marks = msprobe.marks(context, facts, self.mode)
+        levels = _behind(msprobe.find_levels(context, facts, self.mode), msprobe.PASS)[self._item]
+        marks = msprobe.find_marks(context, facts, self.mode)
         bits = np.zeros(len(context) + 1, np.int64)
         for place, (_, where) in enumerate(marks):
             bits[:-1] |= where.astype(np.int64) << place

@@ -9,12 +9,12 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions, TensorFacts
-from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import STATISTICS
 from dumpscope.index.comparisons.distances import some_distances
 from dumpscope.index.dumps.leaves import Leaf
-from dumpscope.index.store.codec import numbers, scores, states_of, unpack_states
-from dumpscope.verdict.sentences import said
+from dumpscope.index.store.codec import numbers, scores, states_of, unpack_states, with_phrases
+from dumpscope.texts import Phrase
+from dumpscope.verdict.sentences import describe_verdict
 
 WIDTH = len(STATISTICS)
 
@@ -58,7 +58,7 @@ def reasons(
         nonfinite_target=counts("nonfinite_target"),
         nonfinite_golden=counts("nonfinite_golden"),
         nonfinite_disagree=counts("nonfinite_disagree"),
-        errors={number: row.failure for number, row in enumerate(rows) if row.failure},
+        errors={number: with_phrases(row.failure, row.failure_said) for number, row in enumerate(rows) if row.failure},
         distances=distances,
     )
     opinions = ItemOpinions(
@@ -68,7 +68,7 @@ def reasons(
         standing=standing,
     )
     context = _context(rows, targets, goldens)
-    return [said(context, measured, opinions, number) for number in range(size)]
+    return [describe_verdict(context, measured, opinions, number) for number in range(size)]
 
 
 def _context(rows: Sequence[Any], targets: Sequence[Leaf | None], goldens: Sequence[Leaf | None]) -> Context:

@@ -14,14 +14,15 @@ from dumpscope.ptdbg.reader.files import SUFFIX, find_files, lone_file, rank_ref
 from dumpscope.ptdbg.reader.lines import looks_like_lines
 from dumpscope.ptdbg.reader.rank import read_ptdbg
 from dumpscope.readers.formats import DumpFormat, Note, Place
+from dumpscope.texts import say
 
 
 class PtdbgFormat(DumpFormat):
     name = files.LAYOUT
     traits = files.TRAITS
-    file_words = f"a ptdbg {SUFFIX}"
-    no_rerun = "a dump of ptdbg_ascend does not keep all arguments of a call (names, None, texts)"
-    rerun_hint = "dump the step again in msprobe's form; an old script does so after configure(layout='msprobe')"
+    file_words = say("readers.ptdbg_file", suffix=SUFFIX)
+    no_rerun = say("readers.ptdbg_keeps_not_all_arguments")
+    rerun_hint = say("readers.dump_step_again_msprobes_form_old")
 
     def find_rank(self, place: Place) -> RankRef | None:
         found = find_files(place.folder, place.root, place.note, flat=place.alone)
@@ -49,7 +50,7 @@ class CasesFormat(DumpFormat):
 
     name = case_files.LAYOUT
     traits = case_files.TRAITS
-    no_rerun = "what need_replicate kept has no results, and no types of tensors that a file widened"
+    no_rerun = say("readers.need_replicate_keeps_no_results")
     rerun_hint = PtdbgFormat.rerun_hint
 
     def find_rank(self, place: Place) -> RankRef | None:

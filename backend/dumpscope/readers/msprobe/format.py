@@ -11,6 +11,7 @@ from dumpscope.errors import UnreadableError
 from dumpscope.readers.formats import DumpFormat, Note, Place
 from dumpscope.readers.msprobe.rank import read_rank
 from dumpscope.readers.regular_file import read_head, refusal
+from dumpscope.texts import say
 from dumpscope_format.journal import JOURNAL, is_flushed, read_header
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_number, step_number
 
@@ -22,7 +23,7 @@ _DEBUG_LEVEL: Final = re.compile(rb'"level"\s*:\s*"debug"')
 
 class MsprobeFormat(DumpFormat):
     name = "msprobe"
-    file_words = f"a {DUMP_JSON} or {DEBUG_JSON}"
+    file_words = say("readers.dump_json_or_debug_json", dump_json=DUMP_JSON, debug_json=DEBUG_JSON)
     before_folders = True
     no_rerun = None
 
@@ -37,7 +38,9 @@ class MsprobeFormat(DumpFormat):
         if main is None:
             return None
         if dump and debug:
-            note(folder, "ignored", f"{DEBUG_JSON} beside {DUMP_JSON} was left out; name it to read it.")
+            note(
+                folder, "ignored", say("readers.beside_left_out_name_read", debug_json=DEBUG_JSON, dump_json=DUMP_JSON)
+            )
         return RankRef(
             step=place.step,
             rank=place.rank,
@@ -58,7 +61,11 @@ class MsprobeFormat(DumpFormat):
     def open_file(self, path: str, head: bytes, note: Note) -> RankRef | None:
         folder, name = os.path.split(path)
         if name in (STACK_JSON, CONSTRUCT_JSON):
-            raise UnreadableError(f"{name} alone is no dump", where=path, hint=f"name the {DUMP_JSON} beside it")
+            raise UnreadableError(
+                say("readers.alone_no_dump", name=name),
+                where=path,
+                hint=say("readers.name_beside", dump_json=DUMP_JSON),
+            )
         named_so = name in (DUMP_JSON, DEBUG_JSON) and (not head.strip() or b"{" in head[:64])
         if name != JOURNAL and not named_so and not _DATA.search(head):
             return None
@@ -98,5 +105,5 @@ def _file(folder: str, name: str, root: str, note: Note) -> str | None:
     reason = refusal(path, root)
     if reason is None:
         return path
-    note(path, "refused", f"{name} {reason}; it was not read.")
+    note(path, "refused", say("readers.not_read", name=name, reason=reason))
     return None
