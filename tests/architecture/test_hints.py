@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer.main
 
-from dumpscope.cli.app import COMMANDS, load_command
+from dumpscope.cli.app import COMMANDS, app, load_command
 from dumpscope.texts import template
 
 SOURCE = Path(__file__).resolve().parents[2] / "backend" / "dumpscope"
@@ -45,7 +46,8 @@ def options_in_errors() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def known() -> set[str]:
-    return {option for name in COMMANDS for parameter in load_command(name).params for option in parameter.opts}
+    commands = [typer.main.get_command(app), *map(load_command, COMMANDS)]
+    return {option for command in commands for parameter in command.params for option in parameter.opts}
 
 
 def test_every_option_that_an_error_names_exists(known: set[str]) -> None:

@@ -17,6 +17,7 @@ from dumpscope.export.report import Report, report_html
 from dumpscope.export.table.csv import csv_text
 from dumpscope.export.table.series import Table
 from dumpscope.export.xlsx import write_xlsx
+from dumpscope.texts import say
 
 BY_NAME: Final = {
     "ptdbg": "dumpscope.ptdbg.export.files:write_all",
@@ -35,20 +36,24 @@ def check_formats(formats: Iterable[str]) -> tuple[str, ...]:
     wanted = tuple(dict.fromkeys(formats))
     for name in wanted:
         if name not in FORMATS:
-            raise UsageError(f"unknown format {name!r}", hint=f"known: {', '.join(FORMATS)}")
+            raise UsageError(
+                say("report.unknown_format", name=f"{name!r}"), hint=say("domain.known", names=", ".join(FORMATS))
+            )
     return wanted
 
 
 def require_writable(folder: Path) -> None:
     """Raise UsageError where result files could not be made in `folder`, which need not exist; leaves nothing behind."""
     if folder.exists() and not folder.is_dir():
-        raise UsageError("is a file, results need a folder", where=str(folder))
+        raise UsageError(say("report.file_results_need_folder"), where=str(folder))
     place = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     try:
         tempfile.TemporaryFile(dir=place).close()
     except OSError as error:
         raise UsageError(
-            f"no results can be written here: {error.strerror}", where=str(place), hint="name another folder with -o"
+            say("report.no_results_can_written_here", reason=error.strerror),
+            where=str(place),
+            hint=say("report.name_another_folder_o"),
         ) from error
 
 
