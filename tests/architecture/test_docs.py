@@ -72,7 +72,7 @@ def options() -> Iterator[str]:
 
 def problems() -> Iterator[str]:
     """Kinds of problems: words given to what makes or notes one."""
-    makers = {"Problem", "TensorError", "_note"}
+    makers = {"Problem", "TensorError", "_note", "note"}
     for path in sorted((ROOT / "backend" / "dumpscope").rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
             name = (
@@ -83,7 +83,7 @@ def problems() -> Iterator[str]:
             assert isinstance(call, ast.Call)
             words = [
                 *(word.value for word in call.keywords if word.arg == "kind"),
-                *(call.args[1:2] if name == "_note" else ()),
+                *(call.args[1:2] if name in ("_note", "note") else ()),
             ]
             yield from (word.value for word in words if isinstance(word, ast.Constant) and word.value is not None)
 

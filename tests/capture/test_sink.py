@@ -318,16 +318,6 @@ def test_threads_may_record_at_the_same_time(tmp_path: Path) -> None:
     assert len(step.tensors()) == 200
 
 
-def test_an_exception_of_the_program_closes_the_step_and_is_told(tmp_path: Path) -> None:
-    step = Step(tmp_path)
-    step.call(0, torch.ones(1))
-    step.sink.count("hook_errors")
-    step.sink.abort(ValueError("bad loss"))
-    assert len(step.json("dump.json")["data"]) == 1
-    assert step.json("run.json")["exception"] == "ValueError: bad loss"
-    assert step.json("run.json")["counts"] == {"hook_errors": 1}
-
-
 def test_the_folder_may_be_renamed_when_the_rank_is_known(tmp_path: Path) -> None:
     step = Step(tmp_path)
     step.call(0, torch.ones(1))

@@ -28,7 +28,6 @@ from dumpscope.errors import Problem, UsageError
 from dumpscope.export import xlsx
 from dumpscope.export.document import document, json_text, wire
 from dumpscope.export.files import FORMATS, check_formats, write_files
-from dumpscope.export.ptdbg.table import ptdbg_columns, ptdbg_csv
 from dumpscope.export.report import report_html
 from dumpscope.export.stack_frames import parse_frame, user_frame
 from dumpscope.export.table import unit_table as table_module
@@ -42,6 +41,7 @@ from dumpscope.export.xlsx import column_letters, write_xlsx
 from dumpscope.pipeline.compare.in_process import Outcome as Result, compare_layouts
 from dumpscope.pipeline.compare.unit_store import Shelf
 from dumpscope.pipeline.results.report import report
+from dumpscope.ptdbg.export.table import ptdbg_columns, ptdbg_csv
 from dumpscope.readers import discover
 from dumpscope.texts import speaking
 from dumpscope.verdict.sentences import sentence

@@ -24,9 +24,6 @@ LONGEST: Final = 1 << 31
 READ: Final = 1 << 18
 """Bytes of a mapped file that a thread reads at a time: both sides stay in its second-level cache until they are measured."""
 
-ROOM: Final = READ + (1 << 13)
-"""Size of a read buffer in bytes: a tensor of READ bytes and the other bytes of its file."""
-
 Place = tuple[int, int]
 """Descriptor of an open file, or IN_MEMORY, and the byte there: an address in memory."""
 
@@ -79,7 +76,7 @@ class Pair:
 
     @contextmanager
     def places(self, start: int) -> Iterator[tuple[Place, Place, int]]:
-        """Where element `start` of target and golden lies, and the address of 2 * ROOM bytes to read files into."""
+        """Where element `start` of target and golden lies, and the address of 2 * READ bytes to read files into."""
         with borrow_buffers() as (buffer, _):
             yield self._target.place(start), self._golden.place(start), address(buffer)
 
@@ -124,13 +121,13 @@ def _file_of(array: Raw) -> tuple[Readable, int] | None:
 
 @contextmanager
 def borrow_buffers() -> Iterator[tuple[Raw, Raw]]:
-    """Two buffers of ROOM bytes, the second behind the first, each on a page of its own."""
+    """Two buffers of READ bytes, the second behind the first, each on a page of its own."""
     try:
         buffers = _idle.pop()
     except IndexError:
-        whole = np.empty(2 * ROOM + _PAGE, np.uint8)
+        whole = np.empty(2 * READ + _PAGE, np.uint8)
         start = -address(whole) % _PAGE
-        buffers = whole[start : start + ROOM], whole[start + ROOM : start + 2 * ROOM]
+        buffers = whole[start : start + READ], whole[start + READ : start + 2 * READ]
     try:
         yield buffers
     finally:

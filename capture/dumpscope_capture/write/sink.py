@@ -209,12 +209,6 @@ class StepSink:
             self._attempt("run", lambda: self._write_run(ended="closed"))
             self._attempt("journal", lambda: journal.close(remove=whole))
 
-    def abort(self, error: BaseException | None = None) -> None:
-        """Close after an exception of the program: as `close`, and run.json names the exception."""
-        if error is not None:
-            self._run["exception"] = f"{type(error).__name__}: {error}"[:500]
-        self.close()
-
     @property
     def _foreign(self) -> bool:
         """Whether this is a forked child: the files are its parent's, and the writing thread was not forked with it."""

@@ -283,11 +283,11 @@ def _look_up(key: Int64, value: Float64, where: Bool) -> Float64:
 
 
 def _find_filtered(target: RankDump, golden: RankDump, pairs: NodePairs) -> Bool:
-    """Calls that hold nothing but what the other side's dump drops of every call, by ptdbg's filter_switch: numbers, tensors of
-    whole numbers, and those without dimensions or elements."""
+    """Calls that hold only what the other side's dump leaves out of every call (ptdbg's filter_switch): numbers, tensors of whole
+    numbers, and those without dimensions or elements."""
     found = np.zeros(len(pairs), bool)
     for own, other, nodes in ((target, golden, pairs.target), (golden, target, pairs.golden)):
-        if other.header.layout.startswith("ptdbg") and len(other.items) and _is_major(other).all():
+        if other.ref.traits.filtered and len(other.items) and _is_major(other).all():
             holds = np.zeros(len(own.nodes), bool)
             holds[own.items.node[_is_major(own)]] = True
             lone = np.flatnonzero((nodes >= 0) & ((pairs.target < 0) | (pairs.golden < 0)))

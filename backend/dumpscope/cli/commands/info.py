@@ -11,7 +11,7 @@ from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json
 from dumpscope.cli.printing import line, listed, plural, print_json
-from dumpscope.domain.records import Kind, Layout, NodeKind, RankDump
+from dumpscope.domain.records import DumpIndex, Kind, NodeKind, RankDump
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.export.document import problem_document
 from dumpscope.readers.kernel_files import KernelFolder, kernel_folders
@@ -70,7 +70,7 @@ def _list_kernels(path: Path, folders: list[KernelFolder], *, as_json: bool) -> 
     return COMPARED
 
 
-def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
+def describe(path: Path, layout: DumpIndex) -> tuple[dict[str, Any], bool]:
     """The info document, and whether some rank could not be read or holds nothing."""
     problems: list[Problem] = list(layout.problems)
     units: list[dict[str, Any]] = []

@@ -18,7 +18,7 @@ from dumpscope.cli.options import Dump, Json, Ranks, Steps
 from dumpscope.cli.printing import line, number, print_json, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Layout
+from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import Problem, UsageError
 from dumpscope.export.document import problem_document, wire
 from dumpscope.index.dump_queries.node_values import Statistic
@@ -205,7 +205,7 @@ def _database() -> Iterator[Database]:
             database.close()
 
 
-def _chosen(request: _Request, layout: Layout) -> Layout:
+def _chosen(request: _Request, layout: DumpIndex) -> DumpIndex:
     """The steps and ranks asked for; raises UsageError for a number that the dump lacks."""
     for word, wanted, there in (
         ("step", request.steps, layout.steps),

@@ -119,7 +119,7 @@ def _suffixes(dump: RankDump) -> tuple[Any, Int32]:
     width = len(items.paths) + 1
     key = items.role.astype(np.int64) * width + items.path
     span = len(Role) * width
-    if dump.header.layout != "msprobe":
+    if dump.ref.traits.ptdbg_names:
         marks = np.array([separator(name) == "_" for name in dump.nodes.names] or [False])
         key += np.where(marks[items.node], span, 0)
     found, codes = np.unique(key, return_inverse=True)

@@ -114,11 +114,6 @@ def load_kernel(size: int) -> bool:
     return _loader.module(size if size >= LOAD_AT else 0) is not None
 
 
-def loaded_kernel() -> ModuleType | None:
-    """The kernel's module, if this process has loaded it."""
-    return _loader.module(0)
-
-
 def kernel_formats(target: np.dtype[Any], golden: np.dtype[Any]) -> tuple[int, int, int] | None:
     """The kernel's names for both dtypes and for the one whose steps are counted; None for a pair it does not know."""
     first, second = _FORMS.get(target), _FORMS.get(golden)
@@ -151,61 +146,57 @@ class FusedKernel:
     def __call__(self, pair: Pair, start: int, stop: int, eps: float, *, detail: bool, sampled: bool) -> Partial:
         """Measure elements start..stop."""
         fused = self._module
-        results, ulps = empty_results(fused, 1), np.zeros(ULP_BINS, np.int64)
-        known = (0, 0, 0, 0, 0)  # what the sides are need not be recognised
+        results, ulps = _empty_results(fused), np.zeros(ULP_BINS, np.int64)
 
         def measure(first: int, size: int, target: Place, golden: Place, buffer: int) -> None:
-            sides = (*reversed(target), *known, self._target_form, *reversed(golden), *known, self._golden_form)
-            stretch = (*sides, size, first, self._unit, sampled, buffer, False)
-            fused.compare(np.array((stretch,), np.int64), eps, detail, ulps, results)
+            sides = (*reversed(target), self._target_form, *reversed(golden), self._golden_form)
+            stretch = (*sides, size, first, self._unit, sampled, buffer)
+            fused.compare(np.array(stretch, np.int64), eps, detail, ulps, results)
 
         direct = pair.readable and fused.READS
         if direct:
             with pair.places(start) as (target, golden, buffer):
                 measure(start, stop - start, target, golden, buffer)
-        if not direct or results[0, fused.CUT]:
-            results, ulps = empty_results(fused, 1), np.zeros(ULP_BINS, np.int64)
+        if not direct or results[fused.CUT]:
+            results, ulps = _empty_results(fused), np.zeros(ULP_BINS, np.int64)
             for first, some, others in pair.parts(start, stop):  # a file that was cut shows here
                 one, other = _aligned(some), _aligned(others)
                 measure(first, one.size, (IN_MEMORY, address(one)), (IN_MEMORY, address(other)), 0)
-        return read_partials(fused, results, [stop - start], ulps)[0]
+        return _partial(fused, results, stop - start, ulps)
 
 
-def empty_results(fused: ModuleType, rows: int) -> Int64:
-    """What the kernel adds to, shape (rows, RESULTS)."""
-    results = np.zeros((rows, fused.RESULTS), dtype=np.int64)
-    results[:, fused.MAX_AT] = -1
+def _empty_results(fused: ModuleType) -> Int64:
+    """What the kernel adds to, shape (RESULTS,)."""
+    results = np.zeros(fused.RESULTS, dtype=np.int64)
+    results[fused.MAX_AT] = -1
     return results
 
 
-def read_partials(fused: ModuleType, results: Int64, elements: list[int], ulps: Int64) -> list[Partial]:
-    """Each row of the kernel's results as a Partial over so many elements; ulps: the histogram of all of them."""
-    numbers = results[:, : fused.ABS_DECADES].tolist()
-    reals = results.view(np.float64)[:, : fused.ABS_DECADES].tolist()
-    return [
-        Partial(
-            elements=size,
-            excluded=number[fused.EXCLUDED],
-            unequal=number[fused.UNEQUAL],
-            nonfinite_target=number[fused.BAD_TARGET],
-            nonfinite_golden=number[fused.BAD_GOLDEN],
-            disagree=number[fused.DISAGREE],
-            products=real[fused.PRODUCTS],
-            targets=real[fused.TARGETS],
-            goldens=real[fused.GOLDENS],
-            differences=real[fused.DIFFERENCES],
-            max_abs=real[fused.MAX_ABS],
-            max_at=number[fused.MAX_AT],
-            max_rel=real[fused.MAX_REL],
-            below_1e3=number[fused.BELOW_1E3] - number[fused.DISAGREE],
-            below_5e3=number[fused.BELOW_5E3] - number[fused.DISAGREE],
-            max_ulp=number[fused.MAX_ULP],
-            ulps=ulps,
-            abs_decades=row[fused.ABS_DECADES : fused.REL_DECADES],
-            rel_decades=row[fused.REL_DECADES :],
-        )
-        for row, number, real, size in zip(results, numbers, reals, elements, strict=True)
-    ]
+def _partial(fused: ModuleType, results: Int64, elements: int, ulps: Int64) -> Partial:
+    """The kernel's results as a Partial over so many elements; ulps: their histogram."""
+    number = results[: fused.ABS_DECADES].tolist()
+    real = results.view(np.float64)[: fused.ABS_DECADES].tolist()
+    return Partial(
+        elements=elements,
+        excluded=number[fused.EXCLUDED],
+        unequal=number[fused.UNEQUAL],
+        nonfinite_target=number[fused.BAD_TARGET],
+        nonfinite_golden=number[fused.BAD_GOLDEN],
+        disagree=number[fused.DISAGREE],
+        products=real[fused.PRODUCTS],
+        targets=real[fused.TARGETS],
+        goldens=real[fused.GOLDENS],
+        differences=real[fused.DIFFERENCES],
+        max_abs=real[fused.MAX_ABS],
+        max_at=number[fused.MAX_AT],
+        max_rel=real[fused.MAX_REL],
+        below_1e3=number[fused.BELOW_1E3] - number[fused.DISAGREE],
+        below_5e3=number[fused.BELOW_5E3] - number[fused.DISAGREE],
+        max_ulp=number[fused.MAX_ULP],
+        ulps=ulps,
+        abs_decades=results[fused.ABS_DECADES : fused.REL_DECADES],
+        rel_decades=results[fused.REL_DECADES :],
+    )
 
 
 def _aligned(values: Raw) -> Raw:

@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Header, Layout, RankRef
+from dumpscope.domain.records import DumpIndex, Header, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import CancelledError, ConflictError, Problem, UnreadableError
 from dumpscope.index.comparisons.catalogue import (
@@ -393,5 +393,5 @@ def _third(database: Database, row: ComparisonRow) -> Side | None:
 
 def _side(database: Database, dump_id: str, headers: Sequence[Header]) -> Side:
     dump = get_dump(database, dump_id)
-    layout = Layout(root=dump.path, ranks=list(rank_places(database, dump_id).values()), problems=[])
+    layout = DumpIndex(root=dump.path, ranks=list(rank_places(database, dump_id).values()), problems=[])
     return side(dump.path, layout, headers)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dumpscope.domain.records import STATISTICS, Items, Kind, Role, State
 from dumpscope.readers.msprobe.json_decode import MARK, WORDS, canonical, plain_text, short
-from dumpscope.readers.records.record_keys import KNOWN, Layouts
+from dumpscope.readers.records.record_keys import KNOWN, KeyOrders
 from dumpscope.texts import say
 from dumpscope_format.schema import TENSOR_KEYS
 
@@ -78,7 +78,7 @@ class Leaves:
         self._value = array("i")
         self._data_name = array("i")
         self._known: dict[tuple[type, Any], int] = {}  # codes of values met before
-        self._layouts = Layouts()
+        self._orders = KeyOrders()
         self._paths = Interned()
         self._signatures = Interned()
         self._hashes = Interned()
@@ -93,7 +93,7 @@ class Leaves:
     # -- walking -----------------------------------------------------------------------------------------------------
 
     def role(self, node: int, role: Role, value: Any) -> None:
-        """Walk what stands under one role of a node body: a list, an object (kwargs, namedtuple), or a lone record."""
+        """Walk the value of one role of a node body: a list, an object (kwargs, namedtuple), or a lone record."""
         if type(value) is list:
             numbers = self._numbers
             for place, part in enumerate(value):
@@ -154,11 +154,11 @@ class Leaves:
         elif keys == _KEYS_NAMED:
             type_, dtype, shape, top, low, mean, norm, grad, name = record.values()
         else:
-            layout = self._layouts[keys]
-            if layout is None:
+            order = self._orders[keys]
+            if order is None:
                 return False
             type_, dtype, shape, top, low, mean, norm, grad, *more = record.values()
-            named, hashed, rest = layout
+            named, hashed, rest = order
             if named >= 0:
                 name = more[named]
             if hashed >= 0:
@@ -328,8 +328,8 @@ class Leaves:
             self._blank.pop()
         self._wide = {place: value for place, value in self._wide.items() if place[0] < size}
 
-    def named(self) -> bool:
-        """Whether any leaf names a tensor file."""
+    def name_files(self) -> bool:
+        """Whether some of the leaves name tensor files."""
         return bool(self._data_names)
 
     def summary(self) -> str:

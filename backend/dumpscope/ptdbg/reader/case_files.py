@@ -1,4 +1,4 @@
-"""Where the files lie that ptdbg's `need_replicate` leaves in the working directory of a run.
+"""The files that ptdbg's `need_replicate` leaves in the working directory of a run.
 
 forward_info_{pid}.json, backward_info_{pid}.json    arguments of the calls that overflowed
 stack_info_{pid}.json                                their call stacks
@@ -11,15 +11,16 @@ import os
 import re
 from typing import Final
 
-from dumpscope.domain.records import RankRef
+from dumpscope.domain.records import RankRef, Traits
 from dumpscope.errors import UnreadableError
-from dumpscope.readers.msprobe.json_members import open_regular
-from dumpscope.readers.ptdbg.files import Note
+from dumpscope.readers.formats import Note
+from dumpscope.readers.regular_file import read_head
 from dumpscope.texts import say
 from dumpscope_format.paths import inside, natural_key
 
 LAYOUT: Final = "cases"
-HEAD: Final = 64 << 10
+"""Name of the format."""
+TRAITS: Final = Traits(all_arguments=False, numbered_items=True, ptdbg_names=True, filtered=True)
 ENTRY_LIMIT: Final = 20_000
 DATA_FOLDER: Final = re.compile(r"forward_real_data_[0-9_]+")
 
@@ -33,7 +34,7 @@ def is_cases(name: str) -> bool:
 
 
 def lone_cases(path: str) -> RankRef:
-    """The rank of a named file, with those of the same process beside it. Raises UnreadableError for a stack file alone."""
+    """The rank of a named file, with the other files of the same process. Raises UnreadableError for a stack file alone."""
     folder, name = os.path.split(path)
     found = _FILE.fullmatch(name)
     assert found is not None
@@ -82,6 +83,7 @@ def _ref(folder: str, process: str, root: str, label: str) -> RankRef | None:
         stack_json=stack,
         construct_json=None,
         layout=LAYOUT,
+        traits=TRAITS,
         parts=tuple(mains[1:]),
     )
 
@@ -100,12 +102,8 @@ def _names(folder: str) -> list[str]:
 
 
 def _rank(path: str) -> int | None:
-    """The rank in whose folder the first tensor lies."""
-    try:
-        with open_regular(path) as stream:
-            found = _RANK.search(stream.read(HEAD).replace(b"\\", b"/"))
-    except (UnreadableError, OSError):
-        return None
+    """The rank whose folder holds the first tensor."""
+    found = _RANK.search(read_head(path).replace(b"\\", b"/"))
     return int(found[1]) if found else None
 
 

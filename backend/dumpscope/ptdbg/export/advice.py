@@ -10,9 +10,9 @@ import numpy as np
 from dumpscope.domain.facts import Origin
 from dumpscope.domain.records import Role
 from dumpscope.domain.result import Answer
-from dumpscope.export.ptdbg.marks import as_floats
-from dumpscope.export.ptdbg.table import failing_rows
 from dumpscope.export.table.unit_table import Table
+from dumpscope.ptdbg.export.marks import as_floats
+from dumpscope.ptdbg.export.table import failing_rows
 
 _AT_INPUT: Final = ("input", "weight", "configuration", "communication")
 """Kinds of causes that show in what a call received."""

@@ -9,13 +9,13 @@ import numpy as np
 
 from dumpscope.domain.facts import Outcome
 from dumpscope.domain.records import Bool, Float64, Int64
-from dumpscope.export.ptdbg.marks import as_floats, has_value, row_marks
 from dumpscope.export.table.cell_text import Cell, cell, guard
 from dumpscope.export.table.cells import MISSING, Bound, Series, Texts
 from dumpscope.export.table.columns import ACCURACY, TableColumn, message_column, names_of, stack_column, stat_columns
 from dumpscope.export.table.csv import bind_columns, csv_lines, heading_line, select_rows
 from dumpscope.export.table.unit_table import Table
 from dumpscope.export.xlsx import Sheet, write_xlsx
+from dumpscope.ptdbg.export.marks import as_floats, has_value, row_marks
 
 _METRICS: Final = {
     "Cosine": "cosine", "MaxAbsErr": "max_abs", "MaxRelativeErr": "max_rel", "One Thousandth Err Ratio": "ratio_1e3",

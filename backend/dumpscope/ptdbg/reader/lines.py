@@ -37,7 +37,7 @@ Note = Callable[[str, str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """One value. shape: None where it cannot be told; stats: as written, empty where there are none"""
+    """One value. shape: None where it is unknown; stats: as written, empty where there are none"""
 
     name: str
     flag: int

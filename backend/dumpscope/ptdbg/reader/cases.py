@@ -1,7 +1,7 @@
 """One rank of what ptdbg's `need_replicate` leaves: arguments of calls that overflowed, into the columns of any other dump.
 
-The calls have arguments and no results. Tensors of forward calls lie in files, whose type, shape and statistics are told from
-them; of gradients that came into backward calls there are the extremes only.
+The calls have arguments and no results. Tensors of forward calls are in files, from which type, shape and statistics are
+computed; of gradients that came into backward calls only the extremes are known.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.domain.records import Direction, Header, NodeKind, Nodes, RankDump, RankRef, Role
+from dumpscope.domain.records import Header, Nodes, RankDump, RankRef, Role
 from dumpscope.errors import Problem, TensorError, UnreadableError
-from dumpscope.readers.msprobe.json_members import open_regular
-from dumpscope.readers.ptdbg.case_files import DATA_FOLDER
-from dumpscope.readers.ptdbg.lines import clean, frame_text
-from dumpscope.readers.records.leaves import DEPTH_LIMIT, Interned, Leaves
+from dumpscope.ptdbg.reader.case_files import DATA_FOLDER
+from dumpscope.ptdbg.reader.lines import clean, frame_text
+from dumpscope.readers.records.leaves import DEPTH_LIMIT, Leaves
+from dumpscope.readers.records.node_table import NodeTable
 from dumpscope.readers.records.tree import build_tree
+from dumpscope.readers.regular_file import open_regular
 from dumpscope.readers.tensors import npy_file
 from dumpscope.texts import say
 from dumpscope_format.naming import split_ptdbg
@@ -55,8 +56,8 @@ class _Reader:
     def read(self) -> RankDump:
         for path in (self.ref.dump_json, *self.ref.parts):
             way = "forward" if os.path.basename(path).startswith("forward") else "backward"
-            for api, told in self._object(path).items():
-                self.names[_node(api, way)] = told
+            for api, record in self._object(path).items():
+                self.names[_node(api, way)] = record
         nodes = self._columns(self._stacks())
         tree, problems = build_tree(nodes, None)
         for kind, message in problems:
@@ -68,7 +69,7 @@ class _Reader:
             level="L1",
             framework="pytorch",
             summary=self.leaves.summary(),
-            data_dir=self.ref.folder if self.leaves.named() else None,
+            data_dir=self.ref.folder if self.leaves.name_files() else None,
             run=None,
             layout="ptdbg need_replicate",
         )
@@ -95,39 +96,22 @@ class _Reader:
         if self.ref.stack_json is None:
             return {}
         try:
-            told = self._object(self.ref.stack_json)
+            stacks = self._object(self.ref.stack_json)
         except UnreadableError as error:
             self._note(self.ref.stack_json, "unreadable", say("problem.sentence", what=error))
             return {}
         return {
             _node(api, "forward"): tuple(text for frame in frames if (text := frame_text(frame)))
-            for api, frames in told.items()
+            for api, frames in stacks.items()
             if type(frames) is list
         }
 
-    def _columns(self, told: dict[str, tuple[str, ...]]) -> Nodes:
-        labels, stacks, frames = Interned(), Interned(), Interned()
-        rows: list[tuple[int, int, int, int, int]] = []
-        for number, (name, body) in enumerate(self.names.items()):
+    def _columns(self, stacks: dict[str, tuple[str, ...]]) -> Nodes:
+        table = NodeTable(split_ptdbg)
+        for name, body in self.names.items():
             self.current = name
-            word, way, text, call, _ = split_ptdbg(name)
-            stack = tuple(frames.values[frames.code(line)] for line in told.get(name, ()))
-            rows.append((
-                NodeKind[word.upper()], Direction[way.upper()], labels.code(text), call, stacks.code(stack) if stack else -1,
-            ))  # fmt: skip
-            self._arguments(number, body)
-        kind, direction, label, index, stack_codes = np.array(rows, np.int64).reshape(-1, 5).T
-        return Nodes(
-            names=list(self.names),
-            kind=kind.astype(np.int8),
-            direction=direction.astype(np.int8),
-            label=label.astype(np.int32),
-            labels=labels.values,
-            index=index.astype(np.int32),
-            stack=stack_codes.astype(np.int32),
-            stacks=stacks.values,
-            micro=np.full(len(rows), -1, np.int32),
-        )
+            self._arguments(table.add(name, stack=stacks.get(name, ())), body)
+        return table.nodes()
 
     def _arguments(self, node: int, body: Any) -> None:
         """Positions, or positions and names."""
@@ -139,20 +123,20 @@ class _Reader:
             return
         size = len(self.leaves)
         try:
-            self.leaves.role(node, Role.INPUT, self._told(body, 0))
-            self.leaves.role(node, Role.KWARG, self._told(named, 0))
+            self.leaves.role(node, Role.INPUT, self._with_files(body, 0))
+            self.leaves.role(node, Role.KWARG, self._with_files(named, 0))
         except RecursionError:
             self.leaves.cut(size)
             self._note_node("nesting", say("readers.record_nested_too_deeply_items_skipped_2"))
 
     # -- tensors -----------------------------------------------------------------------------------------------------
 
-    def _told(self, value: Any, depth: int) -> Any:
+    def _with_files(self, value: Any, depth: int) -> Any:
         """A value with the records of its tensor files in place of their paths."""
         if depth > DEPTH_LIMIT:
             raise RecursionError
         if type(value) is list:
-            return [self._told(part, depth + 1) for part in value]
+            return [self._with_files(part, depth + 1) for part in value]
         if type(value) is not dict:
             return value
         if type(value.get("datapath")) is str:
@@ -163,10 +147,10 @@ class _Reader:
             return value if found is None else {key: part for key, part in value.items() if key != "datapath"} | found
         if "type" in value:
             return value
-        return {key: self._told(part, depth + 1) for key, part in value.items()}
+        return {key: self._with_files(part, depth + 1) for key, part in value.items()}
 
     def _tensor(self, path: str) -> dict[str, Any] | None:
-        """What a file says of its tensor, None where it cannot be read. The end of its path is looked for beside the JSON."""
+        """The record of a tensor file, None where it cannot be read. The end of its path is looked for in the JSON's folder."""
         place = path.replace("\\", "/").split("/")[-3:]
         if len(place) < 3 or not DATA_FOLDER.fullmatch(place[0]) or not _RANK_FOLDER.fullmatch(place[1]):
             self._note_node("refused", say("readers.does_not_end_forward_real_data_time_rankn_file", path=f"{path!r}"))

@@ -1,4 +1,4 @@
-"""Where the files of a ptdbg dump lie in one folder: text files of records, and the folders of `.npy` files that go with them.
+"""The files of a ptdbg dump in one folder: text files of records, and the folders of `.npy` files that go with them.
 
 dump.pkl, dump/                           any stem, and any mode in front: api_stack_dump.pkl, api_stack_dump/
 x.pkl, x_20230104_134340/                 before ptdbg 1.0
@@ -11,21 +11,24 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dumpscope.domain.records import RankRef
+from dumpscope.domain.records import RankRef, Traits
 from dumpscope.errors import UnreadableError
-from dumpscope.readers.msprobe.json_members import open_regular
-from dumpscope.readers.ptdbg.lines import looks_like_lines
+from dumpscope.ptdbg.reader.lines import looks_like_lines
+from dumpscope.readers.formats import Note
+from dumpscope.readers.regular_file import read_head
 from dumpscope.texts import say
 from dumpscope_format.naming import split_ptdbg_item
 from dumpscope_format.paths import inside, natural_key, rank_number, step_number
 
+LAYOUT: Final = "ptdbg"
+"""Name of the format."""
+TRAITS: Final = Traits(all_arguments=False, numbered_items=True, ptdbg_names=True, filtered=True, stacks_inside=True)
 SUFFIX: Final = ".pkl"
 TENSOR_SUFFIX: Final = ".npy"
-HEAD: Final = 64 << 10
 ENTRY_LIMIT: Final = 20_000
 PROCESS_FROM: Final = 300, 100_000
 """A folder rank4711 is named by a process id, which A40 wrote as it is and F60 with 100000 added: from the first number on where
@@ -34,9 +37,6 @@ the numbers of a step fit no job, from the second on always."""
 _OVERFLOW: Final = re.compile(r"Overflow_info_[0-9_]+|.+_(?:forward|backward)_[0-9]{1,9}")
 _COUNTED: Final = re.compile(r".+_(?:forward|backward)_([0-9]{1,9})")
 _STAMP: Final = re.compile(r"_[0-9]{6,14}(?:_[0-9]{1,9})?")
-
-Note = Callable[[str, str, str], None]
-"""Called with a path, a problem kind and a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +50,7 @@ class Found:
 
 def looks_like_ptdbg(path: str) -> bool:
     """Whether a file holds records of ptdbg, whatever its name."""
-    try:
-        with open_regular(path) as stream:
-            return looks_like_lines(stream.read(HEAD))
-    except (UnreadableError, OSError):
-        return False
+    return looks_like_lines(read_head(path))
 
 
 def find_files(folder: str, root: str, note: Note, *, flat: bool = False) -> Found | None:
@@ -104,7 +100,7 @@ def tensor_folder(path: str, root: str) -> str | None:
 
 
 def lone_file(path: str) -> RankRef:
-    """The rank that a named file of records is, with the folder beside it."""
+    """The rank of a named file of records, with the tensor folder next to it."""
     folder = os.path.dirname(path)
     above = os.path.basename(os.path.dirname(folder))
     return RankRef(
@@ -115,7 +111,8 @@ def lone_file(path: str) -> RankRef:
         dump_json=path,
         stack_json=None,
         construct_json=None,
-        layout="ptdbg",
+        layout=LAYOUT,
+        traits=TRAITS,
         tensors=tensor_folder(path, folder),
     )
 
@@ -129,7 +126,8 @@ def rank_ref(found: Found, *, step: int, rank: int | None, label: str, folder: s
         dump_json=found.main,
         stack_json=None,
         construct_json=None,
-        layout="ptdbg",
+        layout=LAYOUT,
+        traits=TRAITS,
         parts=found.parts,
         tensors=found.tensors,
     )
@@ -137,7 +135,7 @@ def rank_ref(found: Found, *, step: int, rank: int | None, label: str, folder: s
 
 def without_processes(refs: Sequence[RankRef], note: Note) -> list[RankRef]:
     """The ranks of one step, those named by process ids numbered by their order, and a note about that."""
-    numbers = [ref.rank for ref in refs if ref.rank is not None and ref.layout == "ptdbg"]
+    numbers = [ref.rank for ref in refs if ref.rank is not None]
     if len(numbers) != len(refs) or not are_processes(numbers):
         return list(refs)
     names = ", ".join(ref.label for ref in refs[:8])
@@ -192,9 +190,9 @@ def _is_dump(path: str, folders: Sequence[str]) -> bool:
 def _arrays_alone(folder: str, root: str, folders: Sequence[str], arrays: bool) -> Found | None:
     """`.npy` files without records: in the folder itself, else in the only folder below that holds some."""
     if arrays:
-        beside = f"{folder}{SUFFIX}"
-        if looks_like_ptdbg(beside):
-            return Found(main=beside, tensors=folder)
+        records = f"{folder}{SUFFIX}"
+        if looks_like_ptdbg(records):
+            return Found(main=records, tensors=folder)
         return Found(main=folder, tensors=folder)
     below = [path for name in folders if holds_arrays(path := os.path.join(folder, name))]
     return Found(main=below[0], tensors=below[0]) if len(below) == 1 and inside(root, below[0]) else None

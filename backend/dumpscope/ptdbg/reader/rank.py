@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import os
 import re
-from array import array
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
-
-from dumpscope.domain.records import Direction, Header, NodeKind, Nodes, RankDump, RankRef, Role
+from dumpscope.domain.records import Header, NodeKind, Nodes, RankDump, RankRef, Role
 from dumpscope.errors import Problem, TensorError
-from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.ptdbg.reader.files import TENSOR_SUFFIX, tensor_folder
+from dumpscope.ptdbg.reader.lines import Data, Stack, clean, read_lines
 from dumpscope.readers.msprobe.run_file import read_run
-from dumpscope.readers.ptdbg.files import TENSOR_SUFFIX, tensor_folder
-from dumpscope.readers.ptdbg.lines import Data, Stack, clean, read_lines
-from dumpscope.readers.records.leaves import Interned, Leaves
+from dumpscope.readers.records.leaves import Leaves
+from dumpscope.readers.records.node_table import NodeTable
 from dumpscope.readers.records.tree import build_tree
+from dumpscope.readers.regular_file import open_regular
 from dumpscope.readers.tensors import npy_file
 from dumpscope.texts import say
 from dumpscope_format.naming import split_ptdbg, split_ptdbg_item, split_ptdbg_stack
@@ -166,7 +164,7 @@ class _Reader:
             try:
                 stored = npy_file.load(os.path.join(folder, file), root=folder).dtype
             except TensorError:
-                return  # told where the tensor is compared
+                return  # comparing the tensor reports it
             if stored != record["dtype"]:
                 record["file_dtype"] = stored
 
@@ -216,30 +214,13 @@ class _Reader:
             )
 
     def _columns(self) -> Nodes:
-        kind, direction, label, index, stack = array("b"), array("b"), array("i"), array("i"), array("i")
-        labels, stacks, frames = Interned(), Interned(), Interned()
-        for number, node in enumerate(self.nodes):
-            word, way, text, call, _ = split_ptdbg(node.written)
-            kind.append(NodeKind[word.upper()])
-            direction.append(Direction[way.upper()])
-            label.append(labels.code(text))
-            index.append(call)
-            told = node.stack
-            stack.append(-1 if not told else stacks.code(tuple(frames.values[frames.code(line)] for line in told)))
+        table = NodeTable(split_ptdbg)
+        for node in self.nodes:
+            number = table.add(node.name, written=node.written, stack=node.stack or ())
             self.current = node.name
             for (role, path), (record, _) in node.items.items():
                 self.leaves.walk(number, role, path, record, 0)
-        return Nodes(
-            names=[node.name for node in self.nodes],
-            kind=np.frombuffer(kind, np.int8),
-            direction=np.frombuffer(direction, np.int8),
-            label=np.frombuffer(label, np.int32),
-            labels=labels.values,
-            index=np.frombuffer(index, np.int32),
-            stack=np.frombuffer(stack, np.int32),
-            stacks=stacks.values,
-            micro=np.full(len(self.nodes), -1, np.int32),
-        )
+        return table.nodes()
 
     def _header(self, nodes: Nodes) -> Header:
         root = os.path.dirname(self.ref.folder) if self.ref.label else self.ref.folder
@@ -247,7 +228,7 @@ class _Reader:
             root = os.path.dirname(root)
         run, unread = read_run(self.ref.folder, root, os.path.dirname(self._loc(self.ref.dump_json)))
         self.problems += unread
-        filed = self.leaves.named()
+        filed = self.leaves.name_files()
         modules, calls = bool((nodes.kind == NodeKind.MODULE).any()), bool((nodes.kind == NodeKind.API).any())
         task = "tensor" if filed else "statistics" if len(self.leaves) else "structure"
         return Header(

@@ -1,9 +1,9 @@
-"""Items of a ptdbg dump beside those of msprobe's form: the same values stand under other places.
+"""Places of the items of a call where one format numbers them (ptdbg) and the other keeps names (msprobe).
 
 * A lone result has no number in ptdbg, and is number 0 in msprobe.
 * ptdbg 6.0 counts arguments given by name behind the others, msprobe keeps their names.
-* Gradients that a call handed back are those of the last autograd node inside it in ptdbg: another number of them, in another
-  order. Of such, those of equal shape pair.
+* ptdbg records the gradients that the last autograd node inside a call handed back, so their number and order may differ. Of
+  these, gradients of equal shape pair.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Places:
     paths: list[str]
 
 
-def forms_differ(target: RankDump, golden: RankDump) -> bool:
-    """Whether one side has msprobe's form and the other ptdbg's."""
-    return (target.header.layout == "msprobe") != (golden.header.layout == "msprobe")
+def places_differ(target: RankDump, golden: RankDump) -> bool:
+    """Whether one side numbers all its items and the other keeps the names of arguments."""
+    return target.ref.traits.numbered_items != golden.ref.traits.numbered_items
 
 
 def common_places(dump: RankDump) -> Places:
-    """Places as both forms could have them: by number, also of arguments given by name."""
+    """Places with a number for every item, also for arguments given by name, as both sides can have them."""
     items = dump.items
     codes = {path: code for code, path in enumerate(items.paths)}
     role, path = items.role.copy(), items.path.copy()
