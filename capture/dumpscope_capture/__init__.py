@@ -6,9 +6,9 @@ A module imports only from rows below its own (checked by import-linter):
     debugger, saved_call, precheck
     session, interventions, precheck_columns   session: one capture from its first start to its end
     proof, replay                              proof: calls saved, counted, run in another way; replay: one call run alone
-    hooks                                      how calls and modules are noticed
+    hooks                                      function modes, module hooks and wrappers that notice calls
     record                                     the nodes of a step, in order, forward and backward
-    device, write                              kernels and registers of a device, run.json's facts; the files of a dump
+    device, write                              kernels, registers and versions of a device; the files of a dump
     calls                                      name, source position and observers of a call, and whether it is recorded
     values                                     values into records: statistics, hashes, copies of tensors
     seeding

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dumpscope_capture.calls import observers
 from dumpscope_capture.context import LOG, rank
-from dumpscope_capture.proof.call_counter import COUNTING, Names
+from dumpscope_capture.proof.call_counter import CALL_COUNTER, CallNames
 from dumpscope_capture.proof.interventions import Interventions, Tally, intervene
 from dumpscope_format.interventions import REPORT_VARIABLE, VARIABLE, InterventionError, parse
 
@@ -22,13 +22,13 @@ def report_path(path: str) -> Path:
 
 
 def write_report(path: str, interventions: Interventions | None) -> None:
-    """Write what was done, and the names of all calls counted, as JSON: whole or not at all."""
+    """Write what was done, and the names of all calls, as JSON. The file is complete or absent."""
     document = {
         "schema": 1,
         "rank": rank(),
         "pid": os.getpid(),
-        "interventions": interventions.told() if interventions is not None else [],
-        **{key: value for key, value in observers.told(observers.PARTIES).items() if key != "interventions"},
+        "interventions": interventions.as_json() if interventions is not None else [],
+        **{key: value for key, value in observers.reports(observers.OBSERVERS).items() if key != "interventions"},
     }
     target = report_path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ _from_environment: list[Interventions | None] = []
 
 
 def activate() -> Interventions | None:
-    """Do what the environment asks for, once a process and until its end. Raises InterventionError."""
+    """Begin the interventions of the environment, once per process and until its end. Raises InterventionError."""
     if _from_environment:
         return _from_environment[0]
     text = os.environ.get(VARIABLE)
@@ -49,8 +49,8 @@ def activate() -> Interventions | None:
     made = Interventions(parse(text)) if text else None
     _from_environment.append(made)
     if report:
-        observers.PARTIES.append(Names())
-        COUNTING.retain()
+        observers.OBSERVERS.append(CallNames())
+        CALL_COUNTER.retain()
         pid = os.getpid()
         atexit.register(lambda: write_report(report, made) if os.getpid() == pid else None)
     if made is not None:

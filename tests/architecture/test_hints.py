@@ -11,24 +11,18 @@ import pytest
 import typer.main
 
 from dumpscope.cli.app import COMMANDS, app, load_command
-from dumpscope.texts import template
+from dumpscope.texts import LANGUAGES, catalogue
 
 SOURCE = Path(__file__).resolve().parents[2] / "backend" / "dumpscope"
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
-def sentence(call: ast.AST) -> str:
-    """The template that `say("id", ...)` uses; "" for anything else."""
-    if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "say" and isinstance(call.args[0], ast.Constant):
-        try:
-            return template(call.args[0].value)
-        except KeyError:  # a sentence with a count has one template for one and one for more
-            return template(f"{call.args[0].value}_other")
-    return ""
-
-
 def options_in_errors() -> Iterator[tuple[str, str]]:
-    """Option and place of every option that a text of an error names."""
+    """Option and place of every option that a text of an error names: its id in a catalogue, or the line of code."""
+    for language in LANGUAGES:
+        for key, text in catalogue(language)["said"].items():
+            for option in OPTION.findall(text):
+                yield option, f"{language}: {key}"
     for path in sorted(SOURCE.rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
             if not isinstance(call, ast.Call):
@@ -38,9 +32,8 @@ def options_in_errors() -> Iterator[tuple[str, str]]:
             texts = [*call.args, *(word.value for word in call.keywords)] if name.endswith("Error") else hints
             for text in texts:
                 for part in ast.walk(text):
-                    said = part.value if isinstance(part, ast.Constant) else sentence(part)
-                    if isinstance(said, str):
-                        for option in OPTION.findall(said):
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                        for option in OPTION.findall(part.value):
                             yield option, f"{path.relative_to(SOURCE)}:{text.lineno}"
 
 

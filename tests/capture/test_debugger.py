@@ -311,10 +311,10 @@ def test_a_watched_file_is_looked_at_only_so_often(tmp_path: Path) -> None:
     path.write_text("1")
     watcher = ConfigWatcher(str(path))
     path.write_text("12")
-    assert not watcher.changed(enabled=True)
+    assert not watcher.has_changed(enabled=True)
     watcher._last -= 0.6
-    assert not watcher.changed(enabled=False)
-    assert watcher.changed(enabled=True)
+    assert not watcher.has_changed(enabled=False)
+    assert watcher.has_changed(enabled=True)
 
 
 def test_save_records_values_and_gradients_by_hand(make: Any, read: Any) -> None:

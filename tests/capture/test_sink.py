@@ -180,7 +180,7 @@ def two_steps(tmp_path: Path, first: list[Any], between: Any, second: list[Any])
         one.call(number, value)
     one.sink.close()
     between(one)
-    other = Step(tmp_path, number=1, earlier=one.sink.written())
+    other = Step(tmp_path, number=1, earlier=one.sink.step_files())
     for number, value in enumerate(second):
         other.call(number, value)
     other.sink.close()
@@ -201,7 +201,7 @@ def test_what_the_step_before_left_is_linked_in_the_next(tmp_path: Path) -> None
     assert first["Torch.f.1.forward.input.0.pt"].samefile(second["Torch.f.1.forward.input.0.pt"])
     told = other.json("run.json")["tensor_files"]
     assert (told["written"], told["linked"]) == (2, 2)  # without gradient it is another file
-    third = Step(tmp_path, number=2, earlier=other.sink.written())
+    third = Step(tmp_path, number=2, earlier=other.sink.step_files())
     third.call(0, state)
     third.call(1, weight)
     third.sink.close()

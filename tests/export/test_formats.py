@@ -43,6 +43,7 @@ from dumpscope.pipeline.compare.unit_store import Shelf
 from dumpscope.pipeline.results.report import report
 from dumpscope.ptdbg.export.table import ptdbg_columns, ptdbg_csv
 from dumpscope.readers import discover
+from dumpscope.texts import speaking
 from dumpscope.verdict.sentences import sentence
 from export.peers import PEERS, peer_tables
 from export.small import NODE, small_unit, tensor, with_facts
@@ -345,8 +346,9 @@ def test_json_document_is_strict_and_follows_the_contract(fault: Result) -> None
     }  # fmt: skip
     assert set(found["origins"][0]) == {
         "step", "rank", "node", "kind", "confidence", "evidence", "advice", "explains", "path", "ranks", "spread", "stack",
+        "evidence_said", "advice_said",
     }  # fmt: skip
-    assert set(found["first_no"]) == {"step", "rank", "node", "item", "metrics", "reason", "stack"}
+    assert set(found["first_no"]) == {"step", "rank", "node", "item", "metrics", "reason", "reason_said", "stack"}
     assert len(found["pairs"]) == found["counts"]["items"]
     assert {"target", "golden", "match", "verdict", "metrics", "message"} <= set(found["pairs"][0])
     assert {pair["verdict"] for pair in found["pairs"]} <= {"yes", "no", "warning", "n/a"}
@@ -460,6 +462,15 @@ def test_a_clean_comparison_says_so_in_the_report(dumps: Path) -> None:
     page = report_html(report(found.answer, found.units))
     assert "No divergence" in page
     assert 'class="banner fine"' in page
+
+
+def test_the_report_is_made_in_the_language_asked_for(fault: Result) -> None:
+    with speaking("zh"):
+        page = report_html(report(fault.answer, fault.units))
+    assert '<html lang="zh">' in page
+    assert "异常源头（计算）" in page
+    assert "判定为 No 的数据项对" in page
+    assert '<html lang="en">' in report_html(report(fault.answer, fault.units))
 
 
 def test_files_are_named_by_step_and_rank_only_where_there_are_several(fault: Result, tmp_path: Path) -> None:

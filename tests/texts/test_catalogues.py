@@ -41,7 +41,8 @@ def test_both_languages_have_the_same_keys_with_the_same_placeholders(section: s
     english, chinese = (dict(leaves(catalogue(language)[section])) for language in LANGUAGES)
     assert list(english) == list(chinese)
     for key, template in english.items():
-        assert placeholders(chinese[key]) == placeholders(template), key
+        if key != "own.sentence":  # of another package's rule, which brings the text of each language as a value
+            assert placeholders(chinese[key]) == placeholders(template), key
         assert chinese[key] or not template, key
 
 

@@ -1,4 +1,7 @@
-"""Result tables as a workbook: SpreadsheetML written row by row as text, which no library does half as fast."""
+"""Result tables as a workbook, written as SpreadsheetML text a block of rows at a time.
+
+XlsxWriter (constant_memory) takes 5.4 times as long for 100 000 rows of 39 columns, openpyxl (write_only) more than six times.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions, Outcome, Verdict
+from dumpscope.domain.facts import Facts, ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Int8, Kind, State
 from dumpscope.verdict import msprobe, score
 from dumpscope.verdict.policy import UNINITIALISED, Policy
@@ -79,10 +79,10 @@ def _judge_by_ptdbg(context: Context, facts: Facts, verdict: Int8, rule: Int8, m
     if mode == "md5":
         return verdict, rule
     if mode == "tensor":
-        cosine = facts.tensor[:, TENSOR_METRICS.index("cosine")]
-        cosine_known = facts.tensor_state[:, TENSOR_METRICS.index("cosine")] == State.FINITE
-        largest = facts.tensor[:, TENSOR_METRICS.index("max_abs")]
-        state = facts.tensor_state[:, TENSOR_METRICS.index("max_abs")]
+        cosine = facts.metric("cosine")
+        cosine_known = facts.metric_state("cosine") == State.FINITE
+        largest = facts.metric("max_abs")
+        state = facts.metric_state("max_abs")
         largest = np.where(state == State.POS_INF, np.inf, largest)
         known = compared & cosine_known & (state != State.ABSENT)
         with np.errstate(invalid="ignore"):

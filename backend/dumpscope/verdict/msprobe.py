@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
+from dumpscope.domain.facts import Facts, Outcome
 from dumpscope.domain.records import Bool, Float64, Int8, Kind, Role, State, UInt8
 
 PASS, WARNING, ERROR = 0, 1, 2
@@ -96,8 +96,7 @@ def _find_tensor_marks(context: Context, facts: Facts, live: Bool, is_output: Bo
 
 
 def _metric(facts: Facts, name: str) -> Float64:
-    column = TENSOR_METRICS.index(name)
-    return _with_infinities(facts.tensor[:, column], facts.tensor_state[:, column])
+    return _with_infinities(facts.metric(name), facts.metric_state(name))
 
 
 def _with_infinities(values: Float64, state: UInt8) -> Float64:

@@ -9,6 +9,7 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.distances import FARTHER, MEASURE_WORDS
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions
 from dumpscope.domain.records import STATISTICS, State
+from dumpscope.metrics import derive_metrics
 from dumpscope.texts import Phrase, Value, as_value, english, phrase
 from dumpscope.verdict.rules import VERDICT_RULES
 
@@ -28,13 +29,18 @@ def number(value: float, state: int) -> float | None:
     return float(value) if code == _FINITE else _UNUSUAL[code]
 
 
-def item_metrics(facts: Facts, row: int) -> Metrics:
-    """All measured numbers of one item pair by name; absent ones are left out."""
+def item_metrics(context: Context, facts: Facts, row: int) -> Metrics:
+    """All numbers of one item pair by name; absent ones are left out."""
     out: Metrics = {}
-    for column, name in enumerate(TENSOR_METRICS):
-        value = number(facts.tensor[row, column], facts.tensor_state[row, column])
+    for name in TENSOR_METRICS:
+        value = number(facts.metric(name)[row], facts.metric_state(name)[row])
         if value is not None:
             out[name] = value
+    out |= {
+        name: float(column[row])
+        for name, column in derive_metrics(context, facts).items()
+        if column[row] == column[row]
+    }
     for column, name in enumerate(_STATISTIC_NAMES):
         for prefix, values, states in (("diff", facts.diff, facts.diff_state), ("rel", facts.rel, facts.rel_state)):
             value = number(values[row, column], states[row, column])
@@ -105,8 +111,7 @@ def _describe_score(parts: list[Phrase], score: float) -> Phrase:
 def _describe_tensor(facts: Facts, row: int) -> list[Phrase]:
     parts = [phrase("part.unequal", unequal=int(facts.unequal[row]), elements=int(facts.elements[row]))]
     for name in ("rel_l2", "max_abs", "cosine"):
-        column = TENSOR_METRICS.index(name)
-        value = number(facts.tensor[row, column], facts.tensor_state[row, column])
+        value = number(facts.metric(name)[row], facts.metric_state(name)[row])
         if value is not None:
             parts.append(phrase(f"part.{name}", value=f"{value:.6g}"))
     return parts

@@ -1,4 +1,4 @@
-"""A call on its way from start to end, and what can be told of it from its arguments and frame."""
+"""A call between its start and its end, and what its arguments and frame say about it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 
 from dumpscope_capture.calls.edges import Edge
-from dumpscope_capture.calls.held_arguments import Held
+from dumpscope_capture.calls.held_arguments import HeldArguments
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.calls.selection import Outcome
 
@@ -32,11 +32,11 @@ _CLIP_LEVELS: Final = 10
 NESTING_LIMIT: Final = 50
 
 
-class Place(threading.local):
-    """Where one thread stands.
+class ThreadState(threading.local):
+    """What is open in one thread.
 
-    modules: nodes of the modules open in it, outermost first; calls: the same, by id of the module; outside: pseudo parents;
-    inside: wrapped calls that run in it
+    modules: nodes of the open modules, outermost first; calls: the same, by id of the module; outside: pseudo parents
+    inside: number of wrapped calls that run
     """
 
     def __init__(self) -> None:
@@ -47,8 +47,12 @@ class Place(threading.local):
 
 
 class Call:
-    """A node between its start and its end. substituted: how an intervention ran it; saved: where a saver put it,
-    and the number the graph stood at; began, origin: the same number, stack and module, for an explainer."""
+    """A node between its start and its end.
+
+    first: autograd sequence number at its start, -1 where no gradients are read; idle: a dropout that drops nothing
+    substituted: treatment of the intervention that ran it
+    saved: folder of the saved call, and sequence number; began, origin: sequence number, (stack, module), for an `Explainer`
+    """
 
     __slots__ = (
         "api", "began", "body", "edges", "extra", "first", "held", "idle", "name", "origin", "outcome", "parent", "saved",
@@ -65,7 +69,7 @@ class Call:
         self.edges: list[Edge | None] = []
         self.first = -1
         self.idle = False
-        self.held: Held | None = None
+        self.held: HeldArguments | None = None
         self.extra: dict[str, dict[str, str]] = {}
         self.substituted: str | None = None
         self.saved: tuple[Path, int] | None = None
@@ -78,7 +82,7 @@ class Call:
 
 
 def differentiable(args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
-    """Tensors that can have a gradient, in the order in which they stand: nested containers flattened, keyword ones last."""
+    """Tensors that can have a gradient, in order: nested containers flattened, keyword arguments last."""
     found: list[torch.Tensor] = []
     _gather(args, found, 0)
     if kwargs:
@@ -103,7 +107,7 @@ def _gather(value: Any, found: list[torch.Tensor], depth: int) -> None:
 
 
 def backward_of(parent: str | None) -> str | None:
-    """Backward node of an enclosing forward node."""
+    """Backward node of an enclosing forward node; None where there is none."""
     if parent is None or ".forward." not in parent:
         return None if parent is None or ".backward." not in parent else parent
     head, _, number = parent.rpartition(".forward.")
@@ -122,5 +126,5 @@ def is_clipping(frame: FrameType | None) -> bool:
 
 
 def drop_share(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Share of elements a dropout drops. At 0 its gradient is its result's gradient and no node of its own."""
+    """Share of elements that a dropout drops. At 0 it adds no autograd node."""
     return kwargs.get("p", args[1] if len(args) > 1 else None)

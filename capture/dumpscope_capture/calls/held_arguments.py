@@ -7,25 +7,26 @@ from typing import Any
 
 import torch
 
-from dumpscope_capture.context import Quiet
-from dumpscope_capture.values.nonfinite import Marks
+from dumpscope_capture.context import Unobserved
+from dumpscope_capture.values.nonfinite import NonfiniteMarks
 
 
-class Held:
-    """Arguments of a call as they were before it. in_place: of which function; its tensors are copied, as it writes into them."""
+class HeldArguments:
+    """Arguments of a call as they were before it. in_place: the function writes into its tensors, so they are copied;
+    marked: note which values are not finite."""
 
     __slots__ = ("args", "kwargs", "marks")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, in_place: bool, marked: bool) -> None:
         self.args, self.kwargs = args, kwargs
-        self.marks: Marks | None = None
-        with Quiet():
+        self.marks: NonfiniteMarks | None = None
+        with Unobserved():
             if marked:
-                self.marks = Marks()
+                self.marks = NonfiniteMarks()
                 self.marks.gather((args, kwargs), scalars=True)
             if in_place:
-                self.args = tuple(_copied(value) for value in args)
-                self.kwargs = {key: _copied(value) for key, value in kwargs.items()}
+                self.args = tuple(_copy(value) for value in args)
+                self.kwargs = {key: _copy(value) for key, value in kwargs.items()}
 
 
 def writes_in_place(name: str, kwargs: Mapping[str, Any]) -> bool:
@@ -40,7 +41,7 @@ def writes_in_place(name: str, kwargs: Mapping[str, Any]) -> bool:
     )
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and not value.is_meta and value.layout is torch.strided:
         return value.detach().clone().requires_grad_(value.requires_grad)
     return value

@@ -1,7 +1,7 @@
 """Names of calls where no capture runs: the same counters as a recording's, and nothing recorded.
 
-Its function mode stands in the thread that asked for it, and steps aside while a capture's mode sees the same calls, so that a
-call has the one name a dump would give it. The counters start at 0 with the first user and with every step of the debugger.
+Its function mode is installed in the thread that asked for it, and removed while a capture's mode sees the same calls, so that
+each call has the name that a dump would give it. The counters start at 0 with the first user and with every step of the debugger.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from types import FrameType
 from typing import Any, Final
 
 from dumpscope_capture.calls import observers
-from dumpscope_capture.calls.call import Call, Place
+from dumpscope_capture.calls.call import Call, ThreadState
 from dumpscope_capture.calls.names import Api, Table, read_list
-from dumpscope_capture.context import Faults
+from dumpscope_capture.context import HookErrors
 from dumpscope_capture.hooks import functions
-from dumpscope_capture.hooks.compiled import Eager
+from dumpscope_capture.hooks.compiled import EagerMode
 from dumpscope_capture.hooks.functions import FunctionMode
 from dumpscope_format.naming import api_name
 from dumpscope_format.saved_call import bare
@@ -26,8 +26,8 @@ NAME_LIMIT: Final = 1_000_000
 """Names of calls that are remembered."""
 
 
-class Names:
-    """Names of the calls of a run, in the order in which they were first met, and how often each was. A party."""
+class CallNames:
+    """Observes the calls of a run: their names in order of the first call, and how often each was called."""
 
     def __init__(self) -> None:
         self.met: dict[str, int] = {}
@@ -40,19 +40,19 @@ class Names:
     def end(self, call: Call, result: Any) -> None:
         """Nothing to do."""
 
-    def failed(self, error: BaseException) -> None:
+    def note_exception(self, error: BaseException) -> None:
         """Nothing to do."""
 
     def report(self) -> dict[str, Any]:
         return {"calls": self.met}
 
 
-class Counting:
-    """Counts calls while it has users. In the place of a recording for a function mode."""
+class CallCounter:
+    """Counts calls while it has users. Takes the place of a recording for a function mode."""
 
     def __init__(self) -> None:
-        self.faults = Faults()
-        self.place = Place()
+        self.errors = HookErrors()
+        self.thread_state = ThreadState()
         self.functions_off = False
         self._users = 0
         self._captures = 0
@@ -61,7 +61,7 @@ class Counting:
         self._mode: FunctionMode | None = None
         self._thread = 0
         self._table: Table | None = None
-        self._eager = Eager()
+        self._eager = EagerMode()
 
     @property
     def active(self) -> bool:
@@ -83,24 +83,24 @@ class Counting:
             self._settle()
 
     def step_aside(self) -> None:
-        """A capture sees calls now."""
+        """A capture begins to see calls."""
         with self._lock:
             self._captures += 1
             self._settle()
 
     def take_over(self) -> None:
-        """A capture sees calls no more."""
+        """A capture no longer sees calls."""
         with self._lock:
             self._captures -= 1
             self._settle()
 
     def reset(self) -> None:
-        """A step ends: numbers start anew."""
+        """A step ends: numbers start at 0 again."""
         with self._lock:
             self._counters.clear()
 
     def forget(self) -> None:
-        """In a forked child: leave the thread as if nobody had asked."""
+        """In a forked child: take the function mode out of the thread again, and count nothing."""
         self._lock = threading.RLock()
         self._users = 0
         mode, self._mode = self._mode, None
@@ -120,7 +120,7 @@ class Counting:
             functions.leave(mode)
             self._eager.end()
 
-    # -- calls, as a recording takes them ------------------------------------------------------------------------------
+    # -- calls, as for a recording -------------------------------------------------------------------------------------
 
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
         with self._lock:
@@ -128,26 +128,26 @@ class Counting:
             self._counters[api.label] = number + 1
         call = Call(api_name(api.prefix, api.name, number, "forward"), "drop", None)
         call.api = api
-        for party in observers.PARTIES:
-            with self.faults.guard("a call's arguments"):
-                party.begin(call, args, kwargs, frame)
+        for observer in observers.OBSERVERS:
+            with self.errors.guard("a call's arguments"):
+                observer.begin(call, args, kwargs, frame)
         return call
 
     def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return observers.run(call, function, args, kwargs)
 
     def end_call(self, call: Call, result: Any) -> None:
-        for party in observers.PARTIES:
-            with self.faults.guard("a call's results"):
-                party.end(call, result)
+        for observer in observers.OBSERVERS:
+            with self.errors.guard("a call's results"):
+                observer.end(call, result)
 
     def stop_call(self, call: Call) -> None:
-        """A checkpoint broke the call off; it keeps its number."""
+        """Activation checkpointing stopped the call; it keeps its number."""
 
-    def failed(self, error: BaseException) -> None:
-        for party in observers.PARTIES:
-            with self.faults.guard("an exception"):
-                party.failed(error)
+    def note_exception(self, error: BaseException) -> None:
+        for observer in observers.OBSERVERS:
+            with self.errors.guard("an exception"):
+                observer.note_exception(error)
 
     def fail_call(self, call: Call) -> None:
         """A call raised: the next one of its name takes its number."""
@@ -157,16 +157,16 @@ class Counting:
                 self._counters[call.label] = number
 
 
-COUNTING: Final = Counting()
-"""Of the process."""
+CALL_COUNTER: Final = CallCounter()
+"""The call counter of the process."""
 
 
-def _forked() -> None:
-    """In the children of a fork, data loader workers for one, nothing is counted, saved or done otherwise."""
-    COUNTING.forget()
-    observers.PARTIES.clear()
+def _after_fork() -> None:
+    """In forked children, such as data loader workers, calls are not counted, saved or run differently."""
+    CALL_COUNTER.forget()
+    observers.OBSERVERS.clear()
     observers.RUNNERS.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_after_fork)

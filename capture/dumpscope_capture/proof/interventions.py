@@ -13,22 +13,22 @@ from torch.utils._pytree import tree_leaves
 from dumpscope_capture.calls import observers
 from dumpscope_capture.calls.call import Call
 from dumpscope_capture.context import LOG
-from dumpscope_capture.proof.call_counter import COUNTING
+from dumpscope_capture.proof.call_counter import CALL_COUNTER
 from dumpscope_capture.proof.substitution import Refused, Unchanged, substitute
-from dumpscope_format.interventions import Treatment, check, describe, is_single, matches
+from dumpscope_format.interventions import Treatment, check, is_single, matches, treatment_text
 from dumpscope_format.saved_call import bare
 
 NAME_LIMIT: Final = 1000
-"""Names of calls that a tally keeps."""
+"""Largest number of names in a tally."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """What became of the calls one pattern means.
+    """Counts for the calls that match one pattern.
 
-    substituted: calls that ran differently; unchanged: calls whose arguments already were as wanted; refused: by reason
-    seconds: of the substituted forward calls, conversions included (a device that works asynchronously is not waited for)
-    nbytes: of the tensors in their arguments; names: of the calls that ran differently, each once, up to a limit
+    substituted: calls that ran differently; unchanged: calls whose arguments already had the wanted form; refused: by reason
+    seconds: of the substituted forward calls with conversions (asynchronous devices are not waited for)
+    nbytes: of the tensors in their arguments; names: of the calls that ran differently, without repetition, up to `NAME_LIMIT`
     """
 
     pattern: str
@@ -44,15 +44,15 @@ class Tally:
     def calls(self) -> int:
         return self.substituted + self.unchanged + sum(self.refused.values())
 
-    def told(self) -> dict[str, Any]:
-        """As JSON has it."""
+    def as_json(self) -> dict[str, Any]:
+        """As a JSON object."""
         return {"pattern": self.pattern, "treatment": self.treatment, "calls": self.calls, "substituted": self.substituted,
                 "unchanged": self.unchanged, "refused": dict(self.refused), "seconds": round(self.seconds, 6),
                 "bytes": self.nbytes, "names": list(self.names)}  # fmt: skip
 
 
 class Interventions:
-    """A set of patterns with their treatments, in force between `begin` and `end`; also a context manager."""
+    """Patterns with their treatments, active between `begin` and `end`. Also a context manager."""
 
     def __init__(self, treatments: Mapping[str, Treatment | Callable[..., Any]]) -> None:
         plain = {pattern: one for pattern, one in treatments.items() if not callable(one)}
@@ -61,7 +61,7 @@ class Interventions:
         self.tallies = {
             pattern: Tally(
                 pattern=pattern,
-                treatment=getattr(one, "__name__", "callable") if callable(one) else describe(one),
+                treatment=getattr(one, "__name__", "callable") if callable(one) else treatment_text(one),
             )
             for pattern, one in treatments.items()
         }
@@ -72,12 +72,12 @@ class Interventions:
 
     def begin(self) -> None:
         observers.RUNNERS.append(self)
-        COUNTING.retain()
+        CALL_COUNTER.retain()
 
     def end(self) -> None:
         if self in observers.RUNNERS:
             observers.RUNNERS.remove(self)
-            COUNTING.release()
+            CALL_COUNTER.release()
 
     def __enter__(self) -> Interventions:
         self.begin()
@@ -89,32 +89,32 @@ class Interventions:
     # -- calls ---------------------------------------------------------------------------------------------------------
 
     def wants(self, call: Call) -> str | None:
-        """The first pattern that means a call."""
+        """The first pattern that matches a call."""
         name = call.name
         if name not in self._found:
             self._found[name] = self._first(name)
         return self._found[name]
 
     def _first(self, name: str) -> str | None:
-        """A set of thousands of single names, as a bisection has it, is looked up, not walked through."""
+        """Single names, of which a bisection has thousands, are looked up in a dict."""
         first = next((at for at, pattern in self._others if matches(pattern, name)), len(self._patterns))
         place = min(first, self._single.get(bare(name), first))
         return self._patterns[place] if place < len(self._patterns) else None
 
     def run(
-        self, call: Call, wish: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, call: Call, pattern: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        tally = self.tallies[wish]
+        tally = self.tallies[pattern]
         began = time.perf_counter()
         try:
-            result = substitute(self._treatments[wish], function, args, kwargs)
+            result = substitute(self._treatments[pattern], function, args, kwargs)
         except Unchanged:
             tally.unchanged += 1
             return function(*args, **kwargs)
         except Refused as refusal:
             reason = str(refusal)
             if reason not in tally.refused:
-                LOG.warning("%s runs as it is, not as %s: %s", bare(call.name), tally.treatment, reason)
+                LOG.warning("%s runs unchanged and not as %s: %s", bare(call.name), tally.treatment, reason)
             tally.refused[reason] = tally.refused.get(reason, 0) + 1
             return function(*args, **kwargs)
         tally.substituted += 1
@@ -125,14 +125,14 @@ class Interventions:
         call.substituted = tally.treatment
         return result
 
-    # -- what was done -------------------------------------------------------------------------------------------------
+    # -- reports -------------------------------------------------------------------------------------------------------
 
-    def told(self) -> list[dict[str, Any]]:
-        """One object a pattern, as JSON has it."""
-        return [tally.told() for tally in self.tallies.values()]
+    def as_json(self) -> list[dict[str, Any]]:
+        """One JSON object per pattern."""
+        return [tally.as_json() for tally in self.tallies.values()]
 
     def report(self) -> str:
-        """What was done, a line a pattern."""
+        """What was done, one line per pattern."""
         lines = []
         for tally in self.tallies.values():
             line = f"{tally.pattern} as {tally.treatment}: {tally.substituted} of {tally.calls} calls ran differently"
@@ -147,7 +147,7 @@ class Interventions:
 
 
 def intervene(treatments: Mapping[str, Treatment | Callable[..., Any]]) -> Interventions:
-    """Run the calls that patterns mean in another way, forward and backward.
+    """Run the calls that match patterns differently, forward and backward.
 
         with intervene({"Functional.group_norm.*": "cpu"}) as done:
             train()

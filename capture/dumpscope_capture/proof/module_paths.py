@@ -1,4 +1,4 @@
-"""Which module of its model a thread is in, told by global hooks: no module is changed, and no model has to be named."""
+"""The module of its model that a thread is in, followed by global hooks: no module is changed, and no model is passed in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Stack(threading.local):
 
 
 class ModulePaths:
-    """Follows modules between `install` and `remove`. A module called outside all others is a root and names those in it."""
+    """Follows modules between `install` and `remove`. A module called outside all others is a root; paths begin there."""
 
     def __init__(self) -> None:
         self._names: WeakKeyDictionary[torch.nn.Module, str] = WeakKeyDictionary()

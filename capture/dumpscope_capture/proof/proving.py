@@ -1,6 +1,6 @@
-"""Proof that an operator is to blame: the program run with it substituted, and with every control.
+"""`prove`: runs the program with an operator substituted and with every control, and judges whether the operator is wrong.
 
-The runs and the rules lie in `dumpscope_format.proof_runs`.
+The list of runs and the rules are in `dumpscope_format.proof_runs`.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dumpscope_capture.calls import observers
-from dumpscope_capture.proof.call_counter import COUNTING, Names
+from dumpscope_capture.proof.call_counter import CALL_COUNTER, CallNames
 from dumpscope_capture.proof.interventions import Interventions
 from dumpscope_format.interventions import Treatment, matches
 from dumpscope_format.proof_runs import Judgement, Outcome, Trial, controls, judge
 
 NEIGHBOURS: Final = 6
-"""Neighbours tried at most, until one really runs differently."""
+"""Largest number of neighbours that are tried until one can be substituted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """Outcomes of all trials, in the order they were made, and what they prove."""
+    """Outcomes of all runs in order, and what they prove."""
 
     outcomes: tuple[Outcome, ...]
     judgement: Judgement
@@ -42,31 +42,31 @@ def prove(
 ) -> Proof:  # fmt: skip
     """Run a program with the calls of `pattern` substituted and with every control, and judge.
 
-    run: does the same work each time, from the same state, and gives what is measured; an exception is a fault that stays
+    run: does the same work from the same state each time and returns what is measured; if it raises, the fault is still there
     healed: whether a measurement is free of the fault
-    neighbours: names of calls for the control beside the operator, nearest first; None looks for the nearest calls of others
+    neighbours: names of calls for the control "neighbour", nearest first; None takes the nearest calls of other operators
     """
-    names = Names()
-    observers.PARTIES.append(names)
-    COUNTING.retain()
+    names = CallNames()
+    observers.OBSERVERS.append(names)
+    CALL_COUNTER.retain()
     try:
-        outcomes = [_tried(controls(pattern)[0], run, healed)]
+        outcomes = [_run_trial(controls(pattern)[0], run, healed)]
     finally:
-        observers.PARTIES.remove(names)
-        COUNTING.release()
+        observers.OBSERVERS.remove(names)
+        CALL_COUNTER.release()
     for trial in controls(pattern, scalars=scalars, treatment=treatment)[1:]:
-        outcomes.append(_tried(trial, run, healed))
+        outcomes.append(_run_trial(trial, run, healed))
     near = nearest(pattern, list(names.met)) if neighbours is None else list(neighbours)
     for name in near[:NEIGHBOURS]:
         beside = controls(pattern, neighbours=[name], treatment=treatment)[-1]
-        outcomes.append(_tried(beside, run, healed))
+        outcomes.append(_run_trial(beside, run, healed))
         if outcomes[-1].touched:
             break
     return Proof(outcomes=tuple(outcomes), judgement=judge(outcomes))
 
 
 def nearest(pattern: str, names: Sequence[str]) -> list[str]:
-    """Calls of other operators around the first that a pattern means, nearest first, the one behind before the one in front."""
+    """Calls of other operators around the first call that matches a pattern, nearest first; at equal distance the later call."""
     wanted = [place for place, name in enumerate(names) if matches(pattern, name)]
     if not wanted:
         return []
@@ -75,7 +75,7 @@ def nearest(pattern: str, names: Sequence[str]) -> list[str]:
     return [names[place] for place in sorted(others, key=lambda place: (abs(place - wanted[0]), place < wanted[0]))]
 
 
-def _tried(trial: Trial, run: Callable[[], float], healed: Callable[[float], bool]) -> Outcome:
+def _run_trial(trial: Trial, run: Callable[[], float], healed: Callable[[float], bool]) -> Outcome:
     with Interventions(trial.interventions) as done:
         note = ""
         metric = None

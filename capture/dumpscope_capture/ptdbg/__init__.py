@@ -1,8 +1,8 @@
-"""ptdbg_ascend's calls, on this engine: in an old script only the import line changes.
+"""ptdbg_ascend's interface on this engine: in an old script only the import line changes.
 
     from dumpscope_capture.ptdbg import *
 
-As there, the import seeds all random generators with 1234.
+As in ptdbg_ascend, the import seeds all random generators with 1234.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Which calls a switch mode keeps. Entries may be spelled as any generation spells names, whole or cut off.
+"""Which calls a mode of the switch keeps. Entries may have the spelling of any generation, and may be prefixes.
 
 list       names that begin with an entry; `Tensor_permute_1` is call 1 and not call 10
-range      from the first name that begins with scope[0] to the end of scope[1], each time scope[0] comes
+range      from the first name that begins with scope[0] to the end of scope[1], each time scope[0] occurs
 stack      all, or as list with one entry, or as range with two
 acl        as list, with one entry
-api_list   2.3: the operator's name is an entry; later: an entry occurs in the name, whatever its case
+api_list   2.3: the operator's name is an entry; later: the name contains an entry, ignoring case
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ITEM: Final = re.compile(r"(?<=forward|ackward)[._](?:input|output|stack_info)\
 _ENDS_IN_NUMBER: Final = re.compile(r"[._]\d+$")
 
 
-class Entry:
+class ScopeEntry:
     """One name of a scope."""
 
     def __init__(self, text: str) -> None:
@@ -34,7 +34,7 @@ class Entry:
         return "forward" in self.text or "backward" in self.text
 
     def matches(self, names: Sequence[str]) -> bool:
-        """Whether one of the spellings of a call's name begins with this. A number at the end stands for itself only."""
+        """Whether one of the spellings of a call's name begins with this. A number at the end matches only itself."""
         return any(self._begins(name) for name in names)
 
     def _begins(self, name: str) -> bool:
@@ -46,8 +46,8 @@ class ModeSelection(Selection):
     """The filters of one switch mode.
 
     mode, scope, api_list: as `set_dump_switch` takes them; config: data_mode; exact: api_list names operators
-    spellings: with and without dots, one of them that of the files
-    idle: nothing is kept for now
+    spellings: with and without dots; one of them is that of the files
+    idle: keep nothing for now
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ModeSelection(Selection):
     ) -> None:
         super().__init__(config, low_risk=(), core=())
         self._spellings = tuple(spellings)
-        self._entries = tuple(Entry(text) for text in scope)
+        self._entries = tuple(ScopeEntry(text) for text in scope)
         self._words = frozenset(word.lower() for word in api_list) if mode == "api_list" else frozenset()
         self._exact = exact
         self._ranged = mode in ("range", "stack") and len(self._entries) == 2
@@ -74,7 +74,7 @@ class ModeSelection(Selection):
         self._open = False
 
     def module(self, name: str) -> Outcome:
-        self._spelled(name)  # where modules are counted together those that are left out count as well
+        self._spellings_of(name)  # if modules are counted together, those not kept count too
         return self._judge(name)
 
     def call(self, name: str, prefix: str, api: str, *, custom: bool) -> Outcome:
@@ -83,32 +83,32 @@ class ModeSelection(Selection):
     def follows(self, name: str) -> bool:
         if self._ranged:
             return any("backward" in entry.text for entry in self._entries)
-        return self._kept(name)
+        return self._is_kept(name)
 
     def _judge(self, name: str) -> Outcome:
         if self.idle:
             return "drop"
-        if self._within(self._spelled(name)) if self._ranged else self._kept(name):
+        if self._is_within(self._spellings_of(name)) if self._ranged else self._is_kept(name):
             return "record"
         return "link" if ".forward" in name and self.follows(name.replace(".forward", ".backward")) else "drop"
 
-    def _kept(self, name: str) -> bool:
+    def _is_kept(self, name: str) -> bool:
         if self._words:
-            return self._named(name)
+            return self._is_named(name)
         if not self._entries:
             return True
-        names = self._spelled(name)
+        names = self._spellings_of(name)
         return any(entry.matches(names) for entry in self._entries)
 
-    def _spelled(self, name: str) -> list[str]:
+    def _spellings_of(self, name: str) -> list[str]:
         return [name, *(spelling.node(name) for spelling in self._spellings)]
 
-    def _named(self, name: str) -> bool:
+    def _is_named(self, name: str) -> bool:
         if self._exact:
             return parse(name).label.rpartition(".")[2].lower() in self._words
         return any(word in name.lower() for word in self._words)
 
-    def _within(self, names: Sequence[str]) -> bool:
+    def _is_within(self, names: Sequence[str]) -> bool:
         first, last = self._entries
         backward = "backward" in names[0].rsplit(".", 2)[-2:]
         if first.matches(names) and (first.directed or not backward):

@@ -1,4 +1,4 @@
-"""Backward passes: the order of backward nodes in the file, and their end."""
+"""Order of backward nodes in the file, and the end of a backward pass."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dumpscope_capture.record.step import Step
 
 
 class BackwardPasses:
-    """Listens to watches.
+    """Listener of watches: decides when a backward node is written.
 
-    A function's node stands where its first node of the graph ran, a module's where the engine has passed all of its nodes,
-    behind the gradients of its own parameters.
+    A function is written when the first of its graph nodes runs, a module when the engine has run all of its graph nodes, after
+    the gradients of its own parameters.
     """
 
     def __init__(self, step: Step) -> None:
@@ -26,7 +26,7 @@ class BackwardPasses:
         self._unfinished: dict[int, list[Watch]] = {}
 
     def settle(self) -> None:
-        """Add whatever is still waiting for gradients."""
+        """Write the nodes that still wait for gradients."""
         with self._lock:
             passes = list(self._unfinished)
         for number in passes:
@@ -41,11 +41,11 @@ class BackwardPasses:
             self._unfinished.clear()
 
     def innermost(self) -> str | None:
-        """Backward node of the module that was entered last and is not done."""
+        """Backward node of the module that began last and is not finished."""
         with self._lock:
             return self._open[-1].name if self._open else None
 
-    def begun(self, watch: Watch) -> None:
+    def begin(self, watch: Watch) -> None:
         if self._step.sink is None:
             return
         self._flush_late(watch.first)
@@ -62,14 +62,14 @@ class BackwardPasses:
             self._judge(watch)
             self._write(watch, empty=True)
 
-    def partial(self, watch: Watch) -> None:
+    def wait_for_rest(self, watch: Watch) -> None:
         if watch.owner is not None:
             with self._lock:
                 if watch not in self._late:
                     self._late.append(watch)
 
     def parameters_of(self, label: str) -> None:
-        """A parameter of a module has its gradient. It stands behind the module where no gradient of an argument is to come."""
+        """A parameter of a module has its gradient. A module that waits for no gradient of an argument is written first."""
         if not self._late:
             return
         with self._lock:
@@ -80,7 +80,7 @@ class BackwardPasses:
 
     def complete(self, watch: Watch) -> None:
         if watch.owner is not None and watch.expected:
-            # Gradients of its own parameters may follow and belong before it, until the engine has passed all of its nodes.
+            # Gradients of its own parameters may follow and are written first, until the engine has run all of its nodes.
             with self._lock:
                 self._late.append(watch)
             return
@@ -89,11 +89,11 @@ class BackwardPasses:
         self._flush_late(watch.first)
         self._finish(watch)
 
-    def failed(self, where: str, error: Exception) -> None:
-        self._step.faults.note(where, error)
+    def note_error(self, where: str, error: Exception) -> None:
+        self._step.errors.note(where, error)
 
     def end_pass(self, number: int) -> None:
-        """A backward pass is over: what has not come by now will not come."""
+        """A backward pass is over: write what is incomplete."""
         self._flush_late(-1)
         with self._lock:
             left = self._unfinished.pop(number, [])
@@ -115,7 +115,7 @@ class BackwardPasses:
             torch.autograd.Variable._execution_engine.queue_callback(_EndOfPass(self, number))
 
     def _flush_late(self, first: int) -> None:
-        """Finish waiting modules. first: number of a call that is at work now; modules that began after it are over."""
+        """Finish waiting modules. first: sequence number of the call that runs now; modules that began after it are over."""
         if not self._late:
             return
         with self._lock:
@@ -136,7 +136,7 @@ class BackwardPasses:
         self._write(watch)
 
     def _judge(self, watch: Watch) -> None:
-        """Whether a backward node is recorded, as its name passes the filters."""
+        """Ask the filters whether a backward node is recorded."""
         if watch.owner is not None:
             outcome = self._step.selection.module(watch.name)
         else:
@@ -145,7 +145,7 @@ class BackwardPasses:
         watch.outcome = "link" if outcome == "record" and not watch.data and self._step.data else outcome
 
     def _write(self, watch: Watch, *, empty: bool = False) -> None:
-        """Hand a node on. empty: it only takes its place in the file, and its records follow."""
+        """Write a node. empty: only reserve its place in the file; its records follow."""
         sink = self._step.sink
         if sink is None:
             return
@@ -166,8 +166,8 @@ class BackwardPasses:
                 body["output"] = [] if empty else list(watch.outputs)
         sink.add(watch.name, body, parent=watch.parent)
 
-    def gradient(self, tensor: torch.Tensor, item: str) -> Any:
-        """Record of a gradient; where only overflow is kept the tensor itself, until all of its node have come."""
+    def record_gradient(self, tensor: torch.Tensor, item: str) -> Any:
+        """Record of a gradient. For an overflow check the tensor itself, until all gradients of its node are there."""
         return tensor.detach() if self._step.overflow is not None else self._step.record(tensor, item)
 
 
@@ -184,4 +184,4 @@ class _EndOfPass:
         try:
             self._passes.end_pass(self._number)
         except Exception as error:
-            self._passes.failed("the end of a backward", error)
+            self._passes.note_error("the end of a backward", error)

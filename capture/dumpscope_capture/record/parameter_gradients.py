@@ -1,4 +1,4 @@
-"""Gradients of parameters, read when autograd has added them up: `Module.fc.Linear.parameters_grad.0`."""
+"""Gradients of parameters, read after autograd has accumulated them: `Module.fc.Linear.parameters_grad.0`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import torch
 
 from dumpscope_capture.calls.edges import edge_of
-from dumpscope_capture.context import Quiet
+from dumpscope_capture.context import Unobserved
 from dumpscope_capture.record.backward_passes import BackwardPasses
 from dumpscope_capture.record.step import Step
 
 
 class _Group:
-    """Firings of one module's parameters; a parameter that fires again opens the next number."""
+    """Gradients of one module's parameters under one number. A parameter that gets a second gradient begins the next number."""
 
     __slots__ = ("body", "name", "number")
 
@@ -52,13 +52,13 @@ class ParameterGradients:
         for name, parameter in module.named_parameters(recurse=False):
             if not parameter.requires_grad or (id(parameter), label) in self._hooked:
                 continue
-            with Quiet():
+            with Unobserved():
                 edge = edge_of(parameter, self._accumulators)
             if edge is None or parameter.grad_fn is not None:
                 continue
-            self._hooked[id(parameter), label] = edge[0].register_hook(_Fired(self, label, name, parameter))
+            self._hooked[id(parameter), label] = edge[0].register_hook(_AccumulatorHook(self, label, name, parameter))
 
-    def fired(self, label: str, name: str, parameter: torch.Tensor) -> None:
+    def record(self, label: str, name: str, parameter: torch.Tensor) -> None:
         """A parameter has its gradient: add it to the module's record."""
         step = self._step
         sink = step.sink
@@ -92,7 +92,7 @@ class ParameterGradients:
             sink.add(node, {}, linked=False)
 
 
-class _Fired:
+class _AccumulatorHook:
     """Hook of one AccumulateGrad node."""
 
     __slots__ = ("_label", "_name", "_owner", "_parameter")
@@ -108,6 +108,6 @@ class _Fired:
         if parameter is None:
             return
         try:
-            self._owner.fired(self._label, self._name, parameter)
+            self._owner.record(self._label, self._name, parameter)
         except Exception as error:
-            self._owner._step.faults.note("a parameter's gradient", error)
+            self._owner._step.errors.note("a parameter's gradient", error)

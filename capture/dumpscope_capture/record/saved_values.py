@@ -1,4 +1,4 @@
-"""`save()`: values recorded by hand at level debug, with the gradients that reach them later."""
+"""`save()`: values that the program records itself at level debug, and their gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLAIN = (torch.Tensor, int, float, str)
 _DEPTH = 400
 
 
-class Saver:
+class ValueSaver:
     """Names and counts what is saved in one step. open_step: opens the files of a step, by its number"""
 
     def __init__(self, recording: Recording, open_step: Callable[[int], None]) -> None:
@@ -49,10 +49,10 @@ class Saver:
             if backward:
                 self._watch(variable, debug_name(name, number, gradient=True))
         except Exception as error:
-            recording.faults.note("save()", error)
+            recording.errors.note("save()", error)
 
     def _watch(self, variable: Any, key: str) -> None:
-        """Put null in the place of every gradient; each comes in when it arrives."""
+        """Write null for every gradient, and replace it when the gradient arrives."""
         root: list[Any] = [None]
         found = _skeleton(variable, key, root, 0)
         sink = self._recording.sink
@@ -61,11 +61,11 @@ class Saver:
         sink.add(key, root[0])
         for tensor, item, holder, place in found:
             tensor.register_hook(  # type: ignore[no-untyped-call]
-                _Arrived(self._recording, sink, key, item, root, holder, place)
+                _GradientHook(self._recording, sink, key, item, root, holder, place)
             )
 
 
-class _Arrived:
+class _GradientHook:
     """Hook of one saved tensor."""
 
     def __init__(
@@ -88,7 +88,7 @@ class _Arrived:
             self._holder[self._place] = recording.record(gradient, self._item)
             sink.add(self._key, self._root[0])
         except Exception as error:
-            recording.faults.note("save()", error)
+            recording.errors.note("save()", error)
 
 
 def _is_savable(value: Any, depth: int) -> bool:
@@ -102,8 +102,8 @@ def _is_savable(value: Any, depth: int) -> bool:
 
 
 def _skeleton(value: Any, item: str, holder: Any, place: Any) -> list[tuple[torch.Tensor, str, Any, Any]]:
-    """Write the value's form with null leaves to `holder[place]`. Returns its tensors that can get gradients, with
-    their places."""
+    """Write the value's structure with null leaves to `holder[place]`. Returns the tensors that can get a gradient:
+    (tensor, item, holder, place)."""
     found: list[tuple[torch.Tensor, str, Any, Any]] = []
     if isinstance(value, dict):
         holder[place] = form = dict.fromkeys(value)

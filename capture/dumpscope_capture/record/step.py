@@ -6,8 +6,8 @@ from typing import Any
 
 from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
-from dumpscope_capture.context import Faults
-from dumpscope_capture.record.checks import Bench, Overflow
+from dumpscope_capture.context import HookErrors
+from dumpscope_capture.record.checks import BenchCheck, OverflowCheck
 from dumpscope_capture.values.recorder import Recorder
 from dumpscope_capture.write.sink import Sink
 
@@ -19,16 +19,16 @@ class Step:
     data: whether values are recorded, links: whether construct.json is written, with a line for each node
     """
 
-    def __init__(self, config: Config, selection: Selection, faults: Faults) -> None:
+    def __init__(self, config: Config, selection: Selection, errors: HookErrors) -> None:
         self.config = config
         self.selection = selection
-        self.faults = faults
+        self.errors = errors
         self.sink: Sink | None = None
         self.recorder: Recorder | None = None
         self.links = config.extra_info and config.level != "L1"
         self.data = config.task != "structure"
-        self.overflow: Overflow | None = None
-        self.bench: Bench | None = None
+        self.overflow: OverflowCheck | None = None
+        self.bench: BenchCheck | None = None
 
     def record(self, value: Any, item: str, *, keyword: str | None = None) -> Any:
         """Record of a value; None between two steps. item, keyword: as `Recorder.record` takes them"""

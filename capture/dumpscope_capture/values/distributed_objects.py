@@ -47,5 +47,5 @@ def group_ranks(group: Any) -> list[int] | None:
 
 
 def group_id(ranks: list[int] | None) -> str | None:
-    """8 hex digits that name a group: the CRC-32 of its ranks as Python writes a list."""
+    """8 hex digits that identify a group: the CRC-32 of the text of its list of ranks."""
     return None if ranks is None else f"{crc32(str(ranks).encode()):08x}"

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 FOLDED: Final = 1 << 20
-"""Bytes from which folding pays."""
+"""Number of bytes from which folding is faster."""
 
 CHUNK: Final = 1 << 22
 """Bytes that are folded at a time."""
@@ -84,20 +84,20 @@ def crc(data: memoryview) -> int:
 
 def _of_chunk(data: Bytes) -> int:
     size = len(data)
-    last = _folded(data)
-    # zlib starts with all bits set, which zeros in front of the last bytes would not leave as they are
+    last = _fold(data)
+    # zlib starts with all bits set; corrects for the zeros that are now before the last bytes
     return crc32(last.data) ^ _of_zeros(_FAR) ^ _of_zeros(size)
 
 
-def _folded(data: Bytes) -> Bytes:
-    """The last _FAR bytes with all others folded onto them, in memory that is used again."""
+def _fold(data: Bytes) -> Bytes:
+    """The last _FAR bytes with all others folded onto them, in a reused buffer."""
     size = len(data)
     buffer: Bytes | None = getattr(_scratch, "buffer", None)
     if buffer is None:
         buffer = _scratch.buffer = np.empty(CHUNK, np.uint8)
     buffer[:_STEP] = data[:_STEP]
     np.bitwise_xor(data[_STEP:_FAR], buffer[: _FAR - _STEP], out=buffer[_STEP:_FAR])
-    near = size - _NEAR  # behind it only bytes far away are XORed, as those nearer by stay
+    near = size - _NEAR  # after it only the far bytes are XORed, as the near ones are among the bytes that stay
     for start in range(_FAR, near, _STEP):
         end = min(start + _STEP, near)
         part = buffer[start:end]
@@ -126,7 +126,7 @@ def _power(size: int) -> int:
 
 
 def _product(one: int, other: int) -> int:
-    """Of two remainders."""
+    """Product of two remainders."""
     result, bit = 0, _ONE
     while one:
         if one & bit:

@@ -1,7 +1,7 @@
-"""Numbers of host memory without gaps: least, greatest, zeros and squares, and a checksum of the bytes.
+"""Minimum, maximum, zeros, sum of squares and checksum of host memory without gaps.
 
-By torch's reductions, on the threads that a training step has awake; numpy counts zeros, where there are any. Piece by piece,
-so that all but the first of them find the numbers in a cache.
+Uses torch's reductions, whose threads are awake during training; numpy counts zeros, if there are any. Works in blocks, so that
+all but the first reduction find the numbers in a cache.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def checksum(memory: torch.Tensor, *, thorough: bool) -> tuple[int, ...]:
-    """Of the bytes of a tensor in one dimension without gaps. Any change of one of its 8-byte words changes it.
+    """Checksum of the bytes of a one-dimensional tensor without gaps. Any change of a single 8-byte word changes it.
 
-    thorough: words that change places change it too; else only a change of what is there
+    thorough: swapping words changes it too
     """
-    add = _ordered if thorough else _sum
+    add = _ordered_sum if thorough else _sum
     if not memory.nbytes % _WORD and not memory.storage_offset() * memory.itemsize % _WORD:
         return (add(memory.view(torch.int64)),)
     data = memory.view(torch.uint8)
@@ -42,11 +42,11 @@ def checksum(memory: torch.Tensor, *, thorough: bool) -> tuple[int, ...]:
 
 
 def _sum(words: torch.Tensor) -> int:
-    return int(words.sum().item())  # wraps, as it should
+    return int(words.sum().item())  # wraps around on purpose
 
 
-def _ordered(words: torch.Tensor) -> int:
-    """From sums of short columns, added up with weights so that tables that change places change the result."""
+def _ordered_sum(words: torch.Tensor) -> int:
+    """Checksum of column sums of small tables, weighted so that swapped tables change the result."""
     whole = words.numel() // _WORDS * _WORDS
     if not whole:
         return crc32(words.numpy().data)
@@ -56,7 +56,7 @@ def _ordered(words: torch.Tensor) -> int:
 
 
 def _weights(count: int) -> Array:
-    """A column of different odd numbers."""
+    """A column of distinct odd numbers."""
     known: Array | None = getattr(_scratch, "weights", None)
     if known is None or len(known) < count:
         known = _scratch.weights = (np.arange(2 * count) * _MIXER | 1).reshape(-1, 1)
@@ -64,10 +64,10 @@ def _weights(count: int) -> Array:
 
 
 class Survey(NamedTuple):
-    """What numbers are like.
+    """Simple facts about numbers.
 
-    low, top: least and greatest, NaN where one is; zeros: how many are 0
-    squares: sum of the squares of floats, of rows in their own precision and of the rows in float64
+    low, top: minimum and maximum, NaN if there is a NaN; zeros: count of zeros
+    squares: sum of squares of floats: each row in its own precision, the rows in float64
     """
 
     low: float | int
@@ -77,7 +77,7 @@ class Survey(NamedTuple):
 
 
 def survey(memory: torch.Tensor) -> Survey:
-    """Of at least one real number, in one dimension without gaps."""
+    """Survey of a one-dimensional tensor without gaps, of at least one real number."""
     size = BLOCK_BYTES // memory.itemsize
     numel = memory.numel()
     if numel <= size:
@@ -99,7 +99,7 @@ def _survey(block: torch.Tensor) -> Survey:
 
 
 def _squares(block: torch.Tensor) -> float:
-    """Rows are short enough for float32 to be exact to 1e-7."""
+    """Sum of squares. Rows are so short that float32 is exact to 1e-7."""
     size = block.numel()
     rest = size % _LINE
     if not rest:
@@ -110,7 +110,7 @@ def _squares(block: torch.Tensor) -> float:
 
 
 def _zeros(numbers: torch.Tensor) -> int:
-    """By way of truth values, which torch makes on all threads; mostly all of them are true, and that is seen at once."""
+    """Count zeros through a bool tensor, which torch fills on all threads; often all are true, which is checked first."""
     size = numbers.numel()
     truths: torch.Tensor | None = getattr(_scratch, "truths", None)
     if truths is None or truths.numel() < size:
@@ -120,7 +120,7 @@ def _zeros(numbers: torch.Tensor) -> int:
 
 
 def flat(value: torch.Tensor) -> torch.Tensor | None:
-    """All elements in the order of memory where they lie there without gaps, else None."""
+    """All elements in memory order if there are no gaps, else None."""
     if value.is_contiguous():
         return value.view(-1)
     step = 1

@@ -1,4 +1,4 @@
-"""Which values that are not finite occur in tensors and numbers. They are read back, so the device is waited for."""
+"""Which values that are not finite occur in tensors and numbers. Reading the answer waits for the device."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LAST: Final = frozenset(
 )
 
 
-class Marks:
-    """Which values that are not finite occur. inf: +inf anywhere; tensor_inf: in a tensor; negative: -inf anywhere;
-    saturated: the largest or smallest number of a type of 16 bits and more, where an overflow ends that makes no infinity."""
+class NonfiniteMarks:
+    """Which values that are not finite occur. inf: +inf anywhere; tensor_inf: +inf in a tensor; negative: -inf anywhere;
+    saturated: the largest or smallest number of a type with 16 bits or more, the result of an overflow that saturates."""
 
     def __init__(self) -> None:
         self.nan = self.inf = self.tensor_inf = self.negative = self.saturated = False
@@ -25,8 +25,8 @@ class Marks:
     def finite(self) -> bool:
         return not (self.nan or self.inf or self.negative)
 
-    def appeared(self, before: Marks) -> bool:
-        """Whether infinities or last numbers occur that did not before."""
+    def exceeds(self, before: NonfiniteMarks) -> bool:
+        """Whether infinities or saturated numbers occur that `before` does not have."""
         return (
             (self.inf and not before.inf)
             or (self.negative and not before.negative)

@@ -1,14 +1,14 @@
 """Values into records: any argument or result of a call becomes JSON-ready data in msprobe's form.
 
     tensor        {type, dtype, shape, Max, Min, Mean, Norm, requires_grad[, data_name][, md5]} and our extra keys
-    plain value   {type, value}; None and what has no form: null; a dtype or device out of its place: {}
-    container     list, tuple: list; dict, namedtuple, dataclass: object
+    plain value   {type, value}; None and unknown types: null; a dtype or device under an unexpected keyword: {}
+    container     list, tuple: list; dict, named tuple, dataclass: object
 
-Extra keys, which msprobe ignores: `counts` {zeros, nan, inf, -inf} of elements, none where all are zero; `stride` where it is not
-row-major; `absent`, why statistics or a file are missing.
+Extra keys, which msprobe ignores: `counts` {zeros, nan, inf, -inf} of elements, without the zero counts; `stride` if it is not
+row-major; `absent`: why statistics or a file are missing.
 
-Nothing here touches autograd, random state or the tensors themselves, and nothing raises for odd values: what cannot be
-recorded says so in its record.
+Nothing here changes autograd, random state or the tensors, and nothing raises for unusual values: the record says what could not
+be recorded.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any, Final, Literal
 import numpy as np
 import torch
 
-from dumpscope_capture.context import Quiet
+from dumpscope_capture.context import Unobserved
 from dumpscope_capture.values import hashing, tensor_subclasses
-from dumpscope_capture.values.dedup import Seen, Sight, file_key
+from dumpscope_capture.values.dedup import Dedup, KnownMemory, file_key
 from dumpscope_capture.values.distributed_objects import distributed_record, is_operation, operation_record
 from dumpscope_capture.values.hashing import crc
-from dumpscope_capture.values.snapshots import Again, Buffers, Snapshot, take
+from dumpscope_capture.values.snapshots import Buffers, FileLink, Snapshot, take
 from dumpscope_capture.values.statistics import Chunk, Statistics, measure_later, measure_now, reason_absent
 from dumpscope_format.paths import TENSOR_SUFFIX, file_name
 from dumpscope_format.schema import ARRAY_TYPE, STATISTIC_KEYS, TENSOR_TYPE
@@ -40,7 +40,7 @@ DEPTH_LIMIT: Final = 100
 DEVICE_WORDS: Final = frozenset(("device",))
 DTYPE_WORDS: Final = frozenset(("dtype", "output_dtype"))
 HOST_LIMIT: Final = 256 << 20
-"""Bytes of device tensors that may wait on the host for their hash."""
+"""Largest number of bytes of device tensors that wait on the host for their hash."""
 
 _PLAIN: Final = (bool, int, float, str)
 _FORMAT_WORDS: Final = ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format")
@@ -52,8 +52,8 @@ _ORDINARY: Final = frozenset((torch.Tensor, torch.nn.Parameter))
 _DTYPES: Final = {kind: str(kind) for kind in vars(torch).values() if isinstance(kind, torch.dtype)}
 
 
-def _none(item: str) -> bool:
-    """No tensor gets a file."""
+def _no_file(item: str) -> bool:
+    """`wants_tensor` for dumps without tensor files."""
     return False
 
 
@@ -64,8 +64,8 @@ class Recorder:
     summary: "statistics", "md5" (statistics and CRC-32) or "xor" (XOR without statistics)
     precision: "high" accumulates float32 in float64
     wants_tensor: whether the tensor of an item name gets a file
-    deferred: hold back the statistics of CPU tensors as those of other devices
-    seen: tensors met before, by recorders of the same task, summary and precision
+    deferred: defer the statistics of CPU tensors too, as on other devices
+    dedup: tensors recorded before, by recorders of the same task, summary and precision
     """
 
     suffix: str = TENSOR_SUFFIX
@@ -78,48 +78,48 @@ class Recorder:
         precision: Literal["low", "high"] | str = "low",
         wants_tensor: Callable[[str], bool] | None = None,
         deferred: bool = False,
-        seen: Seen | None = None,
+        dedup: Dedup | None = None,
     ) -> None:
         self.task = task
         self.summary = summary
         self.high = precision == "high"
-        self.wants_tensor = wants_tensor or _none
+        self.wants_tensor = wants_tensor or _no_file
         self.deferred = deferred
         self.chunk = Chunk()
-        self.seen = Seen(thorough=self.writes_files or summary == "md5") if seen is None else seen
+        self.dedup = Dedup(thorough=self.writes_files or summary == "md5") if dedup is None else dedup
         self._lock = threading.Lock()
-        self._snapshots: list[Snapshot | Again] = []
+        self._snapshots: list[Snapshot | FileLink] = []
         self._hashes: list[tuple[dict[str, Any], Snapshot]] = []
         self._held = 0
 
     def record(self, value: Any, item: str, *, keyword: str | None = None) -> Record:
         """Record of a value. item: its full item name, `Functional.linear.0.forward.input.0`; keyword: of a keyword argument."""
-        with Quiet():
-            return self.record_quietly(value, item, keyword=keyword)
+        with Unobserved():
+            return self.record_unobserved(value, item, keyword=keyword)
 
-    def record_quietly(self, value: Any, item: str, *, keyword: str | None = None) -> Record:
-        """As `record`, for a caller that is in `Quiet` already."""
+    def record_unobserved(self, value: Any, item: str, *, keyword: str | None = None) -> Record:
+        """As `record`, for a caller inside `Unobserved`."""
         return None if self.task == "structure" else self._walk(value, item, keyword, 0, ())
 
-    # -- what still waits ----------------------------------------------------------------------------------------------
+    # -- deferred work -------------------------------------------------------------------------------------------------
 
     @property
     def pending(self) -> bool:
-        """Whether some record handed out is not complete yet."""
+        """Whether a returned record is still incomplete."""
         return bool(len(self.chunk) or self._hashes)
 
     @property
     def writes_files(self) -> bool:
         """Whether any tensor may get a file."""
-        return self.task == "tensor" or self.wants_tensor is not _none
+        return self.task == "tensor" or self.wants_tensor is not _no_file
 
     @property
     def full(self) -> bool:
         return self._held > HOST_LIMIT
 
     def resolve(self) -> None:
-        """Complete all records handed out so far."""
-        with Quiet():
+        """Complete all records returned so far."""
+        with Unobserved():
             self.chunk.resolve()
         with self._lock:
             hashes, self._hashes, self._held = self._hashes, [], 0
@@ -128,8 +128,8 @@ class Recorder:
             record["md5"] = self._hash(snapshot.tensor())
             snapshot.release()
 
-    def take_snapshots(self) -> list[Snapshot | Again]:
-        """Snapshots to be written to files, once each."""
+    def take_snapshots(self) -> list[Snapshot | FileLink]:
+        """Snapshots that are to be written to files; each is returned once."""
         if not self._snapshots:
             return []
         with self._lock:
@@ -204,8 +204,8 @@ class Recorder:
         record: dict[str, Any] = {
             "type": name, "dtype": _DTYPES.get(dtype) or str(dtype), "shape": tensor_subclasses.shape_of(tensor),
         }  # fmt: skip
-        if absent is None and (transformed := tensor_subclasses.transformed(tensor)) is not None:
-            record["type"], absent = transformed, "inside a function transform"
+        if absent is None and (transform := tensor_subclasses.transform_type(tensor)) is not None:
+            record["type"], absent = transform, "inside a function transform"
         if absent is None and tensor.is_nested:
             tensor = tensor_subclasses.components(tensor)
         if absent is None:
@@ -222,27 +222,27 @@ class Recorder:
             return record
         try:
             self._content(tensor.detach() if tensor.requires_grad else tensor, record, item)
-        except Exception as error:  # whatever an exotic tensor does, training goes on
+        except Exception as error:  # an unusual tensor must not stop training
             record["absent"] = f"{type(error).__name__}: {str(error)[:120]}"
         return record
 
     def _content(self, tensor: torch.Tensor, record: dict[str, Any], item: str) -> None:
         """Statistics, hash and file of a plain tensor with data and without a graph."""
         here = tensor.is_cpu and not self.deferred
-        sight: Sight | None = None
+        known: KnownMemory | None = None
         if self.summary != "xor":
             if not here:
                 self.chunk.add(measure_later(tensor, high=self.high, fill=partial(fill, record)))
-            elif (sight := self.seen.look(tensor)) is None:
+            elif (known := self.dedup.find(tensor)) is None:
                 fill(record, measure_now(tensor, high=self.high))
             else:
-                if sight.statistics is None:
-                    sight.statistics = measure_now(tensor, high=self.high, surveyed=sight.surveyed)
-                fill(record, sight.statistics)
+                if known.statistics is None:
+                    known.statistics = measure_now(tensor, high=self.high, surveyed=known.surveyed)
+                fill(record, known.statistics)
         snapshot: Snapshot | None = None
-        hashed = self._hash_now(tensor, sight) if here and self.summary != "statistics" else None
+        hashed = self._hash_now(tensor, known) if here and self.summary != "statistics" else None
         if self.wants_tensor(item):
-            snapshot = self._add_file(tensor, record, item, sight)
+            snapshot = self._add_file(tensor, record, item, known)
         if hashed is not None:
             record["md5"] = hashed
         elif self.summary != "statistics":
@@ -250,37 +250,37 @@ class Recorder:
         if snapshot is not None:
             with self._lock:
                 self._snapshots.append(snapshot)
-            if sight is not None:  # only now: a file must be queued before its other names
-                sight.files.setdefault(file_key(tensor, requires_grad=snapshot.requires_grad), snapshot.name)
+            if known is not None:  # only now: a file must be queued before links to it
+                known.files.setdefault(file_key(tensor, requires_grad=snapshot.requires_grad), snapshot.name)
         if not tensor.is_contiguous():
             record["stride"] = list(tensor.stride())
 
     def _add_file(
-        self, tensor: torch.Tensor, record: dict[str, Any], item: str, sight: Sight | None
+        self, tensor: torch.Tensor, record: dict[str, Any], item: str, known: KnownMemory | None
     ) -> Snapshot | None:
-        """Take the snapshot to be written; None where the same content goes to a file already."""
+        """Take the snapshot to be written; None where a file with the same content is linked."""
         name = record["data_name"] = file_name(item, self.suffix)
         grad = bool(record["requires_grad"])
-        if sight is not None:
-            first = sight.files.get(file_key(tensor, requires_grad=grad))
+        if known is not None:
+            first = known.files.get(file_key(tensor, requires_grad=grad))
             if first is not None:
                 with self._lock:
-                    self._snapshots.append(Again(name=name, first=first))
+                    self._snapshots.append(FileLink(name=name, first=first))
                 return None
         snapshot = take(tensor, name, requires_grad=grad, pool=_POOL)
-        if sight is not None and tensor.is_contiguous():
-            snapshot.check = sight.crc
+        if known is not None and tensor.is_contiguous():
+            snapshot.check = known.crc
         return snapshot
 
-    def _hash_now(self, tensor: torch.Tensor, sight: Sight | None) -> str | float | int | bool:
-        if sight is None or not tensor.is_contiguous():
+    def _hash_now(self, tensor: torch.Tensor, known: KnownMemory | None) -> str | float | int | bool:
+        if known is None or not tensor.is_contiguous():
             return self._hash(tensor)
-        if sight.crc is None:
-            sight.crc = crc(hashing.raw(tensor))
-        return hashing.digits(sight.crc)
+        if known.crc is None:
+            known.crc = crc(hashing.raw(tensor))
+        return hashing.digits(known.crc)
 
     def _add_hash(self, tensor: torch.Tensor, record: dict[str, Any], snapshot: Snapshot | None) -> None:
-        """Have the hash of a tensor on another device made when the chunk is resolved."""
+        """Compute the hash of a tensor on another device when the chunk is resolved."""
         record["md5"] = None
         if snapshot is None:
             snapshot = take(tensor, "", requires_grad=False, pool=_POOL)
@@ -342,7 +342,7 @@ def _members(value: Any) -> Iterable[tuple[Any, Any]] | None:
 
 
 def _bound(value: Any) -> Any:
-    """A bound of a slice as a whole number or None; text where reading it would wait for a device."""
+    """A bound of a slice as a whole number or None; a text if reading it would wait for a device."""
     if value is None or type(value) is int:
         return value
     if isinstance(value, torch.Tensor) and value.device.type != "cpu":

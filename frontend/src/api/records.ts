@@ -56,6 +56,15 @@ export function useHealth() {
   });
 }
 
+/** Names and meanings of the numbers of a pair of tensors; metrics that other packages add are among them. */
+export function useMetrics() {
+  return useQuery({
+    queryKey: ["metrics"],
+    queryFn: async ({ signal }) => (await readReply(api().GET("/api/metrics", { signal }))).items,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
 function pageOptions<T>(noun: Noun, key: readonly string[], busy: (row: T) => boolean, fetchPage: FetchPage<T>) {
   return {
     queryKey: [noun, "list", ...key],

@@ -24,6 +24,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Metrics
+         * @description Metrics of pairs of tensors in the order in which they are shown, those of other installed packages last.
+         */
+        get: operations["list_metrics_api_metrics_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dumps": {
         parameters: {
             query?: never;
@@ -2279,6 +2299,30 @@ export interface components {
             left_count: number;
         };
         /**
+         * Metric
+         * @description A number of a pair of tensors. name: its key in `metrics`; unit: "" for a ratio or the unit of the data
+         *     formula: with t the target, g the golden, d = t - g; label_zh: "" where it has no Chinese label
+         */
+        Metric: {
+            /** Name */
+            name: string;
+            /** Label */
+            label: string;
+            /** Label Zh */
+            label_zh: string;
+            /** Unit */
+            unit: string;
+            /** Formula */
+            formula: string;
+            /** Higher Is Worse */
+            higher_is_worse: boolean;
+        };
+        /** Metrics */
+        Metrics: {
+            /** Items */
+            items: components["schemas"]["Metric"][];
+        };
+        /**
          * NewComparison
          * @description reference: dump of an absolute reference (the same run on the CPU, or in float64), see docs/reference.md.
          */
@@ -3907,6 +3951,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_metrics_api_metrics_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Metrics"];
                 };
             };
             /** @description What went wrong. */

@@ -10,23 +10,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.domain.facts import TENSOR_METRICS, Outcome, Verdict
+from dumpscope.domain.facts import Outcome, Verdict
 from dumpscope.domain.records import Int64
 from dumpscope.export.table.cell_text import Cell, all_guarded, cell, guarded, percent
 from dumpscope.export.table.cells import MISSING, Bound, Series, Texts
 from dumpscope.export.table.series import Table
 from dumpscope.export.table.sides import SideTable
+from dumpscope.metrics import METRICS, all_metrics
 
 ACCURACY: Final = "Accuracy Reached or Not"
 ACCURACY_WORDS: Final = {Verdict.YES: "Yes", Verdict.NA: "N/A", Verdict.WARNING: "Warning", Verdict.NO: "No"}
-REAL: Final = (
-    "Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio",
-)  # fmt: skip
-"""Columns of the first six of TENSOR_METRICS."""
+OF_MSPROBE: Final = ("cosine", "euclidean", "max_abs", "max_rel", "ratio_1e3", "ratio_5e3")
+"""Metrics that msprobe's table has, in its order; the others stand among our own columns."""
 REFERENCE: Final = ("Target to Reference", "Golden to Reference", "Reference Ratio")
 """Columns of a comparison with an absolute reference."""
-_OF_SCALARS: Final = (2, 3)
-"""Places of the metrics msprobe has for a single element."""
+_OF_SCALARS: Final = ("max_abs", "max_rel")
+"""Metrics that msprobe has for a single element."""
 _STATS: Final = ("max", "min", "mean", "l2norm")
 
 
@@ -43,7 +42,8 @@ def columns(mode: str, *, stacks: bool, reference: bool = False) -> list[TableCo
     where there is a reference."""
     listed = [*_basic()]
     if mode == "tensor":
-        listed += [TableColumn(name=name, bind=_tensor(place)) for place, name in enumerate(REAL)]
+        labels = {metric.name: metric.label for metric in METRICS}
+        listed += [TableColumn(name=labels[name], bind=_metric(name)) for name in OF_MSPROBE]
         listed += stat_columns("N/A")
     elif mode == "statistics":
         names = ("Max", "Min", "Mean", "L2norm")
@@ -121,13 +121,14 @@ def _ours(mode: str, *, reference: bool) -> list[TableColumn]:
         TableColumn(name="No Partner", bind=lambda table: lambda rows: Texts(texts=all_guarded(table.leftovers(rows)))),
     ]
     if mode == "tensor":
-        metrics = (("Relative L2", "rel_l2"), ("Max ULP", "max_ulp"), ("Median ULP", "median_ulp"))
-        listed += [TableColumn(name=name, bind=_tensor(TENSOR_METRICS.index(metric))) for name, metric in metrics]
+        ours = [metric for metric in all_metrics() if metric.name not in OF_MSPROBE]
+        listed += [TableColumn(name=one.label, bind=_metric(one.name)) for one in ours if one.measure is not None]
         counts = (
             ("Elements", "elements"), ("Unequal Elements", "unequal"), ("NPU NonFinite", "nonfinite_target"),
             ("Bench NonFinite", "nonfinite_golden"), ("NonFinite Disagree", "nonfinite_disagree"),
         )  # fmt: skip
         listed += [TableColumn(name=name, bind=_count(count)) for name, count in counts]
+        listed += [TableColumn(name=one.label, bind=_metric(one.name)) for one in ours if one.derive is not None]
     if reference:
         listed += [TableColumn(name=name, bind=_standing(place)) for place, name in enumerate(REFERENCE)]
     return listed
@@ -148,11 +149,11 @@ def _stat(golden: bool, place: int, missing: str) -> Callable[[Table], Bound]:
     return lambda table: (table.golden if golden else table.target).stat(place).shown(show)
 
 
-def _tensor(place: int) -> Callable[[Table], Bound]:
+def _metric(name: str) -> Callable[[Table], Bound]:
     words = ("N/A", "shape unmatched", "unsupported", math.nan)
 
     def bind(table: Table) -> Bound:
-        series = table.tensor(place)
+        series = table.metric(name)
         width = len(series.table)
         disagree, elements = table.count_column("nonfinite_disagree"), table.count_column("elements")
         outcome = table.row_outcome
@@ -160,7 +161,7 @@ def _tensor(place: int) -> Callable[[Table], Bound]:
         def codes(rows: Int64) -> Any:
             found = series.codes(rows)
             other = np.where(outcome[rows] == Outcome.SHAPE, 1, 2)
-            single = np.where(elements[rows] != 1, 0, 3 if place in _OF_SCALARS else 2)
+            single = np.where(elements[rows] != 1, 0, 3 if name in _OF_SCALARS else 2)
             absent = np.where(disagree[rows] > 0, single, other)
             return np.where(found == 0, width + absent, found)
 

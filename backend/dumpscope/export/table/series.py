@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from dumpscope.domain.context import gather
-from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, TENSOR_METRICS, Outcome
+from dumpscope.domain.facts import CLASS_WORDS, COUNTS, LEFTOVER_WORDS, METHOD_WORDS, TENSOR_METRICS, Outcome
 from dumpscope.domain.leftovers import said
 from dumpscope.domain.records import STATISTICS, Bool, Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.domain.result import Unit
@@ -16,6 +16,7 @@ from dumpscope.export.table.cells import Series, objects
 from dumpscope.export.table.messages import messages
 from dumpscope.export.table.rows import scalar_changes
 from dumpscope.export.table.sides import SideTable
+from dumpscope.metrics import all_metrics, derive_metrics
 from dumpscope.texts import ENGLISH, current_language, english, rendered
 from dumpscope.verdict import msprobe
 from dumpscope.verdict.rules import VERDICT_RULES
@@ -23,7 +24,6 @@ from dumpscope.verdict.sentences import describe_verdict
 
 BLOCK: Final = 8192
 """Rows that are text at one time."""
-COUNTS: Final = ("elements", "unequal", "nonfinite_target", "nonfinite_golden", "nonfinite_disagree")
 _STATES: Final = (None, None, float("nan"), float("inf"), float("-inf"))
 """Values by State; FINITE has none of its own."""
 
@@ -44,6 +44,7 @@ class Table:
         self.unit = unit
         self.pair, self._item = _rows(unit, wanted)
         self._context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+        self._derived: dict[str, Float64] | None = None
         self.target = self._side(golden=False)
         self.golden = self._side(golden=True)
         facts, opinions = unit.facts, unit.item_opinions
@@ -137,9 +138,15 @@ class Table:
         """abs(diff / golden) of one statistic, None where a side lacks it."""
         return self._changes(self.unit.facts.rel, self.unit.facts.rel_state, place, self._scalar_rel)
 
-    def tensor(self, place: int) -> Series:
-        """One of TENSOR_METRICS, None where tensors were not read."""
-        return self._numbers(self.unit.facts.tensor[:, place], self.unit.facts.tensor_state[:, place])
+    def metric(self, name: str) -> Series:
+        """One of `all_metrics` by name, None where it does not apply or tensors were not read."""
+        facts = self.unit.facts
+        if name in TENSOR_METRICS:
+            return self._numbers(facts.metric(name), facts.metric_state(name))
+        if self._derived is None:
+            self._derived = derive_metrics(self._context, facts)
+        column = self._derived[name]
+        return self._numbers(column, _score_states(column))
 
     def count(self, name: str) -> Series:
         """One of COUNTS, None where it is not known."""
@@ -161,7 +168,7 @@ class Table:
 
     def metrics(self) -> list[tuple[str, Series]]:
         """Every number measured for a pair by name, in the order of the document; None where it does not apply."""
-        listed = [(name, self.tensor(place)) for place, name in enumerate(TENSOR_METRICS)]
+        listed = [(metric.name, self.metric(metric.name)) for metric in all_metrics()]
         of_tensors = dict(listed)
         for place, word in enumerate(map(str.lower, STATISTICS)):
             rel, name = self.rel(place), f"{word}_rel"

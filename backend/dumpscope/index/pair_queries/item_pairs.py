@@ -17,7 +17,7 @@ from dumpscope.index.comparisons.distances import Standing, item_distances, item
 from dumpscope.index.comparisons.load_unit import COUNTS, tensor_facts
 from dumpscope.index.dumps.leaves import Leaf, leaves
 from dumpscope.index.pair_queries.dataflow import producers
-from dumpscope.index.pair_queries.item_sentences import reasons
+from dumpscope.index.pair_queries.item_sentences import Explained, explain
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions, item_range, word_codes
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score
@@ -158,11 +158,11 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
     left = [None if row.target is None else targets[row.target] for row in rows]
     right = [None if row.golden is None else goldens[row.golden] for row in rows]
     far = item_distances(connection, [row.id for row in rows])
-    said = reasons(rows, facts, left, right, [far.get(row.id) for row in rows])
+    explained = explain(rows, facts, left, right, [far.get(row.id) for row in rows])
     made = producers(connection, unit, [row.id for row in rows])
     return [
         _row(*parts, made.get(parts[0].id), item_standing(far.get(parts[0].id)))
-        for parts in zip(rows, facts, left, right, said, strict=True)
+        for parts in zip(rows, facts, left, right, explained, strict=True)
     ]
 
 
@@ -178,7 +178,7 @@ def _row(
     facts: TensorFacts | None,
     target: Leaf | None,
     golden: Leaf | None,
-    said: list[Phrase],
+    explained: Explained,
     producer: str | None,
     standing: Standing | None,
 ) -> ItemPairRow:
@@ -193,21 +193,22 @@ def _row(
         verdict=VERDICT_WORDS[row.verdict],
         rule=VERDICT_RULES[row.rule],
         score=score(row.severity),
-        message=english(said),
-        said=said,
-        metrics=_metrics(row, facts),
+        message=english(explained.said),
+        said=explained.said,
+        metrics=_metrics(row, facts, explained.derived),
         detail=facts if facts is not None and facts.abs_histogram else None,
         producer=producer,
         standing=standing,
     )
 
 
-def _metrics(row: Any, facts: TensorFacts | None) -> dict[str, Number]:
+def _metrics(row: Any, facts: TensorFacts | None, derived: dict[str, float]) -> dict[str, Number]:
     found: dict[str, Number] = {}
     if facts is not None:
         for name in TENSOR_METRICS:
             if (value := getattr(facts, name)) is not None:
                 found[name] = value
+        found |= derived
         for name in COUNTS:
             if (count := getattr(facts, name)) >= 0:
                 found[name] = count

@@ -253,7 +253,7 @@ def _first_no(unit: Unit, context: Context) -> tuple[int, FirstNo] | None:
         rank=unit.rank,
         node=unit.target.nodes.names[t] if t >= 0 else unit.golden.nodes.names[g],
         item=item_name(unit.target, item) if item >= 0 else item_name(unit.golden, int(unit.items.golden[row])),
-        metrics=item_metrics(unit.facts, row),
+        metrics=item_metrics(context, unit.facts, row),
         reason=english(reason),
         reason_said=reason,
         stack=stack_of(unit.target, t) or stack_of(unit.golden, g),

@@ -12,8 +12,6 @@ from dumpscope.export.table.series import Table
 
 PLAIN, YELLOW, RED = 0, 1, 2
 HUGE: Final = 1e10
-_COSINE, _LARGEST, _RATIO = 0, 2, 4
-"""Places among TENSOR_METRICS."""
 
 
 def row_marks(table: Table) -> Any:
@@ -24,7 +22,7 @@ def row_marks(table: Table) -> Any:
         return marks
     top, low = (floats(table.target.stat(place), rows) for place in (0, 1))
     known_top, known_low = (known(table.target.stat(place), rows) for place in (0, 1))
-    difference = floats(table.tensor(_LARGEST) if table.mode == "tensor" else table.diff(0), rows)
+    difference = floats(table.metric("max_abs") if table.mode == "tensor" else table.diff(0), rows)
     bench = floats(table.golden.stat(0), rows)
     marks[(known_top & ~np.isfinite(top)) | (known_low & ~np.isfinite(low))] = RED
     marks[difference > HUGE] = RED
@@ -34,7 +32,7 @@ def row_marks(table: Table) -> Any:
     asked = able & output & (marks != RED)
     red, yellow = np.zeros(len(rows), bool), _grown(table.pair, given, difference)
     if table.mode == "tensor":
-        ratio, cosine = (floats(table.tensor(place), rows) for place in (_RATIO, _COSINE))
+        ratio, cosine = (floats(table.metric(name), rows) for name in ("ratio_1e3", "cosine"))
         best = _largest(table.pair, given, ratio)
         red |= (best > 0.9) & (ratio < 0.6)
         yellow |= best - ratio > 0.1

@@ -17,10 +17,13 @@ from dumpscope.export.table.series import Table
 from dumpscope.export.xlsx import Sheet, write_xlsx
 from dumpscope.ptdbg.export.marks import floats, known, row_marks
 
-_REAL: Final = ("Cosine", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio")
-"""Columns of measured tensors."""
-_REAL_PLACES: Final = (0, 2, 3, 4, 5)
-_COSINE, _LARGEST = 0, 2
+_METRICS: Final = {
+    "Cosine": "cosine", "MaxAbsErr": "max_abs", "MaxRelativeErr": "max_rel", "One Thousandth Err Ratio": "ratio_1e3",
+    "Five Thousandths Err Ratio": "ratio_5e3",
+}  # fmt: skip
+"""Columns of measured tensors, and the metric in each."""
+_SINCE_4: Final = ("MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio", "L2norm diff")
+"""Columns that generation 2.3 did not have."""
 _DIFF: Final = ("Max diff", "Min diff", "Mean diff", "L2norm diff")
 
 
@@ -57,14 +60,14 @@ def ptdbg_columns(mode: str, *, stacks: bool, generation: str = "") -> list[Tabl
 def _later(mode: str, generation: str) -> frozenset[str]:
     """Columns that a generation did not have yet."""
     if generation == "2.3":
-        return frozenset((*_REAL[2:], _DIFF[3], "NPU l2norm", "Bench l2norm"))
+        return frozenset((*_SINCE_4, "NPU l2norm", "Bench l2norm"))
     return frozenset(("Result", "Err_message") if (generation, mode) == ("4.0", "statistics") else ())
 
 
 def _middle(mode: str) -> list[TableColumn]:
     return {
         "tensor": [
-            *(TableColumn(name=name, bind=_real(place)) for name, place in zip(_REAL, _REAL_PLACES, strict=True)),
+            *(TableColumn(name=heading, bind=_metric(name)) for heading, name in _METRICS.items()),
             *stat_columns("Nan"),
             TableColumn(name=ACCURACY, bind=lambda table: table.coded(_LABELS, accuracy(table)).shown(str)),
             _message(accuracy),
@@ -125,11 +128,11 @@ def _found(table: Table) -> Bound:
     return table.coded(("Nan", "Pass"), table.present(golden=True).astype(np.int32)).shown(str)
 
 
-def _real(place: int) -> Callable[[Table], Bound]:
+def _metric(name: str) -> Callable[[Table], Bound]:
     words = ("shape unmatched", "N/A", "Nan", 0, "unsupported")
 
     def bind(table: Table) -> Bound:
-        series = table.tensor(place)
+        series = table.metric(name)
         measured = series.numbers
         assert measured is not None
         width = len(series.table)
@@ -138,8 +141,8 @@ def _real(place: int) -> Callable[[Table], Bound]:
         empty = outcome == Outcome.EMPTY
         single = empty | (outcome == Outcome.SCALAR) | (table.count_column("elements") == 1)
         absent = np.select(
-            [outcome == Outcome.SHAPE, disagree, alone, single if place == _COSINE else empty],
-            [0, 1, 2, 4 if place == _COSINE else 3],
+            [outcome == Outcome.SHAPE, disagree, alone, single if name == "cosine" else empty],
+            [0, 1, 2, 4 if name == "cosine" else 3],
             2,
         )
 
@@ -169,7 +172,7 @@ _EQUAL: Final = ("Different", "Pass", "Nan")
 def accuracy(table: Table) -> Any:
     """ptdbg's own accuracy label per row, code into _LABELS: cosine and largest absolute error against fixed limits."""
     rows = np.arange(len(table))
-    cosine, largest = (floats(table.tensor(place), rows) for place in (_COSINE, _LARGEST))
+    cosine, largest = (floats(table.metric(name), rows) for name in ("cosine", "max_abs"))
     wrong = ((cosine < 0.99) & (largest > 0.001)) | (cosine < 0.9) | (largest > 1)
     return np.select(
         [

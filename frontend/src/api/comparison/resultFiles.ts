@@ -62,8 +62,10 @@ function unanswered(problem: unknown): never {
   throw new ApiError(0, UNREACHABLE, "The server does not answer.", null);
 }
 
-export function exportUrl(id: string, format: string): string {
-  return apiUrl("comparisons", id, `export.${format}`);
+/** The report is for people to read: it is made in the language given. */
+export function exportUrl(id: string, format: string, language?: string): string {
+  const url = apiUrl("comparisons", id, `export.${format}`);
+  return format === "html" && language !== undefined && language !== "en" ? `${url}?lang=${language}` : url;
 }
 
 /** A file of what the list shows; the JSON document then lists its item pairs too. */

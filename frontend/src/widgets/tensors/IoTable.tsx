@@ -1,11 +1,14 @@
 import { type ReactElement, useState } from "react";
 import { useTranslation } from "react-i18next";
+
 import { usePair } from "../../api/comparison/nodes";
-import type { DumpLeaf, Leaf, Pair, Producer } from "../../api/types";
+import { useMetrics } from "../../api/records";
+import type { DumpLeaf, Leaf, Metric, Pair, Producer } from "../../api/types";
 import { describeType, describeValue, findDiffering, hasStatistics, STATISTICS } from "../../base/comparison/leaves";
 import { ABSENT, exactReal, formatReal } from "../../base/numbers/format";
 import { isChinese, say } from "../../texts/serverTexts";
 import { VerdictMark } from "../marks/Mark";
+
 import classes from "./IoTable.module.css";
 
 const FIRST_ROWS = 6;
@@ -233,9 +236,14 @@ function SideCells({ side, title, leaf, other, differs }: SideCellsProps) {
   );
 }
 
+function metricLabel(metric: Metric): string {
+  return (isChinese() && metric.label_zh) || metric.label;
+}
+
 function Metrics({ comparison, pair }: { comparison: string; pair: Pair }) {
   const { t } = useTranslation();
   const full = usePair(comparison, pair.id).data;
+  const metrics = useMetrics().data ?? [];
   const detail = full?.detail;
   // In another language than the server's the sentence waits for its parts.
   const message = full || !isChinese() ? say(pair.message, full?.message_said) : "";
@@ -261,14 +269,18 @@ function Metrics({ comparison, pair }: { comparison: string; pair: Pair }) {
         </p>
       )}
       <dl className={classes.metrics}>
-        {Object.entries(pair.metrics).map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd className="num" title={exactReal(value)}>
-              {formatReal(value)}
-            </dd>
-          </div>
-        ))}
+        {Object.entries(pair.metrics).map(([name, value]) => {
+          const metric = metrics.find((one) => one.name === name);
+          return (
+            <div key={name}>
+              <dt title={metric && `${name} = ${metric.formula}`}>{metric ? metricLabel(metric) : name}</dt>
+              <dd className="num" title={exactReal(value)}>
+                {formatReal(value)}
+                {metric?.unit && ` ${metric.unit}`}
+              </dd>
+            </div>
+          );
+        })}
       </dl>
     </>
   );

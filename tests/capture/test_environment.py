@@ -46,7 +46,7 @@ def test_the_toolkit_of_an_ascend_machine_is_a_version(tmp_path: Path, monkeypat
     monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path / "latest"))
     environment._cann.cache_clear()
     try:
-        assert environment.told(Config(), 0, 0)["versions"]["cann"] == "8.0.RC2"
+        assert environment.describe_run(Config(), 0, 0)["versions"]["cann"] == "8.0.RC2"
     finally:
         environment._cann.cache_clear()
 

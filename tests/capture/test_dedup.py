@@ -157,23 +157,23 @@ def test_a_parameter_is_not_measured_again_in_the_next_step(monkeypatch: pytest.
     measured(first, value, monkeypatch)
     measured(first, gone, monkeypatch)
     del gone
-    first.seen.end_step()
-    second = Recorder(task="statistics", seen=first.seen)
+    first.dedup.end_step()
+    second = Recorder(task="statistics", dedup=first.dedup)
     assert measured(second, value, monkeypatch)[1] == 0
     value.data.add_(1)
     assert measured(second, value, monkeypatch)[1] == 1
-    assert len(first.seen) == 1
+    assert len(first.dedup) == 1
 
 
 def test_each_step_has_its_own_name_of_an_unchanged_tensor(tmp_path: Path) -> None:
     value, seen = torch.randn(100, 100), None
     for step in ("step0", "step1"):
-        recorder = Recorder(task="tensor", wants_tensor=lambda item: True, seen=seen)
+        recorder = Recorder(task="tensor", wants_tensor=lambda item: True, dedup=seen)
         sink = StepSink(tmp_path / step, {"task": "tensor", "level": "L1"}, recorder=recorder)
         recorded = recorder.record(value, "Torch.f.0.forward.input.0")
         sink.add("Torch.f.0.forward", {"input_args": [recorded], "input_kwargs": {}, "output": []})
         sink.close()
-        seen = recorder.seen
+        seen = recorder.dedup
         seen.end_step()
         file = tmp_path / step / "dump_tensor_data" / "Torch.f.0.forward.input.0.pt"
         assert torch.equal(torch.load(file, weights_only=True), value)
