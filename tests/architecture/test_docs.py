@@ -6,20 +6,26 @@ import ast
 import importlib
 import importlib.util
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 
-from dumpscope.domain.facts import CLASS_WORDS, KINDS, METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS
+from dumpscope.cli.app import COMMANDS, app, load_command
+from dumpscope.domain.facts import CLASS_WORDS, COUNTS, KINDS, METHOD_WORDS, VERDICT_WORDS
+from dumpscope.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
 UNEXPLAINED = {"--help", "--install-completion", "--show-completion"}  # the same in every program
 
 
 def documents() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    top = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md"]
+    return [*top, *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +48,9 @@ def present(module: str) -> Any:
 
 def rules() -> Iterator[str]:
     module = present("dumpscope.verdict.rules")
-    for rule in module.RULES if module else ():
-        yield rule if isinstance(rule, str) else getattr(rule, "name", None) or rule.id
+    yield from module.VERDICT_RULES if module else ()
+    causal = present("dumpscope.analysis.rules.registry")
+    yield from sorted(causal.OURS) if causal else ()
 
 
 def settings() -> Iterator[str]:
@@ -53,14 +60,9 @@ def settings() -> Iterator[str]:
 
 
 def options() -> Iterator[str]:
-    """Commands and long options of the command line, through the click command that typer builds."""
-    main = present("dumpscope.cli.app") or present("dumpscope.cli")
-    if main is None or not hasattr(main, "app"):
-        return
-    import typer.main  # noqa: PLC0415  # only where there is a command line
-
-    group = typer.main.get_command(main.app)
-    for name, command in [("dumpscope", group), *group.commands.items()]:  # type: ignore[attr-defined]
+    """Commands and long options of the command line, through the parsers that typer builds."""
+    group = typer.main.get_command(app)
+    for name, command in [("dumpscope", group), *((name, load_command(name)) for name in COMMANDS)]:
         if command.hidden:
             continue
         yield name
@@ -70,7 +72,7 @@ def options() -> Iterator[str]:
 
 def problems() -> Iterator[str]:
     """Kinds of problems: words given to what makes or notes one."""
-    makers = {"Problem", "TensorError", "_note"}
+    makers = {"Problem", "TensorError", "_note", "note"}
     for path in sorted((ROOT / "backend" / "dumpscope").rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
             name = (
@@ -81,12 +83,12 @@ def problems() -> Iterator[str]:
             assert isinstance(call, ast.Call)
             words = [
                 *(word.value for word in call.keywords if word.arg == "kind"),
-                *(call.args[1:2] if name == "_note" else ()),
+                *(call.args[1:2] if name in ("_note", "note") else ()),
             ]
             yield from (word.value for word in words if isinstance(word, ast.Constant) and word.value is not None)
 
 
-@pytest.mark.parametrize("metric", [*TENSOR_METRICS, "unequal", "nonfinite_disagree"])
+@pytest.mark.parametrize("metric", [*(metric.name for metric in METRICS), *COUNTS])
 def test_every_metric_is_explained(metric: str, documented: set[str]) -> None:
     assert metric in documented
 
@@ -126,3 +128,47 @@ def test_every_relative_link_leads_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text()):
         if "://" not in target:
             assert (path.parent / target).exists(), target
+
+
+def listed() -> list[Path]:
+    """Every text file that git knows."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout, nothing to list")
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in names.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_every_document_is_reached_from_the_readme() -> None:
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        path = waiting.pop()
+        if path in reached or path.suffix != ".md":
+            continue
+        reached.add(path)
+        links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text())
+        waiting += [(path.parent / link).resolve() for link in links if "://" not in link]
+    documents = {path for path in listed() if path.suffix == ".md" and "tests" not in path.parts}
+    assert documents - reached == set()
+
+
+def test_no_file_names_a_document_that_is_not_here() -> None:
+    lost = []
+    for path in listed():
+        if path.suffix in (".py", ".md", ".toml", ".yml", ".yaml", ".ts", ".tsx") or path.name in (
+            "Makefile",
+            "Dockerfile",
+        ):
+            for name in set(re.findall(r"(?<![\w./}])[\w.-][\w./-]*\.md\b", path.read_text())) - {".md"}:
+                if not any((folder / name).exists() for folder in (path.parent, ROOT, ROOT / "docs")):
+                    lost.append(f"{path.relative_to(ROOT)}: {name}")
+    assert lost == []
+
+
+def test_no_document_names_a_module_that_is_not_here() -> None:
+    modules = [f"/{path.relative_to(ROOT).as_posix()}" for path in listed() if path.suffix in (".py", ".ts", ".tsx")]
+    lost = []
+    for path in documents():
+        for name in re.findall(r"`((?:[\w-]+/)+[\w-]+\.(?:py|tsx?))`", path.read_text()):
+            if not any(module.endswith(f"/{name}") for module in modules):
+                lost.append(f"{path.name}: {name}")
+    assert lost == []

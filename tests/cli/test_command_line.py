@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dumpscope.cli.app import spread, status
+from dumpscope.cli.app import COMMANDS, load_command, status, take_language
+from dumpscope.cli.options import repeat_options
 from dumpscope.cli.printing import safe
 from dumpscope.export.document import document
 from dumpscope.pipeline.compare.in_process import Outcome
@@ -52,6 +54,48 @@ def test_a_fault_is_named_first_and_the_exit_status_is_1(dumps: Path) -> None:
     assert "models.py:14" in result.stdout
     assert "what to do" in result.stdout
     assert "first No: Functional.softmax.1.forward.output.0" in result.stdout
+
+
+ENGLISH = re.compile(r"[A-Za-z]{2,}(?: [a-z]{2,}){2,}")
+"""Three words in a row: names of calls, files and metrics have none."""
+
+
+def test_the_answer_is_said_in_chinese(dumps: Path, tmp_path: Path) -> None:
+    arguments = ("compare", dumps / "target_fault", dumps / "golden")
+    result = dumpscope(*arguments, "--lang", "zh", "-o", tmp_path, "--format", "html")
+    assert result.returncode == 1
+    assert result.stdout.splitlines()[0] == "异常源头（计算）：Functional.softmax.1.forward（step 0，rank 0）"
+    for said in ("输入全部完全相同，但输出不一致", "建议：", "首个 No：Functional.softmax.1.forward.output.0"):
+        assert said in result.stdout
+    named = re.sub(r"(?m)^.*models\.py:14.*$", "", result.stdout)
+    assert ENGLISH.findall(named + result.stderr) == []
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<html lang="zh">' in page
+    shown = re.sub(r"<[^>]+>", "\n", re.sub(r"(?s)<style>.*?</style>|<pre>.*?</pre>|<code>.*?</code>", "", page))
+    assert "比对对象" in shown
+    assert ENGLISH.findall(shown) == []
+
+
+def test_the_language_comes_from_the_environment_and_json_stays_english(dumps: Path) -> None:
+    chosen = dumpscope("info", dumps / "golden", DUMPSCOPE_LANG="zh")
+    assert "个节点" in chosen.stdout
+    assert "个节点" in dumpscope("info", dumps / "golden", DUMPSCOPE_LANG="", LC_ALL="zh_CN.UTF-8").stdout
+    pair = (dumps / "target_fault", dumps / "golden")
+    found = strict(dumpscope("compare", *pair, "--json", "--lang=zh").stdout)
+    assert found == strict(dumpscope("compare", *pair, "--json").stdout)
+
+
+def test_an_error_is_said_in_the_language_asked_for(tmp_path: Path) -> None:
+    refused = dumpscope("info", tmp_path, "--lang", "zh")
+    assert refused.returncode == 2
+    assert "不含 dump" in refused.stderr
+    unknown = dumpscope("info", tmp_path, "--lang", "fr")
+    assert (unknown.returncode, unknown.stderr) == (2, "dumpscope: --lang 'fr' is not one of en, zh\n")
+
+
+def test_the_language_option_ends_where_another_command_begins() -> None:
+    assert take_language(["--lang", "zh", "info", "x"]) == (["info", "x"], "zh")
+    assert take_language(["bisect", "--", "train", "--lang", "zh"]) == (["bisect", "--", "train", "--lang", "zh"], None)
 
 
 def test_a_chosen_rank_that_a_step_lacks_leaves_the_comparison_incomplete(dumps: Path, tmp_path: Path) -> None:
@@ -354,6 +398,31 @@ def test_no_arguments_show_the_commands() -> None:
         assert command in result.stdout
 
 
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_the_list_of_commands_says_what_each_says_first_of_itself(command: str) -> None:
+    first = load_command(command).help.split("\n\n")[0]
+    assert " ".join(first.split()) == COMMANDS[command]
+
+
+def test_a_command_that_is_misspelt_is_refused_with_its_neighbour() -> None:
+    result = dumpscope("compair", "a", "b")
+    assert result.returncode == 2
+    assert "compair" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    code = (
+        "import sys\n"
+        "from dumpscope.cli.app import status\n"
+        "assert status(['--help']) == 0\n"
+        "loaded = [name for name in sys.modules if name.startswith('dumpscope.cli.commands.')]\n"
+        "sys.exit(','.join(loaded) or 0)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr
+
+
 def test_help_and_the_start_of_compare_load_nothing_heavy(dumps: Path) -> None:
     code = (
         "import sys\n"
@@ -412,7 +481,7 @@ def test_a_reader_that_goes_away_is_no_error(dumps: Path) -> None:
     ],
 )
 def test_lists_of_numbers_may_follow_one_option(given: list[str], wanted: list[str]) -> None:
-    assert spread(given) == wanted
+    assert repeat_options(given) == wanted
 
 
 def test_a_name_cannot_steer_the_terminal() -> None:
@@ -426,7 +495,7 @@ def test_an_internal_error_is_one_line_too(monkeypatch: pytest.MonkeyPatch, caps
     def broken(*_: object, **__: object) -> int:
         raise ZeroDivisionError("of\nall things")
 
-    monkeypatch.setattr(dumpscope.cli.commands.info, "run", broken)
+    monkeypatch.setattr(dumpscope.cli.commands.info, "open_layout", broken)
     assert status(["info", "x"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 

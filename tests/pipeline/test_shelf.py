@@ -94,5 +94,5 @@ def test_no_room_for_a_rank_is_said_with_the_folder_and_the_remedy(
 ) -> None:
     monkeypatch.setattr(in_process, "WORTH", 0)
     monkeypatch.setattr("tempfile.tempdir", "/proc")
-    with pytest.raises(DumpscopeError, match=r"/proc: not enough temporary disk space.*TMPDIR"):
+    with pytest.raises(DumpscopeError, match=r"/proc: not enough temporary disk space for the results.*TMPDIR"):
         compared(dumps, 1)

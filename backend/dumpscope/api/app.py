@@ -18,7 +18,7 @@ from dumpscope.api.access import Guards
 from dumpscope.api.http_methods import Head
 from dumpscope.api.proxy_prefix import Unprefixed
 from dumpscope.api.replies import StrictJSON
-from dumpscope.api.routes import health, jobs
+from dumpscope.api.routes import health, jobs, metrics
 from dumpscope.api.routes.comparisons import (
     catalogue as comparisons,
     exports,
@@ -59,6 +59,11 @@ EXPIRY_SECONDS = 600.0
 """Between two looks for uploads that nobody went on with."""
 
 
+def create_app_from_environment() -> FastAPI:
+    """The application with settings from `DUMPSCOPE_*` alone, for a server that makes it again on every reload (`make dev`)."""
+    return create_app(Settings())
+
+
 def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
     """The application for these settings. The database opens, and jobs start, with the server (its lifespan).
 
@@ -85,6 +90,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
     api = APIRouter(prefix="/api", responses=error_body.RESPONSES)
     for module in (
         health,
+        metrics,
         dumps,
         uploads,
         transfers,

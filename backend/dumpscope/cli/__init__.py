@@ -1,8 +1,7 @@
-"""The command line. Start-up matters: every command imports what it needs when it runs, never here."""
+"""The command line. Start-up matters: only the command that runs is imported."""
 
 from __future__ import annotations
 
-from dumpscope.cli import proof
 from dumpscope.cli.app import main
 
-__all__ = ["main", "proof"]
+__all__ = ["main"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, ItemPairs, NodeOpinions, NodePairs, Origin
 from dumpscope.domain.joined import Joined, JoinedUnit
-from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import Header, Int32, RankDump
 from dumpscope.errors import Problem
+from dumpscope.texts import Phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +103,7 @@ class FirstNo:
     metrics: dict[str, float | int | str | None]
     reason: str
     stack: list[str]
+    reason_said: list[Phrase] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +145,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What `compare --json` and `/summary` say (contract.md), before wire encoding.
+    """What `compare --json` and `/summary` say (docs/rest.md), before it is written as JSON.
 
     settings: how the two dumps were taken differently (dtype, task, level...), one sentence each; settings_said: the same
     joined: where ranks were joined, which and how

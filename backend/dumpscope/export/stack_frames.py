@@ -33,7 +33,7 @@ class Frame:
         return f"{where}: {self.code}" if self.code else where
 
 
-def parsed(frame: str) -> Frame | None:
+def parse_frame(frame: str) -> Frame | None:
     """A frame from its text, None where the text has another form."""
     found = _FRAME.match(frame[:FRAME_LIMIT])
     if found is None:
@@ -49,7 +49,7 @@ def parsed(frame: str) -> Frame | None:
 def user_frame(stack: Sequence[str]) -> Frame | None:
     """Innermost frame outside Python's and the framework's own folders: the line its author can change."""
     for text in stack:
-        frame = parsed(text)
+        frame = parse_frame(text)
         if frame is not None and not _LIBRARY.search(frame.file):
             return frame
     return None

@@ -17,19 +17,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Layout, RankRef
+from dumpscope.domain.records import DumpIndex, RankRef
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.errors import DumpscopeError, LimitError, UnreadableError, UsageError
-from dumpscope.export.files import write_ptdbg
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.pipeline.compare.in_process import Workers, compare_plan
 from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.pipeline.planning.comparison_plan import ComparisonPlan
 from dumpscope.pipeline.planning.rank_pairs import RankPair
+from dumpscope.ptdbg.export.files import write_ptdbg
+from dumpscope.ptdbg.reader.files import Found, find_files, holds_arrays, rank_ref
+from dumpscope.ptdbg.reader.lines import Data, Stack, read_lines
 from dumpscope.readers import discover
-from dumpscope.readers.msprobe.json_members import open_regular
-from dumpscope.readers.ptdbg.files import Found, find_files, holds_arrays, rank_ref
-from dumpscope.readers.ptdbg.lines import Data, Stack, read_lines
+from dumpscope.readers.regular_file import open_regular
 from dumpscope_format.paths import rank_number
 from dumpscope_format.ptdbg import Code, CompareException
 
@@ -294,7 +294,7 @@ def _compared(
             ]
         )
         target_side, golden_side = (
-            Layout(root=root, ranks=list(refs), problems=[])
+            DumpIndex(root=root, ranks=list(refs), problems=[])
             for root, refs in zip(named, zip(*pairs, strict=True), strict=True)
         )
         workers = Workers(processes=False, all_or_nothing=True)

@@ -24,6 +24,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Metrics
+         * @description Metrics of pairs of tensors in the order in which they are shown, those of other installed packages last.
+         */
+        get: operations["list_metrics_api_metrics_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dumps": {
         parameters: {
             query?: never;
@@ -1728,6 +1748,10 @@ export interface components {
             status: number;
             /** Kind */
             kind?: string | null;
+            /** Said */
+            said?: components["schemas"]["Phrase"][] | null;
+            /** Hint Said */
+            hint_said?: components["schemas"]["Phrase"][] | null;
         };
         /**
          * FailingCall
@@ -1776,6 +1800,8 @@ export interface components {
             };
             /** Reason */
             reason: string;
+            /** Reason Said */
+            reason_said: components["schemas"]["Phrase"][];
             /** Stack */
             stack: string[];
         };
@@ -2017,8 +2043,12 @@ export interface components {
             made_up: boolean;
             /** Mind */
             mind: string[];
+            /** Mind Said */
+            mind_said?: (components["schemas"]["Phrase"][] | null)[];
             /** Refused */
             refused: string | null;
+            /** Refused Said */
+            refused_said?: components["schemas"]["Phrase"][] | null;
         };
         /**
          * Health
@@ -2062,6 +2092,8 @@ export interface components {
             progress: number;
             /** Message */
             message: string;
+            /** Said */
+            said?: components["schemas"]["Phrase"][] | null;
             /** Eta */
             eta: number | null;
             error: components["schemas"]["Error"] | null;
@@ -2265,6 +2297,30 @@ export interface components {
             left: components["schemas"]["LeftCall"][];
             /** Left Count */
             left_count: number;
+        };
+        /**
+         * Metric
+         * @description A number of a pair of tensors. name: its key in `metrics`; unit: "" for a ratio or the unit of the data
+         *     formula: with t the target, g the golden, d = t - g; label_zh: "" where it has no Chinese label
+         */
+        Metric: {
+            /** Name */
+            name: string;
+            /** Label */
+            label: string;
+            /** Label Zh */
+            label_zh: string;
+            /** Unit */
+            unit: string;
+            /** Formula */
+            formula: string;
+            /** Higher Is Worse */
+            higher_is_worse: boolean;
+        };
+        /** Metrics */
+        Metrics: {
+            /** Items */
+            items: components["schemas"]["Metric"][];
         };
         /**
          * NewComparison
@@ -3137,6 +3193,7 @@ export interface components {
             kind: string;
             /** Message */
             message: string;
+            said?: components["schemas"]["Phrase"] | null;
         };
         /**
          * Producer
@@ -3291,12 +3348,16 @@ export interface components {
             text: string | null;
             /** Refused */
             refused: string | null;
+            /** Refused Said */
+            refused_said?: components["schemas"]["Phrase"][] | null;
             /** Tensors */
             tensors: number;
             /** Files */
             files: number;
             /** Notes */
             notes: string[];
+            /** Notes Said */
+            notes_said?: (components["schemas"]["Phrase"][] | null)[];
         };
         /** Side */
         Side: {
@@ -3890,6 +3951,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_metrics_api_metrics_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Metrics"];
                 };
             };
             /** @description What went wrong. */
@@ -6695,6 +6785,8 @@ export interface operations {
                 rank?: number | null;
                 /** @description json: every item pair too. */
                 pairs?: boolean;
+                /** @description html: language of the page. */
+                lang?: "en" | "zh";
                 /** @description Any of these verdicts; several times or with commas. */
                 verdict?: string[];
                 /** @description Any of these classes; several times or with commas. */

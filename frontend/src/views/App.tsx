@@ -1,7 +1,7 @@
 import { useTranslation } from "react-i18next";
-import { Header } from "../widgets/Header";
-import { Link, usePlace } from "../widgets/place";
-import { Boundary } from "../widgets/States";
+import { Link, useLocation } from "../widgets/basic/navigation";
+import { Boundary } from "../widgets/basic/States";
+import { Header } from "../widgets/page/Header";
 import { ComparisonView } from "./comparison/ComparisonView";
 import { DumpView } from "./dump/DumpView";
 import { HomeView } from "./home/HomeView";
@@ -9,7 +9,7 @@ import { HomeView } from "./home/HomeView";
 /** Three addresses: the start, a dump, a comparison. */
 export function App() {
   const { t } = useTranslation();
-  const { path } = usePlace();
+  const { path } = useLocation();
   return (
     <Boundary title={t("app.crashed")} resetKey={path}>
       <Screen path={path} />

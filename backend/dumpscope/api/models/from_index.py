@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from dumpscope.api.models import dataflow, schemas
+from dumpscope.api.models.sentences import optional_phrases, phrases, problems
 from dumpscope.api.replies import moment, real
 from dumpscope.domain import job as domain_job
 from dumpscope.domain.facts import (
@@ -17,9 +18,7 @@ from dumpscope.domain.facts import (
     TensorFacts,
     unmatched_sentence,
 )
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.result import Answer, Reference
-from dumpscope.errors import Problem
 from dumpscope.index.comparisons.catalogue import ComparisonRow, StoredUnit
 from dumpscope.index.comparisons.distances import Standing
 from dumpscope.index.dump_queries.nodes import Producer
@@ -29,9 +28,7 @@ from dumpscope.index.pair_queries.dataflow import NodeFlow, Passed, Received
 from dumpscope.index.pair_queries.item_pairs import ItemPairRow
 from dumpscope.index.pair_queries.node_pairs import NodePairRow
 from dumpscope.index.trees.trees import TreeRow
-
-PROBLEMS: Final = 200
-"""Problems sent at once."""
+from dumpscope.texts import Phrase, phrase, said_of
 
 ORIGINS: Final = 100
 """Origins sent at once."""
@@ -73,10 +70,6 @@ def dump(row: DumpRow) -> schemas.Dump:
 
 def error(body: dict[str, Any] | None) -> schemas.Error | None:
     return None if body is None else schemas.Error(**body)
-
-
-def problems(found: Sequence[Problem]) -> list[schemas.Problem]:
-    return [schemas.Problem(loc=one.loc, kind=one.kind, message=one.message) for one in found[:PROBLEMS]]
 
 
 def leaf(row: Leaf) -> schemas.Leaf:
@@ -203,6 +196,7 @@ def summary(answer: Answer, units: Sequence[StoredUnit]) -> schemas.Summary:
             item=first.item,
             metrics={name: real(value) for name, value in first.metrics.items()},
             reason=first.reason,
+            reason_said=phrases(first.reason_said),
             stack=first.stack[:SENT_FRAMES],
         ),
         origins=[origin(found) for found in answer.origins[:ORIGINS]],
@@ -326,10 +320,6 @@ def _end(found: Received | Passed) -> dict[str, Any]:
     }
 
 
-def phrases(said: Sequence[Phrase]) -> list[schemas.Phrase]:
-    return [schemas.Phrase.model_validate(one) for one in said]
-
-
 def reason(row: NodePairRow, worst: ItemPairRow | None) -> list[Phrase]:
     """Why the node got its verdict: the sentence of its worst item."""
     if row.leftover is not None:
@@ -396,6 +386,7 @@ def job(row: domain_job.Job) -> schemas.Job:
         status=row.status,
         progress=row.progress,
         message=row.message,
+        said=optional_phrases(said_of(row.message)),
         eta=row.eta,
         error=error(row.error),
         created=moment(row.created),

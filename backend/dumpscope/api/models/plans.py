@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Final
 
-from dumpscope.api.models import from_index
+from dumpscope.api.models import sentences
 from dumpscope.api.models.schemas import Phrase, Problem, Wire
 from dumpscope.domain import joined as domain
-from dumpscope.domain.phrases import english
 from dumpscope.errors import Problem as FoundProblem
 from dumpscope.parallel.plan import Plan, write_plan
 from dumpscope.pipeline.compare.plan_dry_run import PlanDryRun
+from dumpscope.texts import english
 
 UNITS: Final = 200
 """Units sent at once."""
@@ -150,7 +150,7 @@ def comparison_plan(found: domain.Joined | None) -> ComparisonPlan:
         joined=Joined(
             plan=found.plan,
             reasons=[english([reason]) for reason in found.reasons],
-            reasons_said=from_index.phrases(found.reasons),
+            reasons_said=sentences.phrases(found.reasons),
             units=units,
             unit_count=len(found.units),
         )
@@ -162,10 +162,10 @@ def plan_preview(plan: Plan | None, problems: list[FoundProblem]) -> PlanPreview
     return PlanPreview(
         plan=None if plan is None else write_plan(plan),
         reasons=[english([reason]) for reason in reasons],
-        reasons_said=from_index.phrases(reasons),
+        reasons_said=sentences.phrases(reasons),
         units=0 if plan is None else len(plan.units),
         layout=None if plan is None else _layout(plan),
-        problems=from_index.problems(problems),
+        problems=sentences.problems(problems),
     )
 
 
@@ -174,7 +174,7 @@ def plan_trial(found: PlanDryRun) -> PlanTrial:
         unit=JoinedUnit.model_validate(asdict(found.unit)),
         tensors=[TrialTensor.model_validate(asdict(one)) for one in found.tensors],
         tensor_count=found.count,
-        problems=from_index.problems(found.problems),
+        problems=sentences.problems(found.problems),
     )
 
 

@@ -21,12 +21,21 @@ class Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Phrase(Wire):
+    """A sentence as data: id of its template (docs/rest.md), and a count, written number, name or enumeration per placeholder."""
+
+    id: str
+    values: dict[str, int | str | list[Phrase]]
+
+
 class Error(Wire):
     error: str
     detail: str
     hint: str | None
     status: int
     kind: str | None = None
+    said: list[Phrase] | None = None
+    hint_said: list[Phrase] | None = None
 
 
 class Page(Wire, Generic[Row]):
@@ -54,13 +63,7 @@ class Problem(Wire):
     loc: str
     kind: str
     message: str
-
-
-class Phrase(Wire):
-    """A sentence as data: id of its template (docs/rest.md), and a count, written number, name or enumeration per placeholder."""
-
-    id: str
-    values: dict[str, int | str | list[Phrase]]
+    said: Phrase | None = None
 
 
 class Accepted(Wire):
@@ -205,6 +208,7 @@ class FirstNo(Wire):
     item: str
     metrics: dict[str, Real]
     reason: str
+    reason_said: list[Phrase]
     stack: list[str]
 
 
@@ -385,6 +389,7 @@ class Job(Wire):
     status: Literal["queued", "running", "done", "failed", "cancelled"]
     progress: float
     message: str
+    said: list[Phrase] | None = None
     eta: float | None
     error: Error | None
     created: str

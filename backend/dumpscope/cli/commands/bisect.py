@@ -3,69 +3,101 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from dumpscope.cli.app import DIVERGED, FINE
+import typer
+
+from dumpscope.cli.exit_codes import COMPARED, DIVERGED
+from dumpscope.cli.options import Json
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.errors import UsageError
 from dumpscope.pipeline.operators.bisect import NO_CALL, Bisection, Trial, Wanted
+from dumpscope.texts import say, tell
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    command: tuple[str, ...]
-    wanted: Wanted
-    output: Path
-    treatment: str
-    resume: bool
-    seconds: float
-    as_json: bool
+def bisect(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="What to run: python train.py ...")],
+    metric: Annotated[
+        str | None, typer.Option("--metric", help="Regex; its first group is a number that the command prints.")
+    ] = None,
+    expect: Annotated[float | None, typer.Option("--expect", help="The number is right near this value.")] = None,
+    tolerance: Annotated[float, typer.Option("--tolerance", help="How near to --expect, relative to it.")] = 1e-3,
+    below: Annotated[float | None, typer.Option("--below", help="The number is right below this.")] = None,
+    above: Annotated[float | None, typer.Option("--above", help="The number is right above this.")] = None,
+    golden: Annotated[
+        Path | None, typer.Option("--golden", help="A run is right when its --dump agrees with this dump.")
+    ] = None,
+    dump: Annotated[Path | None, typer.Option("--dump", help="Dump that the command writes.")] = None,
+    treatment: Annotated[str, typer.Option("--as", help="How calls run instead: cpu, float64, contiguous ...")] = "cpu",
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder of the search.")] = Path("bisect"),
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the search in the folder.")] = False,
+    seconds: Annotated[float, typer.Option("--run-timeout", help="Seconds that a run may take.")] = 86_400.0,
+    json: Json = False,
+) -> int:
+    """Find the smallest set of calls that repairs a program when they run differently.
 
-
-def run(request: Request) -> int:
-    wanted = request.wanted
-    if wanted.metric is not None and wanted.expect is None and wanted.below is None and wanted.above is None:
-        raise UsageError("when is the number right?", hint="--expect VALUE, --below VALUE or --above VALUE")
-    if (wanted.golden is None) != (wanted.dump is None):
-        raise UsageError("--golden needs --dump, the dump that the command writes, and the other way round")
-    if not request.as_json:
-        line(f"{'run':>4} {'calls':>7} {'seconds':>8}  {'right':5} value")
+    Without --metric and --golden a run is right when it ends with status 0. Exit status: 1 where nothing is found.
+    """
+    if metric is not None and expect is None and below is None and above is None:
+        raise UsageError(say("cli.metric_needs_expect_below_above"), hint=say("cli.they_say_when_number_right"))
+    if (golden is None) != (dump is None):
+        raise UsageError(say("cli.golden_needs_dump_dump_command_writes"))
+    wanted = Wanted(
+        metric=metric,
+        expect=expect,
+        tolerance=tolerance,
+        below=below,
+        above=above,
+        dump=None if dump is None else str(dump),
+        golden=None if golden is None else str(golden),
+    )
+    if not json:
+        line(
+            f"{tell('cli.head_run'):>4} {tell('cli.head_calls'):>7} {tell('cli.head_seconds'):>8}  {tell('cli.head_right'):5} "
+            + tell("cli.head_value")
+        )
     search = Bisection(
-        request.command,
+        tuple(command),
         wanted,
-        request.output,
-        treatment=request.treatment,
-        resume=request.resume,
-        seconds=request.seconds,
-        on_run=(lambda *_: None) if request.as_json else _row,
+        output,
+        treatment=treatment,
+        resume=resume,
+        seconds=seconds,
+        on_run=(lambda *_: None) if json else _row,
     )
     found = search.run()
-    if request.as_json:
+    if json:
         print_json({
             "schema": 1,
             "needed": found.needed,
             "calls": found.total,
-            "treatment": request.treatment,
+            "treatment": treatment,
             "runs": [
                 {"count": one.count, "right": one.right, "value": one.value, "seconds": round(one.seconds, 3)}
                 for one in found.trials
             ],
         })  # fmt: skip
     elif found.needed is None:
-        line(f"Not even all {found.total} calls as {request.treatment} make it right: the fault is elsewhere.")
+        line(tell("cli.not_even_all_calls_make_right", total=found.total, treatment=treatment))
     elif not found.needed:
-        line("The program is right as it is: nothing to search.")
+        line(tell("cli.program_right_nothing_search"))
     else:
         twice = 2 * math.log2(max(found.total, 2))
         runs = plural(len(found.trials) - 1, "run")
         line(
-            f"{plural(len(found.needed), 'call')} of {found.total}, the first run and {runs} (2 log2(n) is {twice:.1f}):"
+            tell(
+                "cli.first_run_2_log2_n",
+                calls=plural(len(found.needed), "call"),
+                total=found.total,
+                runs=runs,
+                twice=f"{twice:.1f}",
+            )
         )
         for name in found.needed:
-            line(f"  {styled(name, 'red')} as {request.treatment}")
-        line("Controls that the operator itself is at fault: docs/proof.md, What proves an operator wrong.")
-    return FINE if found.needed else DIVERGED
+            line("  " + tell("cli.as", styled=styled(name, "red"), treatment=treatment))
+        line(tell("cli.controls_operator_itself_fault_docs_proof"))
+    return COMPARED if found.needed else DIVERGED
 
 
 def _row(number: int, trial: Trial) -> None:

@@ -1,4 +1,4 @@
-"""`dumpscope compare`: two dumps in, the answer out, then the files."""
+"""`dumpscope compare`: compares two dumps, prints the answer and writes the result files."""
 
 from __future__ import annotations
 
@@ -6,19 +6,110 @@ import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+import typer
 
 from dumpscope.cli.answer import print_answer
-from dumpscope.cli.app import DIVERGED, FINE, INCOMPLETE
-from dumpscope.cli.opening import opened
+from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
+from dumpscope.cli.opening import open_layout
+from dumpscope.cli.options import Json, Ranks, Steps, split_commas
 from dumpscope.cli.printing import line
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
+from dumpscope.texts import say, tell
 
 FAIL_ON: Final = ("no", "warning", "never")
+
+
+def compare(
+    target: Annotated[Path, typer.Argument(help="Dump of the run to check.")],
+    golden: Annotated[Path, typer.Argument(help="Dump of the run that is known to be right.")],
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            "--reference", help="Dump of an absolute reference (CPU, float64): which side is farther from it?"
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for result files and result.db.")
+    ] = None,
+    formats: Annotated[
+        list[str] | None,
+        typer.Option("--format", help="csv, xlsx, json, html, ptdbg; several with commas. Default csv."),
+    ] = None,
+    policy: Annotated[
+        str, typer.Option("--policy", help="How to judge: default, ptdbg, msprobe, or a policy file.")
+    ] = "default",
+    fuzzy: Annotated[bool, typer.Option("--fuzzy", help="Match calls without regard to their call index.")] = False,
+    data_mapping: Annotated[
+        Path | None, typer.Option("--data-mapping", help="yaml: target item name to golden item name.")
+    ] = None,
+    cell_mapping: Annotated[
+        Path | None, typer.Option("--cell-mapping", help="yaml: target module to golden module.")
+    ] = None,
+    layer_mapping: Annotated[
+        Path | None, typer.Option("--layer-mapping", help="yaml: renamed layers by class.")
+    ] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option("--rename", metavar="PATTERN=REPLACEMENT", help="Regex over the target's labels; repeatable."),
+    ] = None,
+    fusion: Annotated[
+        Path | None, typer.Option("--fusion", help="yaml: fused calls and the calls that do the same unfused.")
+    ] = None,
+    matches: Annotated[
+        Path | None, typer.Option("--matches", help="yaml: matches made by hand, as the server exports them.")
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", help="yaml: which ranks are joined, as --dry-run prints it; `{}` finds a plan."),
+    ] = None,
+    step: Steps = None,
+    rank: Ranks = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=0, help="Processes to use; 0 means one per core.")] = 0,
+    json: Json = False,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Add every item pair to the JSON.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print what would be matched, rule by rule, and what would not.")
+    ] = False,
+    fail_on: Annotated[
+        str, typer.Option("--fail-on", help="Verdict from which the exit status is 1: no, warning or never.")
+    ] = "no",
+) -> int:
+    """Compare two dumps and name the operator that went wrong first.
+
+    Exit status: 0 nothing at or above --fail-on, 1 a divergence, 2 bad usage or unreadable input, 3 no divergence, but
+    something that matters could not be read or compared.
+    """
+    return run(
+        Request(
+            target=target,
+            golden=golden,
+            reference=reference,
+            output=output,
+            formats=split_commas(formats),
+            policy=policy,
+            fuzzy=fuzzy,
+            data_mapping=data_mapping,
+            cell_mapping=cell_mapping,
+            layer_mapping=layer_mapping,
+            rename=tuple(rename or ()),
+            fusion=fusion,
+            matches=matches,
+            plan=plan,
+            steps=tuple(step or ()),
+            ranks=tuple(rank or ()),
+            jobs=jobs,
+            as_json=json,
+            pairs=pairs,
+            fail_on=fail_on,
+            dry_run=dry_run,
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +144,14 @@ def run(request: Request) -> int:
     options = _options(request)
     formats = _formats(request)
     if request.dry_run:
-        from dumpscope.cli.commands.preview import run as preview  # noqa: PLC0415
+        from dumpscope.cli.dry_run import print_dry_run  # noqa: PLC0415
 
-        return preview(request.target, request.golden, options, as_json=request.as_json)
+        return print_dry_run(request.target, request.golden, options, as_json=request.as_json)
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(quiet=request.as_json and not sys.stderr.isatty()))
-        target, golden = (stack.enter_context(opened(path)) for path in (request.target, request.golden))
+        target, golden = (stack.enter_context(open_layout(path)) for path in (request.target, request.golden))
         reference = request.reference
-        third = None if reference is None else (str(reference), stack.enter_context(opened(reference)))
+        third = None if reference is None else (str(reference), stack.enter_context(open_layout(reference)))
         outcome = compare_layouts(
             target,
             golden,
@@ -77,35 +168,35 @@ def run(request: Request) -> int:
             print_answer(outcome.answer, outcome.units.places)
         sys.stdout.flush()
         if request.output is not None:
-            progress.say(1.0, "writing results")
+            progress.say(1.0, tell("cli.writing_results"))
             written = _write(outcome, request.output, formats, options, pairs=request.pairs)
             progress.clear()
             if not request.as_json:
                 for path in written:
-                    line(f"wrote {path}")
+                    line(tell("cli.wrote", path=path))
     return status(outcome.answer, request.fail_on, incomplete=outcome.incomplete)
 
 
 def status(answer: Answer, fail_on: str, *, incomplete: bool) -> int:
-    """Exit status of a comparison. A divergence goes first: what could not be read does not undo it."""
+    """Exit status of a comparison. A divergence goes before incompleteness: what could not be read does not undo it."""
     counts = answer.counts
     diverged = bool(answer.origins) or counts.no > 0
     if fail_on == "warning":
         diverged = diverged or counts.warning + counts.unmatched_target + counts.unmatched_golden > 0
     if diverged and fail_on != "never":
         return DIVERGED
-    return INCOMPLETE if incomplete else FINE
+    return NOT_FULLY_JUDGED if incomplete else COMPARED
 
 
 def _options(request: Request) -> Options:
     if request.fail_on not in FAIL_ON:
-        raise UsageError(f"--fail-on {request.fail_on!r} is not one of {', '.join(FAIL_ON)}")
+        raise UsageError(say("cli.fail_not_one", fail_on=f"{request.fail_on!r}", names=", ".join(FAIL_ON)))
     if request.pairs and not request.as_json and "json" not in request.formats:
-        raise UsageError("--pairs adds to the JSON document", hint="give --json too, or -o DIR --format json")
+        raise UsageError(say("cli.pairs_adds_json_document"), hint=say("cli.give_json_too_o_dir_format"))
     if request.dry_run and request.output is not None:
-        raise UsageError("--dry-run writes no files", hint="leave out -o DIR")
+        raise UsageError(say("cli.dry_run_writes_no_files"), hint=say("cli.leave_out_o_dir"))
     if request.formats and request.output is None:
-        raise UsageError("--format needs a folder to write to", hint="add -o DIR")
+        raise UsageError(say("cli.format_needs_folder_write"), hint=say("cli.add_o_dir"))
     return Options(
         policy=_policy(request.policy),
         fuzzy=request.fuzzy,
@@ -149,14 +240,14 @@ def _text(path: Path | None) -> str | None:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise UsageError(say("pipeline.cannot_read", reason=error.strerror), where=str(path)) from error
     except UnicodeDecodeError as error:
-        raise UsageError("is not UTF-8 text", where=str(path)) from error
+        raise UsageError(say("cli.not_utf_8_text"), where=str(path)) from error
 
 
 def _print_json(outcome: Outcome, *, pairs: bool) -> None:
     from dumpscope.export.document import json_text  # noqa: PLC0415
-    from dumpscope.export.table.series import Table  # noqa: PLC0415
+    from dumpscope.export.table.unit_table import Table  # noqa: PLC0415
 
     for piece in json_text(outcome.answer, map(Table, outcome.units) if pairs else None):
         sys.stdout.write(piece)
@@ -166,7 +257,7 @@ def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Op
     from functools import partial  # noqa: PLC0415
 
     from dumpscope.export.files import write_files  # noqa: PLC0415
-    from dumpscope.export.table.series import Table  # noqa: PLC0415
+    from dumpscope.export.table.unit_table import Table  # noqa: PLC0415
     from dumpscope.pipeline.results.report import report  # noqa: PLC0415
     from dumpscope.pipeline.results.save import save_file  # noqa: PLC0415
 

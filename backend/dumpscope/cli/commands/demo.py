@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from dumpscope.cli.answer import print_answer
-from dumpscope.cli.app import FINE
+from dumpscope.cli.commands.serve import run_server, settings
+from dumpscope.cli.ending import Ending
+from dumpscope.cli.exit_codes import COMPARED
+from dumpscope.cli.options import DataDir, Host, Port
 from dumpscope.cli.printing import line
 from dumpscope.demo import NAME, unpack
 from dumpscope.domain.options import Options
@@ -14,10 +19,13 @@ from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.readers import discover
 
 
-def run(*, host: str | None, port: int | None, data_dir: Path | None, serve: bool) -> int:
-    """Unpack, compare, print the answer, and serve the result until interrupted."""
-    from dumpscope.cli.commands.serve import serve as serve_app, settings  # noqa: PLC0415
-
+def demo(
+    host: Host = None,
+    port: Port = None,
+    data_dir: DataDir = None,
+    no_serve: Annotated[bool, typer.Option("--no-serve", help="Only compare and print the answer.")] = False,
+) -> int:
+    """Compare two bundled real dumps that hold a known fault, and serve the result."""
     chosen = settings(host=host, port=port, data_dir=data_dir)
     target, golden = unpack(chosen.data_dir / "demo")
     options = Options()
@@ -25,7 +33,7 @@ def run(*, host: str | None, port: int | None, data_dir: Path | None, serve: boo
     print_answer(outcome.answer, outcome.units.places)
     line()
     sys.stdout.flush()
-    if serve:
+    if not no_serve:
         from dumpscope.index.comparisons.catalogue import list_comparisons  # noqa: PLC0415
         from dumpscope.index.store.database import Database  # noqa: PLC0415
         from dumpscope.pipeline.results.save import save_comparison  # noqa: PLC0415
@@ -38,5 +46,6 @@ def run(*, host: str | None, port: int | None, data_dir: Path | None, serve: boo
             comparison = known[0] if known else save_comparison(database, outcome, options, name=NAME)
         finally:
             database.close()
-        serve_app(chosen, f"/comparisons/{comparison}")
-    return FINE
+        with Ending() as ending:
+            run_server(ending, chosen, f"/comparisons/{comparison}")
+    return COMPARED

@@ -5,46 +5,54 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from dumpscope.cli.app import BAD_INPUT, FINE
-from dumpscope.cli.commands.reproduce import found_call, origin
+import typer
+
+from dumpscope.cli.exit_codes import BAD_USAGE, COMPARED
+from dumpscope.cli.find_call import describe_source, open_call
+from dumpscope.cli.options import Dump
 from dumpscope.cli.printing import line
 from dumpscope.errors import UnreadableError
 from dumpscope.pipeline.operators.handover import Evidence, hand_over
+from dumpscope.texts import tell
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """python: runs the script and its matrix, None for neither"""
+def handover(
+    path: Dump,
+    node: Annotated[
+        str | None, typer.Argument(metavar="NODE", help="The call; leave it out where PATH is a saved call.")
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Archive to write.")] = Path("finding.zip"),
+    golden: Annotated[
+        Path | None, typer.Option("--golden", help="Add the report of a comparison with this dump.")
+    ] = None,
+    attach: Annotated[
+        list[Path] | None, typer.Option("--attach", help="Add this file, a control or a log; repeatable.")
+    ] = None,
+    step: Annotated[int | None, typer.Option("--step", help="Step of the call.")] = None,
+    rank: Annotated[int | None, typer.Option("--rank", help="Rank of the call.")] = None,
+    no_run: Annotated[bool, typer.Option("--no-run", help="Do not run the script here.")] = False,
+    python: Annotated[
+        str | None, typer.Option("--python", help="Python with torch that runs the script. Default: this one.")
+    ] = None,
+) -> int:
+    """Pack one call for the owner of the operator: script, tensors, stack, environment, matrix."""
+    with open_call(path, node, step, rank) as found, tempfile.TemporaryDirectory(prefix="dumpscope-") as folder:
+        report = None if golden is None else _compare(path, golden, Path(folder) / "report")
+        evidence = Evidence(
+            python=None if no_run else python or sys.executable, attached=tuple(attach or ()), report=report
+        )
+        names = hand_over(found, describe_source(path, found), output, evidence)
+    line(tell("cli.wrote_2", output=output, names=", ".join(name for name in names if "/" not in name)))
+    return COMPARED
 
-    path: Path
-    node: str | None
-    output: Path
-    golden: Path | None
-    attached: tuple[Path, ...]
-    step: int | None
-    rank: int | None
-    python: str | None
 
-
-def run(request: Request) -> int:
-    with (
-        found_call(request.path, request.node, request.step, request.rank) as found,
-        tempfile.TemporaryDirectory(prefix="dumpscope-") as room,
-    ):
-        report = None if request.golden is None else _compared(request.path, request.golden, Path(room) / "report")
-        evidence = Evidence(python=request.python, attached=request.attached, report=report)
-        names = hand_over(found, origin(request.path, found), request.output, evidence)
-    line(f"wrote {request.output}: {', '.join(name for name in names if '/' not in name)}")
-    return FINE
-
-
-def _compared(target: Path, golden: Path, folder: Path) -> Path:
-    """The report of a comparison, made by the command of that name."""
+def _compare(target: Path, golden: Path, folder: Path) -> Path:
+    """Run `dumpscope compare` and return the folder of its report."""
     command = [sys.executable, "-m", "dumpscope", "compare", str(target), str(golden), "-o", str(folder)]
     done = subprocess.run([*command, "--format", "html,json"], capture_output=True, text=True, check=False)
-    if done.returncode == BAD_INPUT:
+    if done.returncode == BAD_USAGE:
         raise UnreadableError(done.stderr.strip().removeprefix("dumpscope: "))
     return folder

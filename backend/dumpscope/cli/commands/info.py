@@ -7,60 +7,76 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from dumpscope.cli.app import FINE, INCOMPLETE
-from dumpscope.cli.opening import opened, ranks, require_some
+from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
+from dumpscope.cli.opening import open_layout, read_ranks, require_read
+from dumpscope.cli.options import Dump, Json
 from dumpscope.cli.printing import line, listed, plural, print_json
-from dumpscope.domain.records import Kind, Layout, NodeKind, RankDump
+from dumpscope.domain.records import DumpIndex, Kind, NodeKind, RankDump
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.export.document import problem_document
 from dumpscope.readers.kernel_files import KernelFolder, kernel_folders
+from dumpscope.texts import tell, translate
 from dumpscope_format.run import GROUPS
 
 
-def run(path: Path, *, as_json: bool) -> int:
+def info(path: Dump, json: Json = False) -> int:
+    """Show what is in a dump: framework, task, level, steps, ranks, nodes, items, problems."""
     try:
-        with opened(path) as layout:
+        with open_layout(path) as layout:
             document, lost = describe(path, layout)
     except UnreadableError:
         folders = kernel_folders(path) if path.is_dir() else []
         if not folders:
             raise
-        return _run_kernels(path, folders, as_json=as_json)
+        return _list_kernels(path, folders, as_json=json)
     if (
         not document["nodes"] and path.is_dir() and (folders := kernel_folders(path))
     ):  # a plan is called dump.json as well
-        return _run_kernels(path, folders, as_json=as_json)
-    if as_json:
+        return _list_kernels(path, folders, as_json=json)
+    if json:
         print_json(document)
     else:
         _print(document)
-    return INCOMPLETE if lost else FINE
+    return NOT_FULLY_JUDGED if lost else COMPARED
 
 
-def _run_kernels(path: Path, folders: list[KernelFolder], *, as_json: bool) -> int:
-    """What a device dumped of its kernels is listed; it is no dump that can be compared."""
+def _list_kernels(path: Path, folders: list[KernelFolder], *, as_json: bool) -> int:
+    """List the kernel files that a device dumped; they cannot be compared."""
     if as_json:
         print_json({"schema": 1, "path": str(path), "layout": "kernels", "units": [asdict(one) for one in folders]})
-        return FINE
+        return COMPARED
     line(str(path))
     line(
-        f"  kernels of an Ascend device, {plural(sum(one.files for one in folders), 'file')} (convert with CANN's msaccucmp.py)"
+        "  "
+        + tell(
+            "cli.kernels_ascend_device_convert_canns_msaccucmp", files=plural(sum(one.files for one in folders), "file")
+        )
     )
     for one in folders:
         place = ", ".join(f"{word} {value}" for word, value in (("device", one.device), ("model", one.model)) if value)
         listed_types = ", ".join(f"{name} {count}" for name, count in one.operators.items())
-        line(f"  {one.time or one.path}{': ' if place else ''}{place}: {plural(one.files, 'file')}, {one.nbytes} bytes")
+        line(
+            "  "
+            + tell(
+                "cli.bytes",
+                time=one.time or one.path,
+                part=": " if place else "",
+                place=place,
+                files=plural(one.files, "file"),
+                nbytes=one.nbytes,
+            )
+        )
         line(f"    {listed_types}")
-    return FINE
+    return COMPARED
 
 
-def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
+def describe(path: Path, layout: DumpIndex) -> tuple[dict[str, Any], bool]:
     """The info document, and whether some rank could not be read or holds nothing."""
     problems: list[Problem] = list(layout.problems)
     units: list[dict[str, Any]] = []
     heads: dict[str, set[str]] = {name: set() for name in ("framework", "layout", "task", "level", "summary")}
     lost = False
-    for ref, read in ranks(layout):
+    for ref, read in read_ranks(layout):
         if isinstance(read, Problem):
             problems.append(read)
             lost = True
@@ -72,7 +88,7 @@ def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
         run = read.header.run
         about = {"run": None if run is None else asdict(run), **_counts(read)}
         units.append({"step": ref.step, "rank": ref.rank or 0, "folder": ref.label, **about})
-    require_some(len(units), layout, problems)
+    require_read(len(units), layout, problems)
     document = {
         "schema": 1,
         "path": str(path),
@@ -106,76 +122,91 @@ def _print(document: dict[str, Any]) -> None:
     units = document["units"]
     line(document["path"])
     line(
-        f"  {document['framework'] or 'unknown framework'}{_form(document['layout'])}, task {document['task'] or 'unknown'},"
-        f" level {document['level'] or 'unknown'}: {_holds(document)}"
+        "  "
+        + tell(
+            "cli.task_level",
+            document=document["framework"] or tell("cli.unknown_framework"),
+            format=_format(document["layout"]),
+            document2=document["task"] or tell("cli.unknown"),
+            document3=document["level"] or tell("cli.unknown"),
+            recorded=_recorded(document),
+        )
     )
     line(f"  {_numbers('step', document['steps'])}; {_numbers('rank', document['ranks'])}")
     if len(units) > 1:
-        line(f"  {plural(document['nodes'], 'node')}, {plural(document['items'], 'item')} in all")
+        line("  " + tell("cli.all", nodes=plural(document["nodes"], "node"), items=plural(document["items"], "item")))
     runs = [unit["run"] for unit in units]
     alike = all(run == runs[0] for run in runs)
     if alike:
         _print_run(runs[0], "  ")
     for unit in units:
-        line(f"  step {unit['step']} rank {unit['rank']}: {_contents(unit)}")
+        line("  " + tell("cli.step_rank", unit=unit["step"], unit2=unit["rank"], contents=_contents(unit)))
         if unit["nodes"]:
-            line(f"    {_context(unit)}")
+            line(f"    {_sources(unit)}")
         if unit["dtypes"]:
-            line(f"    dtypes {', '.join(unit['dtypes'])}")
+            line("    " + tell("cli.dtypes", names=", ".join(unit["dtypes"])))
         if not alike:
             _print_run(unit["run"], "    ")
     if document["problems"]:
         line(f"  {plural(len(document['problems']), 'problem')}:")
         for problem in document["problems"]:
-            line(f"    {problem['kind']} at {problem['loc']}: {problem['message']}")
+            line(
+                "    "
+                + tell(
+                    "cli.at",
+                    problem=problem["kind"],
+                    problem2=problem["loc"],
+                    problem3=translate(problem["message"], problem["said"] and [problem["said"]]),
+                )
+            )
 
 
 def _print_run(run: dict[str, Any] | None, indent: str) -> None:
-    """How it was run, as far as it is told."""
+    """How the program was run, as far as the dump says."""
     if run is None:
         return
     if run["devices"]:
-        line(f"{indent}devices: {', '.join(run['devices'])}")
+        line(tell("cli.devices", indent=indent, names=", ".join(run["devices"])))
     for group in GROUPS:
-        told = [f"{name} {value}" for name, value in run[group].items() if value]
-        if told:
-            line(f"{indent}{group}: {', '.join(told)}")
+        known = [f"{name} {value}" for name, value in run[group].items() if value]
+        if known:
+            line(f"{indent}{group}: {', '.join(known)}")
 
 
 _SUMMARIES: Final = {
-    "statistics": "statistics (Max, Min, Mean, Norm)",
-    "md5": "statistics and a checksum (md5)",
-    "xor": "a checksum (xor)",
+    "statistics": "cli.summary_statistics",
+    "md5": "cli.summary_md5",
+    "xor": "cli.summary_xor",
 }
 
 
-def _holds(document: dict[str, Any]) -> str:
-    """What was kept of each value."""
+def _recorded(document: dict[str, Any]) -> str:
+    """What was recorded of each value."""
     if not document["nodes"]:
-        return "nothing was recorded"
+        return tell("cli.nothing_recorded")
     if not document["items"]:
-        return "the calls and their order, no values"
-    of = " of saved variables" if "debug" in document["level"] else ""
-    summaries = " or ".join(_SUMMARIES.get(word, word) for word in document["summary"].split(", "))
-    tensors = " and tensors" if any(unit["tensor_files"] for unit in document["units"]) else ""
+        return tell("cli.calls_their_order_no_values")
+    of = " " + tell("cli.saved_variables") if "debug" in document["level"] else ""
+    summaries = tell("cli.or").join(
+        (tell(_SUMMARIES[word]) if word in _SUMMARIES else word) for word in document["summary"].split(", ")
+    )
+    tensors = " " + tell("cli.tensors") if any(unit["tensor_files"] for unit in document["units"]) else ""
     return f"{summaries}{tensors}{of}"
 
 
-def _form(layout: str) -> str:
-    """Said of every form but the usual one."""
-    return "" if layout in ("", "msprobe") else f", form of {layout}"
+def _format(layout: str) -> str:
+    """The file format, where it is not the usual one."""
+    return "" if layout in ("", "msprobe") else tell("cli.form", layout=layout)
 
 
 def _contents(unit: dict[str, Any]) -> str:
     if not unit["nodes"]:
-        return "nothing was recorded"
+        return tell("cli.nothing_recorded")
     kinds = unit["kinds"]
     if set(kinds) == {"debug"}:
         nodes = plural(unit["nodes"], "saved variable")
     else:
-        nodes = (
-            f"{plural(unit['nodes'], 'node')} ({', '.join(f'{count} {_KINDS[kind]}' for kind, count in kinds.items())})"
-        )
+        nodes = f"{plural(unit['nodes'], 'node')} ({', '.join(f'{count} {tell(_KINDS[kind])}' for kind, count in kinds.items())})"
     if not unit["items"]:
         return nodes
     files = f", {plural(unit['tensor_files'], 'tensor file')}" if unit["tensor_files"] else ""
@@ -183,22 +214,26 @@ def _contents(unit: dict[str, Any]) -> str:
 
 
 _KINDS: Final = {
-    "api": "API",
-    "module": "module",
-    "gradient": "gradient",
-    "debug": "saved",
-    "other": "of no known form",
+    "api": "cli.kind_api",
+    "module": "cli.kind_module",
+    "gradient": "cli.kind_gradient",
+    "debug": "cli.kind_saved",
+    "other": "cli.kind_other",
 }
 
 
-def _context(unit: dict[str, Any]) -> str:
-    """Where the calls came from."""
-    stacks = "call stacks recorded" if unit["stacks"] else "no call stacks"
+def _sources(unit: dict[str, Any]) -> str:
+    """Whether stacks and the module tree were recorded."""
+    stacks = tell("cli.call_stacks_recorded") if unit["stacks"] else tell("cli.no_call_stacks")
     if set(unit["kinds"]) == {"debug"}:
         return stacks
     if unit["tree"] == "recorded":
-        return f"{stacks}, module tree recorded"
-    return f"{stacks}, module tree inferred from names{' and stacks' if unit['stacks'] else ''}"
+        return tell("cli.module_tree_recorded", stacks=stacks)
+    return tell(
+        "cli.module_tree_inferred_from_names",
+        stacks=stacks,
+        part=" " + tell("cli.and_stacks") if unit["stacks"] else "",
+    )
 
 
 def _numbers(word: str, numbers: list[int]) -> str:

@@ -3,21 +3,46 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
-from dumpscope.cli.app import FINE, INCOMPLETE
-from dumpscope.cli.opening import opened, ranks, require_some
+from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
+from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.printing import line, number, styled
 from dumpscope.domain.records import STATISTICS, Kind, RankDump, item_name
-from dumpscope.errors import NotFoundError, Problem
+from dumpscope.errors import NotFoundError, Problem, UsageError
+from dumpscope.texts import say, tell
 
 
-def run(path: Path, prefix: str) -> int:
+def parse(
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="A dump, as for `info`. Without it, commands of ptdbg's parse tool are read from stdin."),
+    ] = None,
+    prefix: Annotated[
+        str | None, typer.Argument(metavar="[NODE_PREFIX]", help="Beginning of the node names to show.")
+    ] = None,
+) -> int:
+    """Print statistics and call stack of the nodes whose name begins with NODE_PREFIX.
+
+    Without arguments: a prompt with the commands of ptdbg's parse tool.
+    """
+    if path is None:
+        from dumpscope.ptdbg.prompt import run as prompt  # noqa: PLC0415  (brings the whole comparison)
+
+        return prompt()
+    if prefix is None:
+        raise UsageError(say("cli.parse_path_needs_node_prefix"), hint=say("cli.dumpscope_parse_path_node_prefix"))
+    return _print_nodes(path, prefix)
+
+
+def _print_nodes(path: Path, prefix: str) -> int:
     found = read = 0
     problems: list[Problem] = []
-    with opened(path) as layout:
-        for ref, dump in ranks(layout):
+    with open_layout(path) as layout:
+        for ref, dump in read_ranks(layout):
             if isinstance(dump, Problem):
                 problems.append(dump)
                 continue
@@ -25,13 +50,13 @@ def run(path: Path, prefix: str) -> int:
             nodes = _found(dump, prefix)
             found += len(nodes)
             if nodes and len(layout.ranks) > 1:
-                line(styled(f"step {ref.step} rank {ref.rank or 0}", "bold"))
+                line(styled(tell("pipeline.step_rank", step=ref.step, rank=ref.rank or 0), "bold"))
             for node, items in nodes.items():
                 _print(dump, node, items)
-        require_some(read, layout, problems)
+        require_read(read, layout, problems)
     if not found:
-        raise NotFoundError(f"no node or value begins with {prefix!r}", where=str(path))
-    return INCOMPLETE if problems else FINE
+        raise NotFoundError(say("cli.no_node_value_begins", prefix=f"{prefix!r}"), where=str(path))
+    return NOT_FULLY_JUDGED if problems else COMPARED
 
 
 def _found(dump: RankDump, prefix: str) -> dict[int, list[int]]:

@@ -2,24 +2,97 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from dumpscope.cli.app import DIVERGED, FINE, INCOMPLETE
-from dumpscope.cli.opening import opened
+import typer
+
+from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
+from dumpscope.cli.opening import open_layout
+from dumpscope.cli.options import Dump, Json, Ranks, Steps, split_commas
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.cli.send_precheck import send
 from dumpscope.errors import UsageError
-from dumpscope.pipeline.operators.precheck import DETAILS, RESULTS, STATE, Workers, nothing_to_run, precheck
+from dumpscope.pipeline.operators.precheck import (
+    DETAILS,
+    ERROR_DATA,
+    RESULTS,
+    STATE,
+    Workers,
+    nothing_to_run,
+    precheck as run_calls,
+)
+from dumpscope.pipeline.operators.precheck_config import CheckConfig, read_check_config
 from dumpscope.reproduce.tables import counts, result_row
+from dumpscope.texts import say, tell
 
 LISTED = 40
 
 
+def precheck(
+    path: Dump,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the tables.")] = Path("precheck"),
+    device: Annotated[str, typer.Option("--device", help="cpu, cuda, npu, npu:1 ...")] = "cpu",
+    jobs: Annotated[int, typer.Option("--jobs", min=0, help="Processes; 0 means one per core.")] = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the results that are in the output folder and run the rest.")
+    ] = False,
+    step: Steps = None,
+    rank: Ranks = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--white-list", help="Only these APIs, separated by commas.")
+    ] = None,
+    but: Annotated[list[str] | None, typer.Option("--black-list", help="Not these APIs, separated by commas.")] = None,
+    save: Annotated[bool, typer.Option("--save-error-data", help="Keep the tensors of wrong calls.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of random calls and of generated numbers.")] = 1234,
+    seconds: Annotated[float, typer.Option("--call-timeout", help="Seconds that one call may take.")] = 600.0,
+    prelude: Annotated[Path | None, typer.Option("--prelude", help="Python file to run in each process first.")] = None,
+    python: Annotated[str | None, typer.Option("--python", help="Python with torch. Default: this one.")] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="config.json whose acc_check section says what to run and keep.")
+    ] = None,
+    server: Annotated[
+        str | None, typer.Option("--server", metavar="URL", help="Send the results to this server, or page of a dump.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Run every API of a dump alone against a higher-precision CPU reference.
+
+    Exit status: 1 where a call is wrong here, or its recorded result is.
+    """
+    chosen = CheckConfig() if config is None else read_check_config(config)
+    kept = output if save or config is None else chosen.data
+    workers = Workers(
+        python=python or sys.executable,
+        device=device,
+        jobs=jobs or os.cpu_count() or 1,
+        seed=seed,
+        save=kept / ERROR_DATA if save or config else None,
+        prelude=None if prelude is None else str(prelude),
+        call_seconds=seconds,
+        only=split_commas(only) or chosen.only,
+        but=split_commas(but) or chosen.but,
+    )
+    return _run(
+        _Request(
+            path=path,
+            output=output,
+            workers=workers,
+            resume=resume,
+            steps=tuple(step or ()),
+            ranks=tuple(rank or ()),
+            server=server,
+            as_json=json,
+        )
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class _Request:
     path: Path
     output: Path
     workers: Workers
@@ -30,15 +103,8 @@ class Request:
     as_json: bool
 
 
-def send_results(request: Request) -> int:
-    """Send what was found to the server; returns what it keeps."""
-    assert request.server is not None
-    with open(request.output / STATE, encoding="utf-8") as lines:
-        return send(request.server, request.path, lines)
-
-
-def run(request: Request) -> int:
-    with opened(request.path) as layout:
+def _run(request: _Request) -> int:
+    with open_layout(request.path) as layout:
         refs = [
             ref
             for ref in layout.ranks
@@ -46,9 +112,9 @@ def run(request: Request) -> int:
             and (not request.ranks or (ref.rank or 0) in request.ranks)
         ]
         if not refs:
-            raise UsageError("no such step or rank in this dump")
+            raise UsageError(say("cli.no_such_step_rank_dump"))
         with Progress() as progress:
-            answers = precheck(
+            answers = run_calls(
                 refs,
                 request.output,
                 request.workers,
@@ -57,7 +123,7 @@ def run(request: Request) -> int:
                 on_call=lambda done, total, name: progress.say(done / max(total, 1), name),
             )
         why = None if answers else nothing_to_run(refs)
-    sent = None if request.server is None or why else send_results(request)
+    sent = None if request.server is None or why else _send_results(request)
     rows = [result_row(one) for one in answers]
     wrong = [row for row in rows if row["Verdict"] in ("error", "crash")]
     recorded = [row for row in rows if row["Recorded Verdict"] == "error"]
@@ -74,22 +140,47 @@ def run(request: Request) -> int:
             "results": rows,
         })  # fmt: skip
     else:
-        for title, found in ((f"wrong on {request.workers.device}", wrong), ("recorded result is wrong", recorded)):
+        for title, found in (
+            (tell("cli.wrong", device=request.workers.device), wrong),
+            (tell("cli.recorded_result_wrong"), recorded),
+        ):
             for row in found[:LISTED]:
                 line(
-                    f"{styled(row['API name'], 'red')}  step {row['Step']} rank {row['Rank']}  {title}: {row['Reason']}"
+                    tell(
+                        "cli.step_rank_2",
+                        styled=styled(row["API name"], "red"),
+                        row=row["Step"],
+                        row2=row["Rank"],
+                        title=title,
+                        row3=row["Reason"],
+                    )
                 )
             if len(found) > LISTED:
-                line(f"... and {len(found) - LISTED} more")
+                line(tell("cli.more", count=len(found) - LISTED))
         here = ", ".join(f"{count} {word}" for word, count in counts(rows, "Verdict").items())
         there = ", ".join(f"{count} {word}" for word, count in counts(rows, "Recorded Verdict").items())
         if why:
-            line(f"nothing to run: {why}")
+            line(tell("cli.nothing_run", why=why))
         else:
-            line(f"{plural(len(rows), 'call')} on {request.workers.device}: {here}; recorded results: {there}")
-        print(f"wrote {request.output / RESULTS} and {DETAILS}", file=sys.stderr)
+            line(
+                tell(
+                    "cli.recorded_results",
+                    calls=plural(len(rows), "call"),
+                    device=request.workers.device,
+                    here=here,
+                    there=there,
+                )
+            )
+        print(tell("cli.wrote_3", output=request.output / RESULTS, details=DETAILS), file=sys.stderr)
     if sent is not None:
-        print(f"sent {plural(sent, 'result')} to {request.server}", file=sys.stderr)
+        print(tell("cli.sent", results=plural(sent, "result"), server=request.server), file=sys.stderr)
     if wrong or recorded:
         return DIVERGED
-    return FINE if any(row["Verdict"] != "SKIP" for row in rows) else INCOMPLETE
+    return COMPARED if any(row["Verdict"] != "SKIP" for row in rows) else NOT_FULLY_JUDGED
+
+
+def _send_results(request: _Request) -> int:
+    """Send the results to the server; returns how many it keeps."""
+    assert request.server is not None
+    with open(request.output / STATE, encoding="utf-8") as lines:
+        return send(request.server, request.path, lines)

@@ -1,24 +1,37 @@
-"""`dumpscope precheck-compare`: one device's pre-check against another's."""
+"""`dumpscope precheck-compare`: the pre-check of one device against that of another."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
-from dumpscope.cli.app import DIVERGED, FINE, INCOMPLETE
+import typer
+
+from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
+from dumpscope.cli.options import Json
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.pipeline.operators.precheck_compare import DETAIL_FILE, RESULT_FILE, compare_prechecks
 from dumpscope.reproduce.tables import Row, counts
+from dumpscope.texts import tell
 
 LISTED: Final = 40
 
 
-def run(mine: Path, other: Path, output: Path | None, *, as_json: bool) -> int:
+def precheck_compare(
+    mine: Annotated[Path, typer.Argument(metavar="A", help="Pre-check on the device to check: folder or details csv.")],
+    other: Annotated[Path, typer.Argument(metavar="B", help="Pre-check of the same calls on another device.")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the tables.")] = None,
+    json: Json = False,
+) -> int:
+    """Compare the pre-checks of two devices: where does the first one err more?
+
+    Exit status: 1 where device A is worse, by the ratios or by our units.
+    """
     calls, details = compare_prechecks(mine, other, output)
     by_ratio = [row for row in calls if _wrong(row)]
     by_units = [row for row in calls if row["Verdict"] in ("error", "crash")]
-    if as_json:
+    if json:
         print_json({
             "schema": 1,
             "a": str(mine),
@@ -30,18 +43,32 @@ def run(mine: Path, other: Path, output: Path | None, *, as_json: bool) -> int:
             "details": details,
         })  # fmt: skip
     else:
-        for title, column, found in (("by ratio", "Message", by_ratio), ("by units", "Reason", by_units)):
+        for title, column, found in (
+            (tell("cli.by_ratio"), "Message", by_ratio),
+            (tell("cli.by_units"), "Reason", by_units),
+        ):
             for row in found[:LISTED]:
-                place = f"  step {row['Step']} rank {row['Rank']}" if row["Step"] else ""
-                line(f"{styled(row['API Name'], 'red')}{place}  worse {title}: {row[column]}")
+                place = "  " + tell("cli.step_rank_3", row=row["Step"], row2=row["Rank"]) if row["Step"] else ""
+                line(
+                    tell("cli.worse", styled=styled(row["API Name"], "red"), place=place, title=title, row=row[column])
+                )
             if len(found) > LISTED:
-                line(f"... and {len(found) - LISTED} more")
-        line(f"{plural(len(calls), 'call')}: {len(by_ratio)} worse by ratio, {len(by_units)} by units")
+                line(tell("cli.more", count=len(found) - LISTED))
+        line(
+            tell(
+                "cli.worse_by_ratio_by_units",
+                calls=plural(len(calls), "call"),
+                count=len(by_ratio),
+                count2=len(by_units),
+            )
+        )
         if output is not None:
-            print(f"wrote {output / RESULT_FILE} and {DETAIL_FILE}", file=sys.stderr)
+            print(tell("cli.wrote_4", output=output / RESULT_FILE, detail_file=DETAIL_FILE), file=sys.stderr)
     if by_ratio or by_units:
         return DIVERGED
-    return FINE if any("pass" in (row["Forward Test Success"], row["Verdict"]) for row in calls) else INCOMPLETE
+    return (
+        COMPARED if any("pass" in (row["Forward Test Success"], row["Verdict"]) for row in calls) else NOT_FULLY_JUDGED
+    )
 
 
 def _wrong(row: Row) -> bool:

@@ -3,38 +3,68 @@
 from __future__ import annotations
 
 import errno
-import signal
+import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Annotated, Any
 
-from dumpscope.cli.app import FINE
+import typer
+
+from dumpscope.cli.ending import Ending
+from dumpscope.cli.exit_codes import COMPARED
+from dumpscope.cli.options import DataDir, Host, Port
 from dumpscope.cli.printing import line
 from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 from dumpscope.settings import Settings
+from dumpscope.texts import say, tell
 
 
-def run(
-    *, results: Sequence[Path], host: str | None, port: int | None, data_dir: Path | None, roots: Sequence[Path]
+def serve(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[RESULT]...", help="result.db of a comparison, or its folder; a copy of it is served."),
+    ] = None,
+    host: Host = None,
+    port: Port = None,
+    data_dir: DataDir = None,
+    root: Annotated[
+        list[Path] | None, typer.Option("--root", help="Folders whose dumps may be opened. Default: the current one.")
+    ] = None,
 ) -> int:
+    """Serve the web UI and the REST interface, for the data folder or for result files."""
+    with Ending() as ending:
+        _serve(ending, results or [], host=host, port=port, data_dir=data_dir, roots=root or [])
+    return COMPARED
+
+
+def _serve(
+    ending: Ending,
+    results: Sequence[Path],
+    *,
+    host: str | None,
+    port: int | None,
+    data_dir: Path | None,
+    roots: Sequence[Path],
+) -> None:
     """Serve until interrupted. results: files to show copies of, in place of a data folder"""
     if not results:
-        serve(settings(host=host, port=port, data_dir=data_dir, roots=roots))
-        return FINE
+        run_server(ending, settings(host=host, port=port, data_dir=data_dir, roots=roots))
+        return
     if data_dir is not None:
         raise UsageError(
-            "RESULT is opened as a copy that ends with the server, --data-dir holds a server's own data",
-            hint="give one of them",
+            say("cli.result_opened_copy_ends_server_data"),
+            hint=say("cli.give_one_them"),
         )
-    with _ending(), _temporary() as folder:
+    with ending.removing(_temporary) as folder:
         chosen = settings(host=host, port=port, data_dir=folder, roots=roots, database_url="")
-        serve(chosen, _copied(results, folder / "dumpscope.db"), results=[str(result.absolute()) for result in results])
-    return FINE
+        page = _copied(results, folder / "dumpscope.db")
+        run_server(ending, chosen, page, results=[str(result.absolute()) for result in results])
 
 
 def _copied(results: Sequence[Path], file: Path) -> str:
@@ -44,44 +74,37 @@ def _copied(results: Sequence[Path], file: Path) -> str:
     opened = open_copies(results, file)
     for one in opened:
         count = len(one.comparisons)
-        told = "a comparison" if count == 1 else f"{count} comparisons"
+        told = tell("cli.comparison") if count == 1 else tell("cli.comparisons", count=count)
         line(
-            f"{one.file}: {told}{', made by an older dumpscope and brought up to date' if one.older else ''}, in a copy"
+            tell(
+                "cli.copy",
+                file=one.file,
+                told=told,
+                part=tell("cli.older") if one.older else "",
+            )
         )
-    line(
-        "notes, other policies and whatever else you change are lost when the server ends; Export > result file keeps them"
-    )
+    line(tell("cli.notes_other_policies_whatever_else_you"))
     known = [comparison for one in opened for comparison in one.comparisons]
     return f"/comparisons/{known[0]}" if len(known) == 1 else "/"
 
 
-@contextmanager
-def _temporary() -> Iterator[Path]:
+def _temporary() -> tuple[Path, Callable[[], None]]:
+    """A folder for the copy, and what removes it."""
     try:
         room = TemporaryFolder("result")
     except OSError as error:
         raise DumpscopeError(
-            f"no folder for a copy can be made: {error.strerror}", where=tempfile.gettempdir(), hint="set TMPDIR"
+            say("cli.no_folder_copy_can_made", reason=error.strerror),
+            where=tempfile.gettempdir(),
+            hint=say("cli.set_tmpdir"),
         ) from error
-    with room:
-        yield room.path
 
+    def remove() -> None:
+        room.close()
+        while room.path.exists():  # where a thread of a server that is starting made a file in it meanwhile
+            shutil.rmtree(room.path, ignore_errors=True)
 
-@contextmanager
-def _ending() -> Iterator[None]:
-    """A copy is removed also where the server is told to end, or its terminal is closed."""
-
-    def pass_on(_number: int, _frame: object) -> None:
-        signal.raise_signal(signal.SIGTERM)
-
-    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, signal.default_int_handler)}
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup stays nohup
-        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, pass_on)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return room.path, remove
 
 
 def settings(
@@ -105,7 +128,7 @@ def settings(
     }
     for root in roots:
         if not root.is_dir():
-            raise UsageError("is not a folder", where=str(root), hint="--root names folders whose dumps may be opened")
+            raise UsageError(say("api.not_folder"), where=str(root), hint=say("cli.root_names_folders_whose_dumps_may"))
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
@@ -116,23 +139,34 @@ def settings(
         raise UsageError(str(error)) from error
 
 
-def serve(chosen: Settings, page: str = "/", results: Sequence[str] = ()) -> None:
+def run_server(ending: Ending, chosen: Settings, page: str = "/", results: Sequence[str] = ()) -> None:
     """Listen, say where, and serve. page: path the printed address opens; results: files of which a copy is served"""
     import uvicorn  # noqa: PLC0415
 
     from dumpscope.api.app import create_app  # noqa: PLC0415
     from dumpscope.index.store.database import Database  # noqa: PLC0415
 
+    class Server(uvicorn.Server):
+        """Of which a signal is only of concern once it has started: it would wait for the end of the start."""
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            if self.started:
+                ending.asked = sig
+                super().handle_exit(sig, frame)
+            else:
+                ending.end(sig, frame)
+
     Database.open(chosen.database).close()  # what is wrong with it is told in one line here, in a log later
     with closing(_listen(chosen.host, chosen.port)) as listener:
         app = create_app(chosen, results)
-        line(f"dumpscope serves at {address(chosen, listener)}{page}")
-        line("Ctrl-C ends it")
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3))
+        line(tell("cli.dumpscope_serves", address=address(chosen, listener), page=page))
+        line(tell("cli.ctrl_c_ends"))
+        server = Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3))
+        ending.serves(server)
         sys.stdout.flush()
         server.run(sockets=[listener])
     if not server.started:
-        raise DumpscopeError("the server did not start", hint="the lines above say why")
+        raise DumpscopeError(say("cli.server_did_not_start"), hint=say("cli.lines_above_say_why"))
 
 
 def address(chosen: Settings, listener: socket.socket) -> str:
@@ -154,6 +188,8 @@ def _listen(host: str, port: int) -> socket.socket:
             raise
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise UsageError(f"port {port} is in use", hint="choose another with --port, 0 takes a free one") from error
-        raise UsageError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+            raise UsageError(
+                say("cli.port_use", port=port), hint=say("cli.choose_another_port_0_takes_free")
+            ) from error
+        raise UsageError(say("cli.cannot_listen_port", host=host, port=port, reason=error.strerror or error)) from error
     return listener

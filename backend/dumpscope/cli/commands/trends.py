@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Annotated, Any, Final, get_args
+
+import typer
 
 from dumpscope.analysis.trends import Bucket
-from dumpscope.cli.app import FINE, INCOMPLETE
-from dumpscope.cli.opening import opened, ranks, require_some
+from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
+from dumpscope.cli.opening import open_layout, read_ranks, require_read
+from dumpscope.cli.options import Dump, Json, Ranks, Steps
 from dumpscope.cli.printing import line, number, print_json, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Layout
+from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import Problem, UsageError
 from dumpscope.export.document import problem_document, wire
 from dumpscope.index.dump_queries.node_values import Statistic
@@ -28,6 +31,7 @@ from dumpscope.index.trees.trend_rows import Kind
 from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.pipeline.results.save import save_comparison
 from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
+from dumpscope.texts import say, tell
 
 COLUMNS: Final = 12
 """Buckets of steps that a person is shown side by side."""
@@ -40,8 +44,48 @@ Row = ValueTrend | Trend
 Found = ValueTrends | Trends
 
 
+def trends(
+    target: Dump,
+    golden: Annotated[
+        Path | None, typer.Argument(help="Dump to compare with. Without it the numbers of TARGET are shown.")
+    ] = None,
+    statistic: Annotated[
+        str | None,
+        typer.Option("--statistic", help="norm, max, min or mean. Default: norm of one dump, the error of two."),
+    ] = None,
+    inputs: Annotated[bool, typer.Option("--inputs", help="Use inputs instead of outputs.")] = False,
+    kind: Annotated[str, typer.Option("--kind", help="Calls to list: module, api or all.")] = "module",
+    find: Annotated[str, typer.Option("--find", metavar="TEXT", help="Only calls with this in their name.")] = "",
+    node: Annotated[str | None, typer.Option("--node", metavar="NAME", help="Only this call.")] = None,
+    by_rank: Annotated[
+        bool, typer.Option("--by-rank", help="With two dumps: one row per rank instead of the worst of all ranks.")
+    ] = False,
+    step: Steps = None,
+    rank: Ranks = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Rows to print.")] = 40,
+    json: Json = False,
+) -> int:
+    """Show calls over steps and ranks: the numbers of one dump or the errors of two, and the first bad step."""
+    return _run(
+        _Request(
+            target=target,
+            golden=golden,
+            statistic=statistic,
+            inputs=inputs,
+            kind=kind,
+            find=find,
+            node=node,
+            by_rank=by_rank,
+            steps=tuple(step or ()),
+            ranks=tuple(rank or ()),
+            limit=limit,
+            as_json=json,
+        )
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class _Request:
     """The command line as given."""
 
     target: Path
@@ -58,7 +102,7 @@ class Request:
     as_json: bool = False
 
 
-def run(request: Request) -> int:
+def _run(request: _Request) -> int:
     """Print the table. Returns the exit status."""
     _check(request)
     buckets = MOST_BUCKETS if request.as_json else COLUMNS
@@ -66,34 +110,36 @@ def run(request: Request) -> int:
         ask, problems, incomplete = _alone(request, database) if request.golden is None else _pair(request, database)
         first, rows = _rows(lambda after: ask(buckets, after), None if request.as_json else request.limit)
     if request.node is not None and not rows:
-        raise UsageError(f"no step and rank has a call {request.node!r}", hint="--find TEXT looks for a part of a name")
+        raise UsageError(
+            say("cli.no_step_rank_has_call", node=f"{request.node!r}"), hint=say("cli.find_text_looks_part_name")
+        )
     if request.as_json:
         print_json(_document(request, first, rows, problems))
     else:
         _print(request, first, rows, problems)
-    return INCOMPLETE if incomplete else FINE
+    return NOT_FULLY_JUDGED if incomplete else COMPARED
 
 
-def _check(request: Request) -> None:
+def _check(request: _Request) -> None:
     for word, value, known in (
         ("--kind", request.kind, get_args(Kind)),
         ("--statistic", request.statistic, (None, *get_args(Statistic))),
     ):
         if value not in known:
-            raise UsageError(f"{word} {value!r} is not one of {', '.join(filter(None, known))}")
+            raise UsageError(say("cli.not_one", word=word, value=f"{value!r}", names=", ".join(filter(None, known))))
     if request.golden is not None and request.inputs:
-        raise UsageError("--inputs is about one dump", hint="leave out GOLDEN, or compare outputs")
+        raise UsageError(say("cli.inputs_about_one_dump"), hint=say("cli.leave_out_golden_compare_outputs"))
 
 
 Ask = Callable[[int, int | None], Found]
 
 
-def _alone(request: Request, database: Database) -> tuple[Ask, list[Problem], bool]:
-    with opened(request.target) as layout:
+def _alone(request: _Request, database: Database) -> tuple[Ask, list[Problem], bool]:
+    with open_layout(request.target) as layout:
         chosen = _chosen(request, layout)
         problems, read, lost = list(layout.problems), 0, False
         dump = create_dump(database, name=request.target.name, path=str(request.target))
-        for _, one in ranks(chosen):
+        for _, one in read_ranks(chosen):
             if isinstance(one, Problem):
                 problems.append(one)
                 lost = True
@@ -102,7 +148,7 @@ def _alone(request: Request, database: Database) -> tuple[Ask, list[Problem], bo
             read += 1
             lost = lost or not len(one.nodes)
             store_dump_rank(database, dump, one)
-        require_some(read, layout, problems)
+        require_read(read, layout, problems)
 
     def ask(buckets: int, after: int | None) -> Found:
         return dump_trends(
@@ -121,12 +167,12 @@ def _alone(request: Request, database: Database) -> tuple[Ask, list[Problem], bo
     return ask, problems, lost
 
 
-def _pair(request: Request, database: Database) -> tuple[Ask, list[Problem], bool]:
+def _pair(request: _Request, database: Database) -> tuple[Ask, list[Problem], bool]:
     assert request.golden is not None
     options = Options(steps=request.steps, ranks=request.ranks)
     with ExitStack() as stack:
         progress = stack.enter_context(Progress(quiet=request.as_json and not sys.stderr.isatty()))
-        target, golden = (stack.enter_context(opened(path)) for path in (request.target, request.golden))
+        target, golden = (stack.enter_context(open_layout(path)) for path in (request.target, request.golden))
         paths = str(request.target), str(request.golden)
         outcome = compare_layouts(target, golden, options, paths=paths, progress=progress.say)
         comparison = save_comparison(database, outcome, options, name="trends")
@@ -159,7 +205,7 @@ def _database() -> Iterator[Database]:
             database.close()
 
 
-def _chosen(request: Request, layout: Layout) -> Layout:
+def _chosen(request: _Request, layout: DumpIndex) -> DumpIndex:
     """The steps and ranks asked for; raises UsageError for a number that the dump lacks."""
     for word, wanted, there in (
         ("step", request.steps, layout.steps),
@@ -167,7 +213,10 @@ def _chosen(request: Request, layout: Layout) -> Layout:
     ):
         missing = [one for one in wanted if one not in there]
         if missing:
-            raise UsageError(f"there is no {word} {missing[0]}", hint=f"there are {', '.join(map(str, there))}")
+            raise UsageError(
+                say("cli.there_no", word=word, missing=missing[0]),
+                hint=say("cli.there", names=", ".join(map(str, there))),
+            )
     kept = [
         ref
         for ref in layout.ranks
@@ -176,7 +225,7 @@ def _chosen(request: Request, layout: Layout) -> Layout:
     return replace(layout, ranks=kept)
 
 
-def _kind(request: Request) -> str:
+def _kind(request: _Request) -> str:
     return "all" if request.node is not None else request.kind
 
 
@@ -190,7 +239,7 @@ def _rows(ask: Callable[[int | None], Found], limit: int | None) -> tuple[Found,
     return first, rows if limit is None else rows[:limit]
 
 
-def _document(request: Request, found: Found, rows: Sequence[Row], problems: Sequence[Problem]) -> dict[str, Any]:
+def _document(request: _Request, found: Found, rows: Sequence[Row], problems: Sequence[Problem]) -> dict[str, Any]:
     sides = {"path": str(request.target)}
     if request.golden is not None:
         sides = {"target": str(request.target), "golden": str(request.golden)}
@@ -211,9 +260,15 @@ def _document(request: Request, found: Found, rows: Sequence[Row], problems: Seq
     }
 
 
-def _print(request: Request, found: Found, rows: Sequence[Row], problems: Sequence[Problem]) -> None:
+def _print(request: _Request, found: Found, rows: Sequence[Row], problems: Sequence[Problem]) -> None:
     shared = not rows or rows[0].rank is None or len(found.ranks) < 2
-    heads = ["call", *([] if shared else ["rank"]), "first bad", "growth", *map(_span, found.steps)]
+    heads = [
+        tell("cli.call"),
+        *([] if shared else ["rank"]),
+        tell("cli.first_bad"),
+        tell("cli.growth"),
+        *map(_span, found.steps),
+    ]
     table = [heads]
     colours: list[list[str | None]] = [[None] * len(heads)]
     for row in rows:
@@ -233,21 +288,25 @@ def _print(request: Request, found: Found, rows: Sequence[Row], problems: Sequen
         ]
         line("  ".join(styled(part, tone) if tone else part for part, tone in zip(parts, tones, strict=True)))
     if len(rows) < found.page.total:
-        line(
-            f"and {found.page.total - len(rows)} more (--limit N shows more, --find TEXT looks for some, --json lists all)"
-        )
+        line(tell("cli.more_limit_n_shows_more_find", total=found.page.total - len(rows)))
     for problem in problems[:10]:
-        line(styled(f"problem: {problem.kind} at {problem.loc}: {problem.message}", "yellow"))
+        line(styled(tell("cli.problem", kind=problem.kind, loc=problem.loc, message=problem.message), "yellow"))
 
 
-def _title(request: Request) -> str:
+def _title(request: _Request) -> str:
     if request.golden is None:
-        return f"{request.statistic or 'norm'} of the {'inputs' if request.inputs else 'outputs'}, by step"
-    also = f", {request.statistic} of target/golden" if request.statistic else ", errors in units of the floor"
-    return f"worst verdict (✗ no, ! warning, ✓ yes, – not comparable) by step{also}"
+        return tell(
+            "cli.by_step",
+            statistic=request.statistic or "norm",
+            part=tell("cli.inputs") if request.inputs else tell("cli.outputs"),
+        )
+    also = (
+        tell("cli.target_golden", statistic=request.statistic) if request.statistic else tell("cli.errors_units_floor")
+    )
+    return tell("cli.worst_verdict_no_warning_yes_not", also=also)
 
 
-def _cell(request: Request, cell: Any) -> tuple[str, str | None]:
+def _cell(request: _Request, cell: Any) -> tuple[str, str | None]:
     if not isinstance(cell, Cell):
         return _short(cell.value), "red" if cell.bad else None
     mark = _MARKS[cell.verdict]
@@ -267,4 +326,4 @@ def _span(steps: Bucket) -> str:
 
 
 def _place(place: tuple[int, int], known: Sequence[int]) -> str:
-    return f"step {place[0]}" + (f" rank {place[1]}" if len(known) > 1 else "")
+    return tell("cli.step", place=place[0]) + (" " + tell("cli.rank", place=place[1]) if len(known) > 1 else "")

@@ -25,6 +25,7 @@ from dumpscope.index.store.codec import capped_problems, column_values, storable
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.owners import RANKS, UNITS, hide, remove, show
 from dumpscope.index.store.page import Order, Seek, list_key, order_page
+from dumpscope.texts import say
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -50,6 +51,12 @@ class ComparisonRow:
     created: float
     reference: str | None = None
     reference_name: str | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name; one that nobody changed can be said in any language."""
+        usual = say("report.title", target=self.target_name, golden=self.golden_name)
+        return usual if self.name == usual else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +91,9 @@ def create_comparison(
                 continue
             serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar()
             if serial is None:
-                raise NotFoundError(f"no dump {dump_id!r}", hint="GET /api/dumps lists them")
+                raise NotFoundError(
+                    say("index.no_dump", dump_id=f"{dump_id!r}"), hint=say("index.get_api_dumps_lists_them")
+                )
             serials[dump_id] = serial
         connection.execute(
             insert_row(tables.comparison).values(
@@ -115,7 +124,10 @@ def edit_options(database: Database, comparison_id: str, change: Callable[[Optio
         found = select(table.c.options).where(table.c.id == comparison_id).with_for_update()
         stored = connection.execute(found).scalar()
         if stored is None:
-            raise NotFoundError(f"no comparison {comparison_id!r}", hint="GET /api/comparisons lists them")
+            raise NotFoundError(
+                say("index.no_comparison", comparison_id=f"{comparison_id!r}"),
+                hint=say("index.get_api_comparisons_lists_them"),
+            )
         options = change(Options.from_json(json.loads(stored)))
         connection.execute(update(table).where(table.c.id == comparison_id).values(options=to_json(options.to_json())))
     return options
@@ -126,7 +138,10 @@ def get_comparison(database: Database, comparison_id: str) -> ComparisonRow:
     with database.read() as connection:
         row = connection.execute(_select().where(tables.comparison.c.id == comparison_id)).one_or_none()
     if row is None:
-        raise NotFoundError(f"no comparison {comparison_id!r}", hint="GET /api/comparisons lists them")
+        raise NotFoundError(
+            say("index.no_comparison", comparison_id=f"{comparison_id!r}"),
+            hint=say("index.get_api_comparisons_lists_them"),
+        )
     return _row(row)
 
 
@@ -227,9 +242,11 @@ def find_unit(database: Database, comparison_id: str, step: int | None, rank: in
             return unit
     if not units:
         get_comparison(database, comparison_id)
-        raise NotFoundError("the comparison has no result yet", hint="wait for its job")
+        raise NotFoundError(say("index.comparison_has_no_result_yet"), hint=say("api.wait_job"))
     known = ", ".join(f"step {unit.step} rank {unit.rank}" for unit in units[:20])
-    raise NotFoundError(f"the comparison has no {unit_word(step, rank)}", hint=f"it has {known}")
+    raise NotFoundError(
+        say("index.comparison_has_no", unit_word=unit_word(step, rank)), hint=say("index.has", known=known)
+    )
 
 
 def dumps_digest(connection: Connection, comparison: ColumnElement[bool]) -> bytes:
@@ -249,7 +266,7 @@ def dumps_digest(connection: Connection, comparison: ColumnElement[bool]) -> byt
     )
     row = connection.execute(found).one_or_none()
     if row is None:
-        raise NotFoundError("no such comparison", hint="GET /api/comparisons lists them")
+        raise NotFoundError(say("index.no_such_comparison"), hint=say("index.get_api_comparisons_lists_them"))
     named = [f"upload {name}" if owned else f"folder {path}" for owned, name, path in (row[:3], row[3:])]
     return hashlib.sha256("\0".join(named).encode("utf-8", "surrogatepass")).digest()
 
@@ -260,7 +277,7 @@ def unit_of_pair(database: Database, comparison_id: str, pair_id: int) -> Stored
     for unit in stored_units(database, comparison_id):
         if unit.id == owner:
             return unit
-    raise NotFoundError(f"no item pair {pair_id} in this comparison", hint="GET .../pairs lists them")
+    raise NotFoundError(say("api.no_item_pair_comparison", pair_id=pair_id), hint=say("api.get_pairs_lists_them"))
 
 
 def store_answer(
@@ -287,7 +304,7 @@ def store_answer(
     with database.write() as connection:
         serial = connection.execute(select(table.c.serial).where(table.c.id == comparison_id)).scalar()
         if serial is None:
-            raise NotFoundError("the comparison was removed meanwhile", hint="compare again")
+            raise NotFoundError(say("index.comparison_removed_meanwhile"), hint=say("api.compare_again"))
         show(connection, UNITS, units, serial)
         connection.execute(
             update(table)

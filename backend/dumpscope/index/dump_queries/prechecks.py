@@ -18,6 +18,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.codec import storable, to_json
 from dumpscope.index.store.database import Database, insert
 from dumpscope.index.trees.trees import address, shared_names
+from dumpscope.texts import say
 
 BATCH: Final = 1000
 """Rows of one transaction."""
@@ -62,7 +63,7 @@ def put_prechecks(database: Database, dump_id: str, results: Iterable[NodeResult
     """Store results of nodes in place of earlier ones. Raises NotFoundError for an unknown dump."""
     ranks = {(one.step, one.rank): one.id for one in stored_ranks(database, dump_id)}
     if not ranks:
-        raise NotFoundError("the dump has no ranks (yet)", hint="wait for its ingest job")
+        raise NotFoundError(say("api.dump_has_no_ranks_yet"), hint=say("api.wait_ingest_job"))
     rows = unknown = 0
     rest = iter(results)
     while batch := list(islice(rest, BATCH)):
@@ -165,7 +166,10 @@ def alone_clause(unit: StoredUnit, words: tuple[str, ...]) -> ColumnElement[bool
     Raises UsageError for another word."""
     for word in words:
         if word not in (*WORDS, NONE):
-            raise UsageError(f"unknown alone {word!r} in the search", hint=f"known: {', '.join((*WORDS, NONE))}")
+            raise UsageError(
+                say("index.unknown_alone_search", word=f"{word!r}"),
+                hint=say("domain.known", names=", ".join((*WORDS, NONE))),
+            )
     sides = tuple(zip(SIDES, (unit.target, unit.golden), strict=True))
     results = or_(*(_has_word(owner, side, tuple(word for word in words if word != NONE)) for side, owner in sides))
     silent = not_(or_(*(func.coalesce(_has_word(owner, side, WORDS), False) for side, owner in sides)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, select
 
-from dumpscope.analysis.trends import Bucket, growth_of
+from dumpscope.analysis.trends import Bucket, fit_growth_of_buckets
 from dumpscope.errors import NotFoundError
 from dumpscope.index.dump_queries.node_values import RANKS, NodeValue, Part, Statistic, node_values
 from dumpscope.index.dumps.catalogue import get_dump
@@ -16,6 +16,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
 from dumpscope.index.trees.trees import kind_word
 from dumpscope.index.trees.trend_rows import Call, Calls, Kind, Wanted, sample_owners, show, steps_and_ranks
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ def dump_trends(
     with database.read() as connection:
         serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar_one()
         mine = owner.dump == serial
-        missing = NotFoundError("the dump has no ranks (yet)", hint="wait for its ingest job")
+        missing = NotFoundError(say("api.dump_has_no_ranks_yet"), hint=say("api.wait_ingest_job"))
         steps, ranks = steps_and_ranks(connection, tables.rank_dump, mine, missing)
         where = [mine] if rank is None else [mine, owner.rank == rank]
         edges, shown = show(_calls(connection, where), wanted, steps)
@@ -106,7 +107,7 @@ def _trend(call: Call, values: dict[int, NodeValue], edges: Sequence[Bucket]) ->
         name=call.name,
         kind=kind_word(call.kind),
         rank=call.rank or 0,
-        growth=growth_of(edges, {cell.bucket: cell.value for cell in cells}),
+        growth=fit_growth_of_buckets(edges, {cell.bucket: cell.value for cell in cells}),
         first_bad=None if bad is None else divmod(bad, RANKS),
         cells=cells,
     )

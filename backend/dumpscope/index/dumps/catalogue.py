@@ -17,6 +17,7 @@ from dumpscope.index.store.codec import column_values, storable
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.owners import RANKS, hide, remove
 from dumpscope.index.store.page import Order, Seek, list_key, order_page
+from dumpscope.texts import say
 
 JOINED = "joined"
 """Status of a dump that a comparison made for itself (see `index.joined`): no list names it."""
@@ -95,7 +96,7 @@ def get_dump(database: Database, dump_id: str) -> DumpRow:
     with database.read() as connection:
         row = connection.execute(select(tables.dump).where(tables.dump.c.id == dump_id)).one_or_none()
     if row is None:
-        raise NotFoundError(f"no dump {dump_id!r}", hint="GET /api/dumps lists them")
+        raise NotFoundError(say("index.no_dump", dump_id=f"{dump_id!r}"), hint=say("index.get_api_dumps_lists_them"))
     return _row(row)
 
 
@@ -134,7 +135,9 @@ def delete_dump(database: Database, dump_id: str) -> DumpRow:
         users = select(comparison.name).where(or_(*(side == serial for side in sides))).limit(3)
         names = list(connection.execute(users).scalars())
         if names:
-            raise ConflictError(f"the dump is used by {', '.join(names)}", hint="delete these comparisons first")
+            raise ConflictError(
+                say("index.dump_used_by", names=", ".join(names)), hint=say("index.delete_these_comparisons_first")
+            )
         left = hide(connection, RANKS, serial)
         connection.execute(delete(tables.dump).where(tables.dump.c.serial == serial))
     remove(database, RANKS, left)
@@ -181,8 +184,8 @@ def find_rank(database: Database, dump_id: str, step: int | None, rank: int | No
         if step in (None, stored.step) and rank in (None, stored.rank):
             return stored
     raise NotFoundError(
-        f"the dump has no {unit_word(step, rank)}" if there else "the dump has no ranks (yet)",
-        hint=_known(there) if there else "wait for its ingest job",
+        say("index.dump_has_no", unit_word=unit_word(step, rank)) if there else say("api.dump_has_no_ranks_yet"),
+        hint=_known(there) if there else say("api.wait_ingest_job"),
     )
 
 

@@ -9,7 +9,6 @@ from sqlalchemy import ColumnElement, Connection, Join, Select, and_, func, or_,
 from sqlalchemy.ext.compiler import compiles
 
 from dumpscope.domain.facts import METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS, TensorFacts
-from dumpscope.domain.phrases import Phrase, english
 from dumpscope.domain.records import STATISTICS, Number
 from dumpscope.errors import NotFoundError
 from dumpscope.index.comparisons.catalogue import StoredUnit
@@ -17,13 +16,14 @@ from dumpscope.index.comparisons.distances import Standing, item_distances, item
 from dumpscope.index.comparisons.load_unit import COUNTS, tensor_facts
 from dumpscope.index.dumps.leaves import Leaf, leaves
 from dumpscope.index.pair_queries.dataflow import producers
-from dumpscope.index.pair_queries.item_sentences import reasons
+from dumpscope.index.pair_queries.item_sentences import Explained, explain
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions, item_range, word_codes
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page, Seek
-from dumpscope.verdict.rules import RULES
+from dumpscope.texts import Phrase, english, say
+from dumpscope.verdict.rules import VERDICT_RULES
 
 Sort = Literal["order", "-score"]
 
@@ -120,7 +120,7 @@ def get_item_pair(database: Database, unit: StoredUnit, key: int) -> ItemPairRow
     with database.read() as connection:
         rows = item_pair_rows(connection, unit, [key]) if first <= key <= last else []
     if not rows:
-        raise NotFoundError(f"no item pair {key} in this comparison", hint="GET .../pairs lists them")
+        raise NotFoundError(say("index.no_item_pair_comparison", key=key), hint=say("api.get_pairs_lists_them"))
     return rows[0]
 
 
@@ -141,6 +141,7 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
             _NODE.name,
             _NODE.method,
             tables.item_error.c.message.label("failure"),
+            tables.item_error.c.said.label("failure_said"),
             *[column.label(f"fact_{column.name}") for column in _FACT],
         )
         .join(tables.node_pair, _NODE.id == tables.key_at(unit.id, _ITEM.node))
@@ -155,11 +156,11 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
     left = [None if row.target is None else targets[row.target] for row in rows]
     right = [None if row.golden is None else goldens[row.golden] for row in rows]
     far = item_distances(connection, [row.id for row in rows])
-    said = reasons(rows, facts, left, right, [far.get(row.id) for row in rows])
+    explained = explain(rows, facts, left, right, [far.get(row.id) for row in rows])
     made = producers(connection, unit, [row.id for row in rows])
     return [
         _row(*parts, made.get(parts[0].id), item_standing(far.get(parts[0].id)))
-        for parts in zip(rows, facts, left, right, said, strict=True)
+        for parts in zip(rows, facts, left, right, explained, strict=True)
     ]
 
 
@@ -175,7 +176,7 @@ def _row(
     facts: TensorFacts | None,
     target: Leaf | None,
     golden: Leaf | None,
-    said: list[Phrase],
+    explained: Explained,
     producer: str | None,
     standing: Standing | None,
 ) -> ItemPairRow:
@@ -188,23 +189,24 @@ def _row(
         role=side.role if side else "",
         match=METHOD_WORDS[row.method],
         verdict=VERDICT_WORDS[row.verdict],
-        rule=RULES[row.rule].id,
+        rule=VERDICT_RULES[row.rule],
         score=score(row.severity),
-        message=english(said),
-        said=said,
-        metrics=_metrics(row, facts),
+        message=english(explained.said),
+        said=explained.said,
+        metrics=_metrics(row, facts, explained.derived),
         detail=facts if facts is not None and facts.abs_histogram else None,
         producer=producer,
         standing=standing,
     )
 
 
-def _metrics(row: Any, facts: TensorFacts | None) -> dict[str, Number]:
+def _metrics(row: Any, facts: TensorFacts | None, derived: dict[str, float]) -> dict[str, Number]:
     found: dict[str, Number] = {}
     if facts is not None:
         for name in TENSOR_METRICS:
             if (value := getattr(facts, name)) is not None:
                 found[name] = value
+        found |= derived
         for name in COUNTS:
             if (count := getattr(facts, name)) >= 0:
                 found[name] = count

@@ -16,6 +16,7 @@ from dumpscope.index.store.codec import storable
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page, Seek
 from dumpscope.index.trees.trees import find_pair
+from dumpscope.texts import say
 
 Standing = Literal["accepted", "known", "ticket", "note"]
 STANDINGS: Final[tuple[Standing, ...]] = ("accepted", "known", "ticket", "note")
@@ -70,7 +71,7 @@ def put_note(database: Database, comparison_id: str, name: str, standing: Standi
         held = connection.execute(select(func.count()).where(_NOTE.pair == pair)).scalar_one()
         if held >= MOST:
             raise LimitError(
-                f"these two dumps have {held} notes", hint="delete some; a filter says more than a note each"
+                say("index.these_two_dumps_have_notes", held=held), hint=say("index.delete_some_filter_says_more_than")
             )
         new = Note(node=node, standing=standing, text=storable([text])[0], changed=time.time())
         connection.execute(
@@ -83,7 +84,10 @@ def note_clause(connection: Connection, unit: StoredUnit, standings: tuple[str, 
     """Clause over node_pair: one of these was said of the call ("any": whatever it was); raises UsageError for another word."""
     for word in standings:
         if word not in (*STANDINGS, ANY):
-            raise UsageError(f"unknown note {word!r} in the search", hint=f"known: {', '.join((*STANDINGS, ANY))}")
+            raise UsageError(
+                say("index.unknown_note_search", word=f"{word!r}"),
+                hint=say("domain.known", names=", ".join((*STANDINGS, ANY))),
+            )
     of_unit = select(tables.unit.c.comparison).where(tables.unit.c.id == unit.id).scalar_subquery()
     pair = dumps_digest(connection, tables.comparison.c.serial == of_unit)
     found = select(_NOTE.node).where(_NOTE.pair == pair)
@@ -96,7 +100,9 @@ def delete_note(database: Database, comparison_id: str, name: str) -> None:
         pair = dumps_digest(connection, tables.comparison.c.id == comparison_id)
         wanted = storable([name])[0]
         if not connection.execute(delete(tables.note).where(_NOTE.pair == pair, _NOTE.node == wanted)).rowcount:
-            raise NotFoundError(f"no note on {name!r}", hint="GET .../notes lists them by the target's names")
+            raise NotFoundError(
+                say("index.no_note", name=f"{name!r}"), hint=say("index.get_notes_lists_them_by_targets")
+            )
 
 
 def _stored_name(connection: Connection, units: list[StoredUnit], name: str) -> str:
@@ -107,4 +113,4 @@ def _stored_name(connection: Connection, units: list[StoredUnit], name: str) -> 
         except NotFoundError:
             continue
         return found
-    raise NotFoundError(f"no node {name!r} in any step and rank", hint="GET .../nodes?q= searches")
+    raise NotFoundError(say("index.no_node_any_step_rank", name=f"{name!r}"), hint=say("index.get_nodes_q_searches"))

@@ -8,17 +8,19 @@ from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, Integer, case, cast, func, select
 
-from dumpscope.analysis.trends import Bucket, growth_of
+from dumpscope.analysis.trends import Bucket, fit_growth_of_buckets
 from dumpscope.domain.facts import VERDICT_WORDS, Verdict
+from dumpscope.domain.records import State
 from dumpscope.errors import NotFoundError
 from dumpscope.index.comparisons.catalogue import get_comparison
 from dumpscope.index.dump_queries.node_values import RANKS, NodeValue, Statistic, in_buckets, node_values
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import score
+from dumpscope.index.store.codec import STATE_BITS, number, score
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
 from dumpscope.index.trees.trees import kind_word
 from dumpscope.index.trees.trend_rows import Call, Calls, Kind, Wanted, sample_owners, show, steps_and_ranks
+from dumpscope.texts import say
 
 _PAIR: Final = tables.node_pair.c
 _UNIT: Final = tables.unit.c
@@ -30,7 +32,8 @@ Values = dict[tuple[str, int | None], dict[int, NodeValue]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """The worst of a bucket: its verdict at its first place, and the largest value (score, or relative error)
+    """The worst of a bucket: its verdict at its first place, and the largest value (score, or relative error); an error that
+    is not finite is larger than any other
 
     target, golden: the statistic that was asked for, of the outputs of each side; None where it was not or nothing was stored
     """
@@ -87,7 +90,7 @@ def comparison_trends(
     wanted = Wanted(kind=kind, q=q, name=name, by_rank=by_rank, buckets=buckets, after=after, limit=limit)
     with database.read() as connection:
         mine = _UNIT.comparison == _serial(connection, comparison_id)
-        missing = NotFoundError("the comparison has no result yet", hint="wait for its job")
+        missing = NotFoundError(say("index.comparison_has_no_result_yet"), hint=say("api.wait_job"))
         steps, ranks = steps_and_ranks(connection, tables.unit, mine, missing)
         where = [mine] if rank is None else [mine, _UNIT.rank == rank]
         calls, partners = _calls(connection, where)
@@ -137,6 +140,7 @@ def _cells(
             func.max(cast(_PAIR.verdict, BigInteger) * _STEPS - place).label("worst"),
             func.max(_PAIR.severity).label("score"),
             func.max(_PAIR.out_error).label("error"),
+            func.max(_PAIR.error_states.op(">>")(STATE_BITS).op("&")(7)).label("state"),
             func.min(case((_PAIR.verdict == int(Verdict.NO), place))).label("bad"),
         )
         .join(tables.unit, _UNIT.id == _PAIR.id.op(">>")(cast(tables.KEY_BITS, Integer)))
@@ -188,7 +192,7 @@ def _trend(
                 bucket=bucket,
                 verdict=VERDICT_WORDS[verdict],
                 score=score(row.score),
-                error=row.error,
+                error=row.error if row.state <= State.FINITE else number(None, row.state, 0),
                 step=step,
                 rank=rank,
                 target=target.get(bucket),
@@ -200,9 +204,9 @@ def _trend(
         name=call.name,
         kind=kind_word(call.kind),
         rank=call.rank,
-        growth=growth_of(edges, {cell.bucket: cell.score for cell in cells}),
-        target_growth=growth_of(edges, target),
-        golden_growth=growth_of(edges, golden),
+        growth=fit_growth_of_buckets(edges, {cell.bucket: cell.score for cell in cells}),
+        target_growth=fit_growth_of_buckets(edges, target),
+        golden_growth=fit_growth_of_buckets(edges, golden),
         first_bad=None if bad is None else divmod(bad, RANKS),
         cells=cells,
     )

@@ -12,6 +12,7 @@ import numpy as np
 from dumpscope.domain.facts import ERROR_BINS
 from dumpscope.domain.records import Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.errors import Problem
+from dumpscope.texts import restore, said_of, say
 
 DERIVED_SUFFIXES: Final = (".pt", ".npy")
 """A data name that is the item's own name and one of these is stored as -1 - place here, not as text."""
@@ -217,10 +218,21 @@ def capped_problems(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
     left = len(problems) - PROBLEM_LIMIT + 1
     return [
         *problems[: PROBLEM_LIMIT - 1],
-        {"loc": "", "kind": "more", "message": f"{left} more problems of this input."},
+        _storable_problem(Problem(loc="", kind="more", message=say("problem.more", count=left))),
     ]
 
 
-def _storable_problem(problem: Problem) -> dict[str, str]:
+def _storable_problem(problem: Problem) -> dict[str, Any]:
     loc, kind, message = storable([problem.loc, problem.kind, problem.message])
-    return {"loc": loc, "kind": kind, "message": message}
+    return {"loc": loc, "kind": kind, "message": message, "said": problem.said}
+
+
+def phrases_to_json(text: str) -> str | None:
+    """The phrases behind a sentence as a column value; None where it has none."""
+    said = said_of(text)
+    return None if said is None else to_json(said)
+
+
+def with_phrases(text: str, said: str | None) -> str:
+    """A stored sentence with the phrases that were stored beside it."""
+    return restore(text, json.loads(said)) if said else text

@@ -375,6 +375,7 @@ item_error = Table(
     metadata,
     Column("id", Key, primary_key=True, autoincrement=False),
     Column("message", Text, nullable=False),
+    Column("said", Text),  # the phrases behind the message (codec.phrases_to_json)
 )
 
 job = Table(
@@ -395,6 +396,7 @@ job = Table(
     Column("created", Double, nullable=False),
     Column("started", Double),
     Column("finished", Double),
+    Column("said", Text),
 )
 
 task = Table(
@@ -404,6 +406,7 @@ task = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("progress", Double, nullable=False),
     Column("message", Text, nullable=False),
+    Column("said", Text),
 )
 
 precheck = Table(

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, func, select
 
-from dumpscope.analysis.trends import Bucket, buckets_of
+from dumpscope.analysis.trends import Bucket, make_buckets
 from dumpscope.domain.records import NodeKind
 from dumpscope.errors import NotFoundError
 from dumpscope.index.store.page import Page
@@ -108,7 +108,7 @@ def sample_owners(
 
 def show(calls: Calls, wanted: Wanted, steps: Sequence[int]) -> tuple[list[Bucket], Shown]:
     """Buckets of the steps, and the rows of the page that is asked for."""
-    edges = buckets_of(steps, wanted.buckets)
+    edges = make_buckets(steps, wanted.buckets)
     rows = calls.rows(wanted)
     first = 0 if wanted.after is None else wanted.after + 1
     size = max(1, min(wanted.limit, CELLS // len(edges)))

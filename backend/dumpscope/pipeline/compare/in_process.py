@@ -16,7 +16,7 @@ from typing import Final
 
 from dumpscope.analysis.ranks.collectives import Collective
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Header, Layout, RankDump, RankRef
+from dumpscope.domain.records import DumpIndex, Header, RankDump, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.match.preview import Preview, preview
@@ -29,6 +29,7 @@ from dumpscope.pipeline.planning.comparison_plan import ComparisonPlan, nothing_
 from dumpscope.pipeline.planning.joined_pairs import SideName, UnitPair
 from dumpscope.pipeline.planning.rank_pairs import RankPair
 from dumpscope.readers import read_rank
+from dumpscope.texts import say
 
 Progress = Callable[[float, str], None]
 
@@ -71,12 +72,12 @@ class Workers:
 
 
 def compare_layouts(
-    target: Layout,
-    golden: Layout,
+    target: DumpIndex,
+    golden: DumpIndex,
     options: Options,
     *,
     paths: tuple[str, str],
-    reference: tuple[str, Layout] | None = None,
+    reference: tuple[str, DumpIndex] | None = None,
     jobs: int = 0,
     progress: Progress = lambda _done, _message: None,
 ) -> Outcome:
@@ -93,12 +94,12 @@ def compare_layouts(
 
 def compare_plan(
     plan: ComparisonPlan,
-    target: Layout,
-    golden: Layout,
+    target: DumpIndex,
+    golden: DumpIndex,
     options: Options,
     *,
     paths: tuple[str, str],
-    reference: tuple[str, Layout] | None = None,
+    reference: tuple[str, DumpIndex] | None = None,
     workers: Workers = Workers(),
     progress: Progress = lambda _done, _message: None,
 ) -> Outcome:
@@ -112,7 +113,7 @@ def compare_plan(
             problems.append(result)
         else:
             units.put(result)
-        progress(done / len(pairs), f"{done} of {len(pairs)} ranks compared")
+        progress(done / len(pairs), say("pipeline.ranks_compared", done=done, count=len(pairs)))
     if not units:
         raise nothing_compared(problems, paths[0])
     answer, collectives = conclude(
@@ -128,7 +129,7 @@ def compare_plan(
     return Outcome(answer=answer, units=units, collectives=collectives)
 
 
-def preview_layouts(target: Layout, golden: Layout, options: Options) -> tuple[list[Preview], Plan | None]:
+def preview_layouts(target: DumpIndex, golden: DumpIndex, options: Options) -> tuple[list[Preview], Plan | None]:
     """What matching every common rank would give, and the plan where ranks would be joined; measures nothing.
 
     Raises UnreadableError for a rank that cannot be read.
@@ -147,7 +148,7 @@ def preview_layouts(target: Layout, golden: Layout, options: Options) -> tuple[l
     return found, plan.joining
 
 
-def describe_side(path: str, layout: Layout, headers: Sequence[Header]) -> Side:
+def describe_side(path: str, layout: DumpIndex, headers: Sequence[Header]) -> Side:
     """One side as the answer names it; where ranks disagree about a word all are named."""
     head = {name: sorted({getattr(header, name) for header in headers}) for name in ("framework", "task", "level")}
     return Side(
@@ -207,7 +208,7 @@ def _compare_only(pair: RankPair, options: Options, workers: Workers, progress: 
                 read["golden"] = other.result()
         else:
             read["target"], read["golden"] = read_rank(pair.target), read_rank(pair.golden)
-        progress(0.5, "both sides read")
+        progress(0.5, say("pipeline.both_sides_read"))
         return compare_pair(
             pair, options, load, threads=count, progress=lambda done, message: progress(0.5 + done / 2, message)
         )

@@ -18,6 +18,7 @@ from dumpscope.parallel.join_unit import join_unit
 from dumpscope.parallel.plan import Plan, write_plan
 from dumpscope.pipeline.compare.joined_tensors import make_tensors
 from dumpscope.pipeline.planning.joined_pairs import Load, SideName, UnitPair
+from dumpscope.texts import say
 
 
 def join_pair(
@@ -89,8 +90,13 @@ def _require_split_alike(pair: UnitPair, load: Load) -> None:
         unlike = sum(own[name][0] != theirs[name][0] for name in common)
         if 2 * len(common) < len(own) or 10 * unlike > len(common):
             raise UnreadableError(
-                f"rank {rank} of the reference was not split as the {pair.stands_for} is: it has {len(common) - unlike} of"
-                f" {len(own)} weights in the same shape",
+                say(
+                    "pipeline.rank_reference_not_split_has_weights",
+                    rank=rank,
+                    stands_for=pair.stands_for,
+                    count=len(common) - unlike,
+                    count2=len(own),
+                ),
                 where=ref.folder,
             )
 
@@ -105,22 +111,37 @@ def stray_problems(unit: JoinedUnit) -> list[Problem]:
     """What joining left out or doubts, as problems of the comparison: copies that differ between ranks, calls of experts."""
     problems = []
     if unit.target.experts or unit.golden.experts:
-        left = f"{unit.target.experts} calls of the target and {unit.golden.experts} of the golden inside experts were left out"
-        why = "tokens are dealt out to the ranks that hold their expert, in an order of their own"
-        problems.append(Problem(loc=f"step{unit.step}/rank{unit.rank}", kind="experts", message=f"{left}: {why}."))
+        left = say(
+            "pipeline.calls_target_golden_inside_experts_left",
+            experts=unit.target.experts,
+            experts2=unit.golden.experts,
+        )
+        why = say("pipeline.tokens_dealt_out_ranks_hold_their")
+        problems.append(
+            Problem(
+                loc=f"step{unit.step}/rank{unit.rank}",
+                kind="experts",
+                message=say("problem.because", what=left, why=why),
+            )
+        )
     for word, side in (("target", unit.target), ("golden", unit.golden)):
         for stray in side.strays:
             who = f"{'ranks' if len(stray.ranks) > 1 else 'rank'} {', '.join(map(str, stray.ranks))}"
             if not stray.item:
-                what = f"In the {word} only {who} made {stray.items} calls, first {stray.node}; they were left out."
+                what = say(
+                    "pipeline.only_made_calls_first_they_left", word=word, who=who, items=stray.items, node=stray.node
+                )
             elif stray.ranks:
-                what = (
-                    f"In the {word} {who} differs from its copies at {stray.items} tensors, first at {stray.item};"
-                    " its values were compared."
+                what = say(
+                    "pipeline.differs_from_copies_tensors_first_values",
+                    word=word,
+                    who=who,
+                    items=stray.items,
+                    item=stray.item,
                 )
             else:
-                what = (
-                    f"In the {word} copies differ at {stray.items} tensors, first at {stray.item}; none is the odd one."
+                what = say(
+                    "pipeline.copies_differ_tensors_first_none_odd", word=word, items=stray.items, item=stray.item
                 )
             problems.append(Problem(loc=f"step{unit.step}/{stray.node}", kind="odd_rank", message=what))
     return problems
@@ -147,11 +168,13 @@ def dimension_problems(pair: UnitPair, *dumps: RankDump) -> list[Problem]:
     problems = []
     for pattern, way in pair.plan.dimensions.items():
         if pattern not in fitted:
-            what = f"The plan's dimensions: {pattern!r} fits no joined tensor; correct it, or take it out."
+            what = say("pipeline.plans_dimensions_fits_no_joined_tensor", pattern=f"{pattern!r}")
         elif fitted[pattern] is not None:
-            what = (
-                f"The plan's dimensions: {pattern!r} asks for dimension {way}, along which the parts of {fitted[pattern]}"
-                " do not go together; name another, copy, sum or skip."
+            what = say(
+                "pipeline.plans_dimensions_asks_dimension_along_which",
+                pattern=f"{pattern!r}",
+                way=way,
+                fitted=fitted[pattern],
             )
         else:
             continue

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Layout, RankDump, RankRef
+from dumpscope.domain.records import DumpIndex, RankDump, RankRef
 from dumpscope.errors import ConflictError, Problem
 from dumpscope.index.comparisons.catalogue import change_comparison, clear_comparison, get_comparison
 from dumpscope.index.comparisons.joined_dumps import create_joined
@@ -31,6 +31,7 @@ from dumpscope.pipeline.planning.comparison_plan import ComparisonPlan, nothing_
 from dumpscope.pipeline.planning.joined_pairs import SideName, UnitPair, find_plan
 from dumpscope.pipeline.planning.rank_pairs import RankPair
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress, Work, spread
+from dumpscope.texts import say
 from dumpscope.verdict.policy import load_policy
 
 
@@ -61,7 +62,7 @@ def run_comparison(
         pairs, empty = _without_empty_ranks(database, (row.target, row.golden), plan, sides)
         problems += empty
     if not pairs:
-        raise nothing_compared(problems, row.name)
+        raise nothing_compared(problems, row.title)
     if len(pairs) == 1 and plan.joining is None:  # everything in one place: the unit need not be loaded again
         call = (comparison_id, options, pairs[0], sides.ids(pairs[0]), problems)
         spread(work, compare_only_rank, [call], progress=progress, cancelled=cancelled)
@@ -128,13 +129,15 @@ class StoredSides:
         names: tuple[SideName, ...] = ("target", "golden", "reference")
         return {(side, ref): self.id(side, ref) for side in names for ref in _refs(pair, side)}
 
-    def _layout(self, side: SideName, dump_id: str) -> Layout:
+    def _layout(self, side: SideName, dump_id: str) -> DumpIndex:
         dump = get_dump(self._database, dump_id)
         if dump.status != "ready":
-            raise ConflictError(f"the dump {dump.name} is {dump.status}", hint="wait for its job, or register it again")
+            raise ConflictError(
+                say("api.dump", name=dump.name, status=dump.status), hint=say("api.wait_job_register_again")
+            )
         places = rank_places(self._database, dump_id)
         self._ids[side] = {ref: rank_id for rank_id, ref in places.items()}
-        return Layout(root=dump.path, ranks=list(places.values()), problems=dump.problems)
+        return DumpIndex(root=dump.path, ranks=list(places.values()), problems=dump.problems)
 
 
 def _refs(pair: Pair, side: SideName) -> Sequence[RankRef]:

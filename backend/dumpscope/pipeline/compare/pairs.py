@@ -15,6 +15,7 @@ from dumpscope.pipeline.compare.measure import Cancelled, Progress
 from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.pipeline.planning.joined_pairs import Load, UnitPair
 from dumpscope.pipeline.planning.rank_pairs import RankPair
+from dumpscope.texts import say
 
 Pair = RankPair | UnitPair
 
@@ -50,7 +51,8 @@ def compare_pair(
             reference = load("reference", pair.reference)
     except UnreadableError as error:
         lost.append(lost_reference(pair, error))
-    progress(0.0, f"comparing step {pair.step} rank {pair.rank}")
+    where = say("pipeline.step_rank", step=pair.step, rank=pair.rank)
+    progress(0.0, say("pipeline.comparing", where=where))
     unit = compare_rank(
         target,
         golden,
@@ -69,12 +71,14 @@ def compare_pair(
 
 def nothing_recorded(ref: RankRef, why: str) -> UnreadableError:
     """The error of a rank without a node; why: what its reader said, if anything"""
-    return UnreadableError(f"nothing was recorded: {why or 'It holds no node.'}", where=ref.dump_json)
+    return UnreadableError(say("pipeline.nothing_recorded", why=why or "It holds no node."), where=ref.dump_json)
 
 
 def lost_rank(pair: Pair, error: DumpscopeError) -> Problem:
     """A pair that was left out, and why."""
-    return Problem(loc=f"step{pair.step}/rank{pair.rank}", kind="unreadable", message=f"{error} It was not compared.")
+    return Problem(
+        loc=f"step{pair.step}/rank{pair.rank}", kind="unreadable", message=say("pipeline.not_compared", error=error)
+    )
 
 
 def lost_reference(pair: Pair, error: DumpscopeError) -> Problem:
@@ -82,5 +86,5 @@ def lost_reference(pair: Pair, error: DumpscopeError) -> Problem:
     return Problem(
         loc=f"step{pair.step}/rank{pair.rank}",
         kind="no_reference",
-        message=f"{error} It was compared without the reference.",
+        message=say("pipeline.compared_without_reference", error=error),
     )

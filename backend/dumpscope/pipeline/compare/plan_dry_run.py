@@ -19,6 +19,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.pipeline.compare.join_ranks import dimension_problems, join_pair
 from dumpscope.pipeline.compare.on_server import StoredSides
 from dumpscope.pipeline.planning.joined_pairs import UnitPair
+from dumpscope.texts import say
 
 MOST: Final = 1_000_000
 """Largest number of items of a unit's ranks that are joined while the caller waits."""
@@ -73,7 +74,8 @@ def dry_run_plan(
     if chosen is None:
         missing = [one for one in plan.problems if one.kind == "missing_rank"]
         raise NotFoundError(
-            "the plan joins no such step and unit", hint=missing[0].message if missing else "name another, or none"
+            say("pipeline.plan_joins_no_such_step_unit"),
+            hint=missing[0].message if missing else say("api.name_another_none"),
         )
     _require_small(database, (target, golden), chosen)
     dumps = join_pair(chosen, options, sides.load, None)
@@ -93,8 +95,8 @@ def _require_small(database: Database, dumps: tuple[str, str], pair: UnitPair) -
         held = sum(one.items for one in stored_ranks(database, dump_id) if one.step == pair.step and one.rank in ranks)
         if held > MOST:
             raise LimitError(
-                f"the ranks of unit {pair.rank} hold {held} items, too many to wait for",
-                hint="compare the dumps: how they were joined comes with the result",
+                say("pipeline.ranks_unit_hold_items_too_many", rank=pair.rank, held=held),
+                hint=say("pipeline.compare_dumps_how_they_joined_comes"),
             )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from dumpscope.domain.joined import Joined, JoinedUnit
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Header, Layout, RankDump, RankRef
+from dumpscope.domain.records import DumpIndex, Header, RankDump, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import CancelledError, ConflictError, Problem
 from dumpscope.index.comparisons.catalogue import (
@@ -35,6 +35,7 @@ from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.pipeline.planning.joined_pairs import SideName, UnitPair
 from dumpscope.pipeline.planning.rank_pairs import RankPair
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress
+from dumpscope.texts import say
 
 LOADED: Final = 0.2
 """Share of a comparison's work that is done when both sides of a rank are loaded."""
@@ -87,7 +88,7 @@ def compare_only_rank(
 ) -> None:
     """Compare, conclude and store a comparison of one rank."""
     unit = _compare(database, options, pair, ids, None, progress, cancelled)
-    progress(MEASURED, "looking for the cause")
+    progress(MEASURED, say("pipeline.looking_cause"))
     row = get_comparison(database, comparison_id)
     sides = _sides(database, row, [unit.target.header], [unit.golden.header])
     units = UnitStore([unit])
@@ -99,7 +100,7 @@ def compare_only_rank(
         reference=_reference_side(database, row),
         problems=problems,
     )
-    progress(CONCLUDED, "storing")
+    progress(CONCLUDED, say("pipeline.storing"))
     stored = UnitSides(target=ids["target", pair.target], golden=ids["golden", pair.golden])
     new = store_unit(database, comparison_id, units[0], stored)
     store_collectives(database, {(pair.step, pair.rank): new}, collectives)
@@ -133,7 +134,7 @@ def judge_stored(
     row = get_comparison(database, comparison_id)
     units = [stored.id for stored in stored_units(database, comparison_id)]
     if not units or row.answer is None:
-        raise ConflictError("the comparison has no result to judge", hint="wait for its job, or compare again")
+        raise ConflictError(say("api.comparison_has_no_result_judge"), hint=say("pipeline.wait_job_compare_again"))
     change_comparison(database, comparison_id, verdict=None)
     answer = _conclude(
         database, row, policy, units, lambda unit: judge_unit(unit, policy), row.answer.problems, progress, cancelled
@@ -159,24 +160,24 @@ def _compare(
     progress: Progress,
     cancelled: Cancelled,
 ) -> Unit:
-    where = f"step {pair.step} rank {pair.rank}"
-    reading = f"{'joining' if isinstance(pair, UnitPair) else 'loading'} {where}"
+    where = say("pipeline.step_rank", step=pair.step, rank=pair.rank)
+    reading = say("pipeline.joining" if isinstance(pair, UnitPair) else "pipeline.loading", where=where)
     loaded = 0
 
     def load(side: SideName, ref: RankRef) -> RankDump:
         nonlocal loaded
         if cancelled():
-            raise CancelledError("cancelled")
+            raise CancelledError(say("pipeline.cancelled"))
         progress(LOADED * min(loaded / len(ids), 1), reading)
         loaded += 1
         return load_rank(database, ids[side, ref])
 
     def measuring(done: float, text: str) -> None:
-        progress(LOADED + done * (MEASURED - LOADED), text or f"comparing {where}")
+        progress(LOADED + done * (MEASURED - LOADED), text or say("pipeline.comparing", where=where))
 
     unit = compare_pair(pair, options, load, folder=folder, progress=measuring, cancelled=cancelled)
     if cancelled():
-        raise CancelledError("cancelled")
+        raise CancelledError(say("pipeline.cancelled"))
     return unit
 
 
@@ -199,8 +200,8 @@ def _conclude(
     headers: tuple[list[Header], list[Header]] = ([], [])
     for number, unit_id in enumerate(units):
         if cancelled():
-            raise CancelledError("cancelled")
-        progress(number / len(units), "looking for the cause")
+            raise CancelledError(say("pipeline.cancelled"))
+        progress(number / len(units), say("pipeline.looking_cause"))
         before = load_unit(database, unit_id)
         after = conclusion.add(judge(before))
         update_opinions(database, unit_id, before, after.item_opinions, after.node_opinions)
@@ -237,5 +238,5 @@ def _reference_side(database: Database, row: ComparisonRow) -> Side | None:
 
 def _side(database: Database, dump_id: str, headers: Sequence[Header]) -> Side:
     dump = get_dump(database, dump_id)
-    layout = Layout(root=dump.path, ranks=list(rank_places(database, dump_id).values()), problems=[])
+    layout = DumpIndex(root=dump.path, ranks=list(rank_places(database, dump_id).values()), problems=[])
     return describe_side(dump.path, layout, headers)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dumpscope.analysis.node_columns import node_verdicts
-from dumpscope.analysis.reference import stand
+from dumpscope.analysis.reference import apply_reference
+from dumpscope.analysis.unit.gather_columns import node_verdicts
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import Facts, ItemPairs, Method, NodeOpinions, Outcome
 from dumpscope.domain.options import Options
@@ -18,6 +18,7 @@ from dumpscope.match import match
 from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of
 from dumpscope.pipeline.compare.provisional import MARK, first_origin, worth_telling
 from dumpscope.pipeline.compare.reference_distances import measure_distances
+from dumpscope.texts import say
 from dumpscope.verdict import score
 from dumpscope.verdict.judge import judge
 from dumpscope.verdict.policy import load_policy
@@ -79,10 +80,10 @@ def measure_rank(
         )  # fmt: skip
         node = first_origin(judge_unit(measured("statistics", statistics, []), options.policy), options)
         early = "" if node is None else f"{MARK}{node}"
-        progress(0.0, f"reading tensors{early}")
+        progress(0.0, say("pipeline.reading_tensors", early=early))
     facts = measure(
         target, golden, context, mode, threads=threads, cancelled=cancelled,
-        progress=lambda done, text: progress(done * share, text + early),
+        progress=lambda done, text: progress(done * share, _with_early(text, early)),
     )  # fmt: skip
     if reference is not None:
         distances = measure_distances(
@@ -99,6 +100,10 @@ def measure_rank(
     return measured(mode, facts, problems)
 
 
+def _with_early(text: str, early: str) -> str:
+    return say("jobs.early", text=text, early=early) if early else text
+
+
 def judge_unit(measured: MeasuredUnit, policy_text: str) -> Unit:
     """Opinions of a measured unit under a policy; reads no tensor and gathers nothing. Classes are still blank."""
     context, facts = measured.context, measured.facts
@@ -107,7 +112,7 @@ def judge_unit(measured: MeasuredUnit, policy_text: str) -> Unit:
     opinions = judge(context, facts, names, policy, measured.mode)
     if facts.distances is not None:
         floors = score.floors(context, policy, score.factors(names, policy))
-        opinions = stand(opinions, facts.distances, *floors)
+        opinions = apply_reference(opinions, facts.distances, *floors)
     n = len(measured.pairs)
     blank = NodeOpinions(
         verdict=node_verdicts(context, opinions),
@@ -142,7 +147,7 @@ def _nothing(target: RankDump, golden: RankDump, context: Context, facts: Facts)
         Problem(
             loc=f"step{target.ref.step}/{target.ref.label}",
             kind="nothing_compared",
-            message=f"No tensor could be compared: {held} have nothing in common. Dump both runs with the same summary mode.",
+            message=say("pipeline.no_tensor_could_compared_have_nothing", held=held),
         )
     ]
 

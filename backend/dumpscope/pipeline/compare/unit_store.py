@@ -16,6 +16,7 @@ from dumpscope.domain.records import Header
 from dumpscope.domain.result import Unit
 from dumpscope.errors import DumpscopeError
 from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,7 @@ class UnitStore(Sequence[Unit]):
 
 def _disk_full(error: OSError, folder: str) -> DumpscopeError:
     return DumpscopeError(
-        f"not enough temporary disk space: {error.strerror}",
-        hint="let TMPDIR name a folder with more space, or compare fewer ranks at once with --rank",
+        say("pipeline.no_room_results_wait", reason=error.strerror),
+        hint=say("pipeline.let_tmpdir_name_folder_room_compare"),
         where=folder,
     )

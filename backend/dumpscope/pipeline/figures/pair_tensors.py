@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.errors import TensorError, UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dumps.leaves import Leaf
@@ -17,6 +16,7 @@ from dumpscope.index.pair_queries.node_pairs import one_node_pair
 from dumpscope.index.store.database import Database
 from dumpscope.readers.tensors import tensor_file
 from dumpscope.readers.tensors.arrays import LoadedTensor
+from dumpscope.texts import Phrase, as_value, phrase, say
 
 CANDIDATES: Final = 100
 """Item pairs of a node among which the one to show is looked for."""
@@ -39,7 +39,7 @@ def item_of(
     if pair is not None:
         return get_item_pair(database, unit, pair)
     if node is None:
-        raise UsageError("this figure is about one pair of items", hint="add pair=ID or node=NAME")
+        raise UsageError(say("pipeline.figure_about_one_pair_items"), hint=say("pipeline.add_pair_id_node_name"))
     with database.read() as connection:
         found = one_node_pair(connection, unit, node)
         rows = items_of_node(connection, unit, found.pair, limit=CANDIDATES)
@@ -73,7 +73,7 @@ def _load(database: Database, rank: int, leaf: Leaf | None) -> LoadedTensor | No
     if folder is None:
         return None
     if not os.path.isdir(folder):
-        raise TensorError("the folder is not on this machine", kind=NOT_HERE, where=folder)
+        raise TensorError(say("pipeline.folder_not_machine"), kind=NOT_HERE, where=folder)
     return tensor_file.load(os.path.join(folder, leaf.data_name), root=folder, budget=BUDGET)
 
 
@@ -81,7 +81,7 @@ def why_unreadable(error: TensorError) -> Phrase:
     """Why a tensor that was dumped cannot be looked at."""
     if error.kind == NOT_HERE:
         return phrase("figure.not_here", path=error.where or "")
-    return phrase("figure.unreadable", error=str(error))
+    return phrase("figure.unreadable", error=as_value(error))
 
 
 def why_missing(row: ItemPairRow | None, node: str | None) -> Phrase:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from dumpscope.domain.facts import CAUSES
-from dumpscope.domain.phrases import phrase
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
@@ -31,6 +30,7 @@ from dumpscope.plots.run.steps_and_ranks import (
     call_over_runs_table,
 )
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
+from dumpscope.texts import phrase, say
 
 
 def api_distribution(
@@ -38,7 +38,7 @@ def api_distribution(
 ) -> FigureResult:
     """All calls of the API of one node."""
     if wanted.node is None:
-        raise UsageError("this figure is about the API of one node", hint="add node=NAME")
+        raise UsageError(say("pipeline.figure_about_api_one_node"), hint=say("pipeline.add_node_name"))
     calls = calls_of_api(database, unit, wanted.node)
     if calls is None:
         return no_figure(phrase("figure.no_api"))
@@ -121,7 +121,7 @@ def _origins(unit: StoredUnit, answer: Answer | None, columns: PairColumns) -> l
 def over_runs(database: Database, unit: StoredUnit, wanted: FigureRequest, comparison_id: str) -> FigureResult:
     """One call in every step and on every rank."""
     if wanted.node is None:
-        raise UsageError("this figure is about one node", hint="add node=NAME")
+        raise UsageError(say("pipeline.figure_about_one_node"), hint=say("pipeline.add_node_name"))
     runs = runs_of_call(database, unit, stored_units(database, comparison_id), wanted.node)
     log = wanted.by_log(True)
     data = call_over_runs_data(

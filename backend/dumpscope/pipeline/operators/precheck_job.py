@@ -16,6 +16,7 @@ from dumpscope.pipeline.operators.precheck import Workers, nothing_to_run, prech
 from dumpscope.pipeline.operators.precheck_import import import_precheck
 from dumpscope.pipeline.tasks.cleanup import remove_folder
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,9 @@ def run_precheck(
 
     Started again after a crash it goes on where it was. Raises UsageError where there is nothing to run, CancelledError."""
     if not setup.python:
-        raise UsageError("this server has no Python with torch", hint="set DUMPSCOPE_PYTHON, or run dumpscope precheck")
+        raise UsageError(
+            say("api.server_has_no_python_torch"), hint=say("pipeline.set_dumpscope_python_run_dumpscope_precheck")
+        )
     device = str(job.payload["device"])
     refs = _choose_ranks(list(rank_places(database, job.subject).values()), job.payload)
     results = setup.folder / job.subject
@@ -41,17 +44,19 @@ def run_precheck(
         if other.name != job.id:
             remove_folder(other)
     workers = Workers(python=setup.python, device=device, jobs=max(1, (os.cpu_count() or 2) // 2))
-    progress(0.0, f"starting on {device}")
+    progress(0.0, say("pipeline.starting", device=device))
     answers = precheck(
         refs,
         results / job.id,
         workers,
         resume=True,
-        on_call=lambda done, total, name: progress(0.98 * done / max(total, 1), f"{done} of {total}: {name}"),
+        on_call=lambda done, total, name: progress(
+            0.98 * done / max(total, 1), say("pipeline.of", done=done, total=total, name=name)
+        ),
         cancelled=cancelled,
     )
     if not answers:
-        raise UsageError(f"nothing to run: {nothing_to_run(refs)}")
+        raise UsageError(say("pipeline.nothing_run", nothing_to_run=nothing_to_run(refs)))
     import_precheck(database, job.subject, results / job.id)
     remove_folder(results)
 

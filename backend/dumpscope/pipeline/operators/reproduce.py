@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dumpscope.domain.records import Layout, RankRef
+from dumpscope.domain.records import DumpIndex, RankRef
 from dumpscope.domain.run import Run
 from dumpscope.errors import DumpscopeError, NotFoundError, UnreadableError, UsageError
+from dumpscope.readers.formats import format_of
 from dumpscope.readers.msprobe.rank import dump_root, read_rank
 from dumpscope.readers.msprobe.raw_records import Body, read_bodies
 from dumpscope.readers.msprobe.run_file import argument_names, read_run
 from dumpscope.reproduce import saved
 from dumpscope.reproduce.calls import Records, document, forward_name, label_of, reason, specs
 from dumpscope.reproduce.script import script
+from dumpscope.texts import say
 from dumpscope_format import saved_call
 from dumpscope_format.naming import NodeName, build, parse
 from dumpscope_format.paths import RUN_JSON, TENSOR_FOLDER, safe_join
@@ -53,7 +55,7 @@ def _parts(call: CallDocument) -> Iterator[object]:
     yield from (call["args"], list(call["kwargs"].values()), call["grads"], call["results"], call["gradients"])
 
 
-def find_call(layout: Layout, node: str, *, step: int | None = None, rank: int | None = None) -> FoundCall:
+def find_call(layout: DumpIndex, node: str, *, step: int | None = None, rank: int | None = None) -> FoundCall:
     """The call that `node` names, in the first step and rank that has it.
 
     Raises UsageError where it cannot be run alone, NotFoundError where no rank holds it."""
@@ -69,8 +71,8 @@ def find_call(layout: Layout, node: str, *, step: int | None = None, rank: int |
         bodies = read_bodies(ref, wanted)
         if wanted[0] in bodies:
             return _found(ref, name, bodies)
-    hint = "its backward is there, but not the forward with its arguments" if _has_backward(chosen, name) else None
-    raise NotFoundError(f"no call {call} in this dump", where=layout.root, hint=hint)
+    hint = say("pipeline.backward_there_but_not_forward_arguments") if _has_backward(chosen, name) else None
+    raise NotFoundError(say("pipeline.no_call_dump", call=call), where=layout.root, hint=hint)
 
 
 def find_saved(folder: str, ref: RankRef | None = None) -> FoundCall:
@@ -134,7 +136,9 @@ def runtime() -> list[tuple[str, str]]:
     place = importlib.util.find_spec("dumpscope_capture")
     folders = list(place.submodule_search_locations or ()) if place else []
     if not folders:
-        raise UnreadableError("dumpscope_capture is not installed beside dumpscope", hint="install the whole package")
+        raise UnreadableError(
+            say("pipeline.dumpscope_capture_not_installed_beside_dumpscope"), hint=say("pipeline.install_whole_package")
+        )
     base = Path(folders[0]) / "replay"
     return [(name, (base / f"{name}.py").read_text(encoding="utf-8")) for name in RUNTIME]
 
@@ -157,16 +161,11 @@ def _found(ref: RankRef, name: NodeName, bodies: dict[str, Body]) -> FoundCall:
 
 
 def _require_arguments(ref: RankRef) -> None:
-    """Raise UsageError for a dump in whose form not all arguments of a call are kept."""
-    lost = {
-        "ptdbg": "a dump of ptdbg_ascend does not keep all arguments of a call (names, None, texts)",
-        "cases": "what need_replicate kept has no results, and no types of tensors that a file widened",
-    }.get(ref.layout)
-    if lost is not None:
+    """Raise UsageError for a dump whose format does not keep all arguments of a call."""
+    written = format_of(ref)
+    if written.no_rerun is not None:
         raise UsageError(
-            f"{lost}, so no call can be run from it",
-            where=ref.folder,
-            hint="dump the step again in msprobe's form; an old script does so after configure(layout='msprobe')",
+            say("pipeline.so_no_call_can_run_from", lost=written.no_rerun), where=ref.folder, hint=written.rerun_hint
         )
 
 

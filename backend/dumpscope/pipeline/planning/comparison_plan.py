@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Layout
+from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.planning.joined_pairs import Load, UnitPair, add_reference_ranks, find_plan, pair_units
 from dumpscope.pipeline.planning.rank_pairs import RankPair, add_reference, pair_ranks
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ class ComparisonPlan:
 
 
 def plan_comparison(
-    target: Layout, golden: Layout, reference: Layout | None, options: Options, load: Load
+    target: DumpIndex, golden: DumpIndex, reference: DumpIndex | None, options: Options, load: Load
 ) -> ComparisonPlan:
     """Which ranks meet. load: reads one rank, where its content decides whether and how ranks are joined
 
@@ -56,5 +57,5 @@ def plan_comparison(
 
 def nothing_compared(problems: Sequence[Problem], where: str) -> UnreadableError:
     """The error of a comparison in which no ranks meet, with the last problem as the reason."""
-    why = problems[-1].message if problems else "no rank could be compared"
-    return UnreadableError(f"nothing can be compared: {why}", where=where)
+    why = problems[-1].message if problems else say("pipeline.no_rank_could_be_compared")
+    return UnreadableError(say("pipeline.nothing_can_compared", why=why), where=where)

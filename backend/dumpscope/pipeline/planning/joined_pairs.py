@@ -12,6 +12,7 @@ from dumpscope.errors import Problem, UsageError
 from dumpscope.parallel.evidence import Evidence, evidence
 from dumpscope.parallel.plan import Plan, UnitPlan, left_out, parse_plan
 from dumpscope.parallel.rank_layout import lay_out
+from dumpscope.texts import say
 
 SideName = Literal["target", "golden", "reference"]
 Load = Callable[[SideName, RankRef], RankDump]
@@ -72,7 +73,9 @@ def find_plan(
     except UsageError as error:
         if asked:
             raise
-        return None, [Problem(loc="", kind="no_plan", message=f"{error.detail}; ranks of one number were compared.")]
+        return None, [
+            Problem(loc="", kind="no_plan", message=say("pipeline.ranks_one_number_compared", detail=error.detail))
+        ]
     if (
         not asked
         and _only_replicas(plan)
@@ -103,7 +106,7 @@ def pair_units(
                 for rank in sorted(set(side.every()) - refs.keys())
             ]
             if lacking:
-                message = f"This step has no {', '.join(lacking)}; the unit was not compared."
+                message = say("pipeline.step_has_no_unit_not_compared", names=", ".join(lacking))
                 problems.append(Problem(loc=f"step{step}/rank{unit.rank}", kind="missing_rank", message=message))
                 continue
             pairs.append(
@@ -139,11 +142,12 @@ def add_reference_ranks(
             found.append(replace(pair, reference=there))
         else:
             found.append(pair)
-            has = f"ranks {', '.join(map(str, sorted(there)[:8]))}" if there else "no rank"
-            message = (
-                f"The reference has {has} of this step, neither those of a side nor a single one; the unit was compared"
-                " without it."
+            has = (
+                say("pipeline.ranks", names=", ".join(map(str, sorted(there)[:8])))
+                if there
+                else say("pipeline.no_rank")
             )
+            message = say("pipeline.reference_has_step_neither_those_side", has=has)
             problems.append(Problem(loc=f"step{pair.step}/rank{pair.rank}", kind="no_reference", message=message))
     return found, problems
 
@@ -154,7 +158,7 @@ def _unplanned_ranks(plan: Plan, target: Collection[int], golden: Collection[int
         Problem(
             loc=f"rank{rank}",
             kind="unplanned_rank",
-            message=f"Rank {rank} of the {word} is in no unit of the plan; it is not compared.",
+            message=say("pipeline.rank_no_unit_plan_not_compared", rank=rank, word=word),
         )
         for word, ranks in left_out(plan.units, target, golden).items()
         for rank in ranks

@@ -15,7 +15,7 @@ from dumpscope.export.document import json_text
 from dumpscope.export.junit import junit_text
 from dumpscope.export.report import report_html
 from dumpscope.export.table.csv import csv_heading, csv_rows
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.export.xlsx import write_xlsx
 from dumpscope.index.comparisons.catalogue import StoredUnit, get_comparison, stored_units
 from dumpscope.index.comparisons.distances import has_distances
@@ -25,6 +25,7 @@ from dumpscope.index.dumps.load_rank import has_stacks
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, check_filters, node_pair_numbers
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.results.report import report
+from dumpscope.texts import say
 
 EXPORTS: Final = {
     "csv": "text/csv; charset=utf-8",
@@ -47,14 +48,14 @@ def export_units(
     filters that mean nothing, before a document is begun."""
     row = get_comparison(database, comparison_id)
     if row.answer is None:
-        raise ConflictError(f"the comparison is {row.status} and has no result", hint="wait for its job")
+        raise ConflictError(say("api.comparison_has_no_result", status=row.status), hint=say("api.wait_job"))
     units = [
         unit
         for unit in stored_units(database, comparison_id)
         if step in (None, unit.step) and rank in (None, unit.rank)
     ]
     if not units:
-        raise NotFoundError(f"the comparison has no {unit_word(step, rank)}")
+        raise NotFoundError(say("index.comparison_has_no", unit_word=unit_word(step, rank)))
     check_filters(database, units[0], filters)
     return row.answer, units
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from dumpscope import __version__
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, Class, Method, Outcome, Verdict, unmatched_sentence
-from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.export.report import TOP_ROWS, Drawing, Report, TopRow
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.plots.run.distribution import ApiDistribution, api_distribution_data, api_distribution_said
 from dumpscope.plots.run.order import ErrorOrder, error_order_data, error_order_said
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
+from dumpscope.texts import rendered, say, tell
 
 DRAWN: Final = 4
 """Units that get figures: those with origins first."""
@@ -42,7 +42,7 @@ def report(answer: Answer, units: Units) -> Report:
         for golden, names in alone.items():
             names.extend(unmatched(unit, golden=golden))
     return Report(
-        title=f"{answer.target.path} against {answer.golden.path}",
+        title=tell("report.title", target=answer.target.path, golden=answer.golden.path),
         answer=answer,
         version=__version__,
         drawings=_drawings(answer, units),
@@ -71,7 +71,7 @@ def unmatched(unit: Unit, *, golden: bool) -> list[str]:
 def _cause(unit: Unit, pair: int) -> str:
     word, beside = LEFTOVER_WORDS[unit.pairs.leftover[pair]], int(unit.pairs.beside[pair])
     return (
-        english(unmatched_sentence(word, pair_name(unit, beside) if beside >= 0 else None)) if word is not None else ""
+        rendered(unmatched_sentence(word, pair_name(unit, beside) if beside >= 0 else None)) if word is not None else ""
     )
 
 
@@ -129,20 +129,22 @@ def _drawings(answer: Answer, units: Units) -> list[Drawing]:
     for place in sorted(range(len(places)), key=lambda place: places[place] not in causes)[:DRAWN]:
         unit = units[place]
         pairs = causes.get((unit.step, unit.rank), [])
-        where = f"step {unit.step}, rank {unit.rank}"
+        where = say("pipeline.step_rank_2", step=unit.step, rank=unit.rank)
         order = order_of(unit, pairs[0] if pairs else None, pairs)
         drawings.append(
             Drawing(
-                title=f"Error in call order, {where}", svg=error_order_svg(order), text=english(error_order_said(order))
+                title=tell("report.error_in_order", where=where),
+                svg=error_order_svg(order),
+                text=rendered(error_order_said(order)),
             )
         )
         for pair in pairs[:1]:
             calls = calls_of(unit, pair)
             drawings.append(
                 Drawing(
-                    title=f"Every call of {calls.api}, {where}",
+                    title=tell("report.every_call", api=calls.api, where=where),
                     svg=api_distribution_svg(calls),
-                    text=english(api_distribution_said(calls)),
+                    text=rendered(api_distribution_said(calls)),
                 )
             )
     return drawings
@@ -163,7 +165,7 @@ def _top_of(table: Table, limit: int) -> list[TopRow]:
     rows = np.flatnonzero(table.verdict == Verdict.NO)[:limit]
     measured = [(name, series.values(rows)) for name, series in table.metrics()]
     scalar = (table.row_outcome[rows] == Outcome.SCALAR).tolist()
-    names = (table.target.names(rows), table.golden.names(rows), table.messages(rows))
+    names = (table.target.names(rows), table.golden.names(rows), table.sentences(rows))
     return [
         TopRow(
             target=target or "",

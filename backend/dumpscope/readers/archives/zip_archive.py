@@ -6,7 +6,6 @@ import calendar
 import lzma
 import os
 import stat
-import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,15 +13,14 @@ from typing import IO, BinaryIO, Final
 
 from dumpscope.errors import LimitError
 from dumpscope.readers.archives.target_folder import Target
-from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.readers.regular_file import open_regular
+from dumpscope.readers.zip_records import END, END64, END64_LOCATOR, MAX_COMMENT, find_end, read_record
+from dumpscope.texts import say
 
 DIRECTORY_BYTES: Final = 1 << 28
 _WINDOW: Final = 1 << 20
-_ENTRY: Final = struct.Struct("<4s6xH8xLLHHH12x")  # signature, method, packed, size, lengths of name, extra, comment
-_END_BYTES: Final = 22
-_LOCATOR_BYTES: Final = 20
-_END64_BYTES: Final = 56
-_WIDE: Final = 0xFFFFFFFF
+_RECORD: Final = 46 + 3 * 0xFFFF
+"""Bytes of the longest record of a directory."""
 _DEFLATE_RATIO: Final = 1032
 """More than this, deflate cannot shrink."""
 
@@ -37,7 +35,7 @@ def unpack_zip(path: str, target: Target) -> None:
                 reason = _refusal(info)
                 target.count_entry(filled=reason is None and info.file_size > 0)
                 if reason:
-                    target.refuse(info.filename, "refused", f"The entry {reason}; it was not unpacked.")
+                    target.refuse(info.filename, "refused", say("readers.entry_not_unpacked", reason=reason))
                 elif not info.is_dir():
                     _unpack_entry(archive, info, target)
 
@@ -60,26 +58,27 @@ def _unpack_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Targe
         with archive.open(info) as stream:
             target.take(info.orig_filename, _Counted(stream, target), _time(info))  # type: ignore[arg-type]
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError) as error:
-        target.refuse(info.filename, "unreadable", f"The entry is damaged ({error}); what could be read was kept.")
+        target.refuse(info.filename, "unreadable", say("readers.entry_damaged_what_could_read_kept", error=error))
 
 
 def _directory(raw: BinaryIO, target: Target) -> tuple[int, int]:
     """Where the directory begins, and its bytes; LimitError for one that would fill memory."""
     whole = raw.seek(0, os.SEEK_END)
-    raw.seek(max(0, whole - (1 << 16) - _END_BYTES - _LOCATOR_BYTES - _END64_BYTES))
-    first = raw.tell()
+    first = raw.seek(max(0, whole - MAX_COMMENT - END.size - END64_LOCATOR.size - END64.size))
     tail = raw.read()
-    at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or len(tail) < at + _END_BYTES:
+    at = find_end(tail)
+    if at < 0:
         raise zipfile.BadZipFile("it has no directory")
-    size = int.from_bytes(tail[at + 12 : at + 16], "little")
+    size = END.unpack_from(tail, at)[5]
     end = first + at
-    wide = at - _LOCATOR_BYTES - _END64_BYTES
-    if wide >= 0 and tail.startswith(b"PK\x06\x07", at - _LOCATOR_BYTES) and tail.startswith(b"PK\x06\x06", wide):
-        size = int.from_bytes(tail[wide + 40 : wide + 48], "little")
+    wide = at - END64_LOCATOR.size - END64.size  # where `zipfile` looks for it, whatever place the locator names
+    if wide >= 0 and tail.startswith(b"PK\x06\x07", at - END64_LOCATOR.size) and tail.startswith(b"PK\x06\x06", wide):
+        size = END64.unpack_from(tail, wide)[8]
         end = first + wide
     if size > DIRECTORY_BYTES:
-        raise LimitError(f"has a directory of more than {DIRECTORY_BYTES >> 20} MB", where=target.name)
+        raise LimitError(
+            say("readers.has_directory_more_than_mb", directory_bytes=DIRECTORY_BYTES >> 20), where=target.name
+        )
     if size > end:
         raise zipfile.BadZipFile("its directory does not fit in it")
     return end - size, size
@@ -90,35 +89,15 @@ def _promised(raw: BinaryIO, start: int, size: int) -> Iterator[tuple[int, int, 
     raw.seek(start)
     buffer, at, left = b"", 0, size
     while True:
-        if len(buffer) - at < _ENTRY.size + 3 * 0xFFFF and left:
+        if len(buffer) - at < _RECORD and left:
             piece = raw.read(min(_WINDOW, left))
             left = left - len(piece) if piece else 0
             buffer, at = buffer[at:] + piece, 0
-        if len(buffer) - at < _ENTRY.size:
+        record = read_record(buffer, at)
+        if record is None:
             return
-        mark, method, packed, unpacked, name, extra, comment = _ENTRY.unpack_from(buffer, at)
-        if mark != b"PK\x01\x02":
-            return
-        behind = at + _ENTRY.size + name
-        if _WIDE in (packed, unpacked):
-            packed, unpacked = _wide(buffer[behind : behind + extra], packed, unpacked)
-        yield method, packed, unpacked
-        at = behind + extra + comment
-
-
-def _wide(extra: bytes, packed: int, size: int) -> tuple[int, int]:
-    """Sizes of an entry past 4 GiB, which stand in its extra field."""
-    at = 0
-    while at + 4 <= len(extra):
-        kind, length = struct.unpack_from("<2H", extra, at)
-        if kind == 1:
-            field = extra[at + 4 : at + 4 + length]
-            values = iter(struct.unpack(f"<{len(field) // 8}Q", field[: len(field) // 8 * 8]))
-            size = next(values, size) if size == _WIDE else size
-            packed = next(values, packed) if packed == _WIDE else packed
-            break
-        at += 4 + length
-    return packed, size
+        yield record.method, record.packed, record.size
+        at += record.length
 
 
 def _judge(promised: Iterator[tuple[int, int, int]], target: Target, whole: int) -> None:
@@ -144,11 +123,11 @@ def _refusal(info: zipfile.ZipInfo) -> str | None:
     mode = info.external_attr >> 16
     form = stat.S_IFMT(mode) if info.create_system == 3 else 0
     if form == stat.S_IFLNK:
-        return "is a link"
+        return say("readers.link")
     if form not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return "is a device or pipe"
+        return say("readers.device_pipe")
     if info.flag_bits & 1:
-        return "is encrypted"
+        return say("readers.encrypted")
     return None
 
 

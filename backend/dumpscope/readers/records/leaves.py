@@ -15,8 +15,11 @@ import numpy as np
 
 from dumpscope.domain.records import STATISTICS, Items, Kind, Role, State
 from dumpscope.readers.msprobe.json_decode import MARK, WORDS, canonical, plain_text, short
-from dumpscope.readers.records.record_keys import KNOWN, Layouts
+from dumpscope.readers.records.record_keys import KNOWN, KeyOrders
+from dumpscope.texts import say
 from dumpscope_format.schema import TENSOR_KEYS
+
+Signature = tuple[str, str | None, tuple[int, ...] | None, int | bool]
 
 DEPTH_LIMIT: Final = 400
 EXACT: Final = 2**53
@@ -28,10 +31,7 @@ _KEYS_XOR: Final = ("type", "dtype", "shape", "md5", "requires_grad")
 _MARKED: Final = {f"{MARK}NaN": math.nan, f"{MARK}Infinity": math.inf, f"{MARK}-Infinity": -math.inf}
 _VALUE_KEYS: Final = ("type", "value")
 _TEXTS: Final = {
-    Role.INPUT: "input_args",
-    Role.KWARG: "input_kwargs",
-    Role.OUTPUT: "output",
-    Role.PARAMETER: "parameters",
+    Role.INPUT: "input_args", Role.KWARG: "input_kwargs", Role.OUTPUT: "output", Role.PARAMETER: "parameters",
 }  # fmt: skip
 
 Note = Callable[[str, str], None]
@@ -78,7 +78,7 @@ class Leaves:
         self._value = array("i")
         self._data_name = array("i")
         self._known: dict[tuple[type, Any], int] = {}  # codes of values met before
-        self._layouts = Layouts()
+        self._orders = KeyOrders()
         self._paths = Interned()
         self._signatures = Interned()
         self._hashes = Interned()
@@ -93,7 +93,7 @@ class Leaves:
     # -- walking -----------------------------------------------------------------------------------------------------
 
     def role(self, node: int, role: Role, value: Any) -> None:
-        """Walk what stands under one role of a node body: a list, an object (kwargs, namedtuple), or a lone record."""
+        """Walk the value of one role of a node body: a list, an object (kwargs, namedtuple), or a lone record."""
         if type(value) is list:
             numbers = self._numbers
             for place, part in enumerate(value):
@@ -107,7 +107,8 @@ class Leaves:
             for key, part in value.items():
                 self.walk(node, role, key, part, 1)
         elif value is not None:
-            self._note("wrong_type", f"{_TEXTS.get(role, role.name.lower())} is {short(value)}, not a list or object")
+            key = _TEXTS.get(role, role.name.lower())
+            self._note("wrong_type", say("readers.not_list_object", get=key, value=short(value)))
 
     def walk(self, node: int, role: Role, path: str, value: Any, depth: int) -> None:
         """Walk any value below a role; raises RecursionError past `DEPTH_LIMIT`."""
@@ -153,11 +154,11 @@ class Leaves:
         elif keys == _KEYS_NAMED:
             type_, dtype, shape, top, low, mean, norm, grad, name = record.values()
         else:
-            layout = self._layouts[keys]
-            if layout is None:
+            order = self._orders[keys]
+            if order is None:
                 return False
             type_, dtype, shape, top, low, mean, norm, grad, *more = record.values()
-            named, hashed, rest = layout
+            named, hashed, rest = order
             if named >= 0:
                 name = more[named]
             if hashed >= 0:
@@ -206,7 +207,7 @@ class Leaves:
         signature = self._signatures.code(self._signature_of(path, record))
         name = record.get("data_name")
         if name is not None and type(name) is not str:
-            self._note("wrong_type", f"data_name of {path!r} is {short(name)}, not a text")
+            self._note("wrong_type", say("readers.data_name_not_text", path=f"{path!r}", name=short(name)))
             name = None
         self._add(node, role, path, Kind.TENSOR, signature, name, blank=False)
         for column, key in enumerate(STATISTICS):
@@ -218,19 +219,17 @@ class Leaves:
         if extra:
             self._value[item] = self._values.code(canonical(extra))
 
-    def _signature_of(
-        self, path: str, record: dict[str, Any]
-    ) -> tuple[str, str | None, tuple[int, ...] | None, int | bool]:
+    def _signature_of(self, path: str, record: dict[str, Any]) -> Signature:
         dtype, shape, grad = record["dtype"], record["shape"], record.get("requires_grad")
         if type(dtype) is not str:
             if dtype is not None:
-                self._note("wrong_type", f"dtype of {path!r} is {short(dtype)}, not a text")
+                self._note("wrong_type", say("readers.dtype_not_text", path=f"{path!r}", dtype=short(dtype)))
             dtype = None
         sizes = None
         if type(shape) is list and all(type(size) is int and 0 <= size < 2**63 for size in shape):
             sizes = tuple(shape)
         elif shape is not None:
-            self._note("wrong_type", f"shape of {path!r} is {short(shape)}, not a list of sizes")
+            self._note("wrong_type", say("readers.shape_not_list_sizes", path=f"{path!r}", shape=short(shape)))
         return record["type"], dtype, sizes, grad if type(grad) is bool else -1
 
     def _statistic(self, item: int, column: int, path: str, key: str, value: Any, dtype: str) -> None:
@@ -259,10 +258,10 @@ class Leaves:
             except ValueError:
                 pass
             else:
-                self._note("wrong_type", f"{key} of {path!r} is the text {short(value)}; it was read as a number")
+                self._note("wrong_type", say("readers.text_read_number", key=key, path=f"{path!r}", value=short(value)))
                 return
         if value is not None:
-            self._note("wrong_type", f"{key} of {path!r} is {short(value)}, not a number")
+            self._note("wrong_type", say("readers.not_number", key=key, path=f"{path!r}", value=short(value)))
         self._stats.append(0.0)
         self._states.append((4 * item + column, State.ABSENT))
 
@@ -329,8 +328,8 @@ class Leaves:
             self._blank.pop()
         self._wide = {place: value for place, value in self._wide.items() if place[0] < size}
 
-    def named(self) -> bool:
-        """Whether any leaf names a tensor file."""
+    def name_files(self) -> bool:
+        """Whether some of the leaves name tensor files."""
         return bool(self._data_names)
 
     def summary(self) -> str:

@@ -4,14 +4,14 @@ import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { useCancel, useCompareAgain } from "../../api/changes";
 import { useJob } from "../../api/jobs";
-import { refreshComparison, useComparison } from "../../api/queries";
+import { refreshComparison, useComparison } from "../../api/records";
 import type { Comparison } from "../../api/types";
-import { navigate } from "../../base/location";
-import { splitMessage } from "../../base/provisional";
-import { Header } from "../../widgets/Header";
-import { JobBar } from "../../widgets/JobBar";
-import { Link } from "../../widgets/place";
-import { Failure, Loading } from "../../widgets/States";
+import { navigate } from "../../base/address/location";
+import { splitJobMessage } from "../../base/text/jobMessage";
+import { JobBar } from "../../widgets/basic/JobBar";
+import { Link } from "../../widgets/basic/navigation";
+import { Failure, Loading } from "../../widgets/basic/States";
+import { Header } from "../../widgets/page/Header";
 import classes from "./ComparisonView.module.css";
 import { Sides } from "./Controls";
 import { Triage } from "./Triage";
@@ -23,7 +23,7 @@ export function ComparisonView({ id }: { id: string }) {
   const { data: comparison, error, refetch } = useComparison(id);
   const job = useJob(comparison?.job ?? null, () => refreshComparison(client));
   const cancel = useCancel();
-  const early = splitMessage(job?.message ?? "")[1];
+  const early = splitJobMessage(job?.message ?? "")[1];
 
   useEffect(() => {
     if (comparison) document.title = `${comparison.target_name} ⇄ ${comparison.golden_name} · dumpscope`;

@@ -1,12 +1,13 @@
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect } from "react";
 import { useTranslation } from "react-i18next";
-import { type Unit, useFindings } from "../../api/queries";
+import { useFindings } from "../../api/dump/overflow";
+import type { Unit } from "../../api/records";
 import type { DumpNodeRow } from "../../api/types";
-import { say } from "../../texts/said";
-import { MiddleName } from "../../widgets/MiddleName";
-import { Empty, Failure, Loading } from "../../widgets/States";
-import type { PlacedRows } from "../../widgets/usePlaces";
-import { useTallRows } from "../../widgets/useTallRows";
+import { say } from "../../texts/serverTexts";
+import { MiddleName } from "../../widgets/basic/MiddleName";
+import { Empty, Failure, Loading } from "../../widgets/basic/States";
+import type { PagedRows } from "../../widgets/lists/usePagedRows";
+import { useVirtualRows } from "../../widgets/lists/useVirtualRows";
 import classes from "./DumpView.module.css";
 import { PartMark } from "./PartMark";
 import { RowList } from "./RowList";
@@ -14,7 +15,7 @@ import { RowList } from "./RowList";
 const ROW = 24;
 
 interface NodeListProps {
-  nodes: PlacedRows<DumpNodeRow>;
+  nodes: PagedRows<DumpNodeRow>;
   query: string;
   selected: string | null;
   onSelect: (name: string, replace?: boolean) => void;
@@ -25,7 +26,7 @@ export function NodeList({ nodes, query, selected, onSelect }: NodeListProps) {
   const { t, i18n } = useTranslation();
   const idBase = useId();
   const { total, goal, show, selectedAt } = nodes;
-  const tall = useTallRows(total, ROW);
+  const tall = useVirtualRows(total, ROW);
   const { first, last, reveal } = tall;
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the turn is the request

@@ -1,12 +1,12 @@
 import { useTranslation } from "react-i18next";
-import type { Unit } from "../../api/queries";
+import type { Unit } from "../../api/records";
 import { useRun } from "../../api/trends";
-import { Notes } from "../../widgets/Problems";
+import { Notes } from "../../widgets/basic/Problems";
 import classes from "./RunNotes.module.css";
 
 const GROUPS = ["versions", "seeds", "numerics", "environment", "settings"] as const;
 
-/** How the rank that is shown was run, where its dump tells. */
+/** How the shown rank was run, if its dump says so. */
 export function RunNotes({ id, unit }: { id: string; unit: Unit }) {
   const { t } = useTranslation();
   const run = useRun(id, unit).data?.run;

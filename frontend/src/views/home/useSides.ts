@@ -1,33 +1,46 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { bundle, type PickedFile } from "../../base/drop";
-import { SIDES, type Side } from "../../base/leftovers";
-import { sidesOf } from "../../base/sides";
-import type { Picked } from "./CompareForm";
-import type { PickedDump } from "./DumpSelect";
+import { guessSides, SIDES, type Side } from "../../base/comparison/sides";
+import { groupIntoDumps, type PickedFile } from "../../base/upload/pickedFiles";
 import type { UploadLine, Uploads } from "./useUploads";
 
+export interface PickedDump {
+  id: string;
+  name: string;
+  /** Its place on the server: many dumps have the same name. */
+  path: string;
+}
+
+/** The dumps to compare. */
+export type PickedSides = Record<Side, PickedDump | null>;
+
+/** What a widget needs that lets the user pick a side. */
+export interface SidePicking {
+  picked: PickedSides;
+  onPick: (picked: PickedSides) => void;
+}
+
 export interface Sides {
-  picked: Picked;
-  pick: (picked: Picked) => void;
+  picked: PickedSides;
+  pick: (picked: PickedSides) => void;
   /** A dump that the user brought for a side, as a path on the server. */
   bring: (side: Side, dump: PickedDump) => void;
-  /** Files that the user brought: for a side, or wherever they belong. */
+  /** Files that the user brought, for a side; null: guessed from their names. */
   take: (files: readonly PickedFile[], side: Side | null) => void;
-  /** What is on its way to a side. */
+  /** The upload on its way to each side. */
   arriving: Readonly<Record<Side, UploadLine | null>>;
-  /** Both sides were brought and are there: nothing is left to ask before comparing. */
+  /** The user brought both sides and both have arrived, so comparing can start. */
   brought: boolean;
-  /** The comparison was started, or is to wait for a click. */
+  /** Forgets that both were brought: the comparison was started, or waits for a click. */
   settle: () => void;
 }
 
 const NOBODY: Record<Side, number | null> = { target: null, golden: null };
-const NOTHING: Picked = { target: null, golden: null };
+const NOTHING: PickedSides = { target: null, golden: null };
 const NEITHER: Record<Side, boolean> = { target: false, golden: false };
 
 /** The two dumps to compare: picked from those that are there, or brought, as files or as paths. */
 export function useSides(uploads: Uploads): Sides {
-  const [picked, pick] = useState<Picked>(NOTHING);
+  const [picked, pick] = useState<PickedSides>(NOTHING);
   const [lines, setLines] = useState(NOBODY);
   const [own, setOwn] = useState(NEITHER);
 
@@ -40,11 +53,11 @@ export function useSides(uploads: Uploads): Sides {
   const take = useCallback(
     (files: readonly PickedFile[], side: Side | null) => {
       const keys = start(files);
-      const names = bundle(files).map(({ name }) => name);
+      const names = groupIntoDumps(files).map(({ name }) => name);
       const [first, second] = names;
       if (side !== null && keys.length === 1) setLines((now) => ({ ...now, [side]: keys[0] ?? null }));
       else if (first !== undefined && second !== undefined && names.length === 2) {
-        const [one, other] = sidesOf(first, second);
+        const [one, other] = guessSides(first, second);
         setLines((now) => ({ ...now, [one]: keys[0] ?? null, [other]: keys[1] ?? null }));
       }
     },
@@ -68,7 +81,7 @@ export function useSides(uploads: Uploads): Sides {
   }, [lines, uploads.lines, bring]);
 
   const settle = useCallback(() => setOwn(NEITHER), []);
-  const change = useCallback((next: Picked) => {
+  const change = useCallback((next: PickedSides) => {
     pick(next);
     setOwn(NEITHER);
   }, []);

@@ -31,6 +31,7 @@ from dumpscope.parallel.plan import parse_plan
 from dumpscope.pipeline.planning.rank_pairs import require_chosen
 from dumpscope.pipeline.results.require_dumps import require_dumps
 from dumpscope.pipeline.server.job_kinds import joined_room
+from dumpscope.texts import say
 from dumpscope.verdict.policy import load_policy
 
 router = APIRouter(tags=["comparisons"])
@@ -53,14 +54,16 @@ def begin(body: bodies.NewComparison, state: State) -> ComparisonRow:
     reference = [] if body.reference is None else [get_dump(state.database, body.reference)]
     for dump in (target, golden, *reference):
         if dump.status == "failed":
-            raise ConflictError(f"the dump {dump.name} could not be read", hint="register it again")
+            raise ConflictError(say("api.dump_could_not_read", name=dump.name), hint=say("api.register_again"))
         if dump.status == "pending" and dump.job is None:  # waiting for it could take every job's slot, its own too
-            raise ConflictError(f"the dump {dump.name} is still being uploaded", hint="try again when it is complete")
+            raise ConflictError(
+                say("api.dump_still_being_uploaded", name=dump.name), hint=say("api.try_again_when_complete")
+            )
     if options.tensors:
         require_dumps(state.database, [dump.id for dump in (target, golden, *reference)])
     if target.status == golden.status == "ready":  # else its job tells
         require_chosen(options, (target.steps, target.ranks), (golden.steps, golden.ranks))
-    name = body.name or f"{target.name} against {golden.name}"
+    name = body.name or str(say("report.title", target=target.name, golden=golden.name))
     comparison = create_comparison(
         state.database, name=name, target=target.id, golden=golden.id, reference=body.reference, options=options
     )
@@ -92,9 +95,9 @@ def change(comparison_id: Id, body: bodies.ComparisonChange, state: Shared) -> R
     if body.policy is not None:
         load_policy(body.policy)
         if row.status in ("pending", "running"):
-            raise ConflictError("the comparison is still at work", hint="wait for its job or cancel it")
+            raise ConflictError(say("api.comparison_still_work"), hint=say("api.wait_job_cancel"))
         if row.answer is None:
-            raise ConflictError("the comparison has no result to judge", hint="compare again")
+            raise ConflictError(say("api.comparison_has_no_result_judge"), hint=say("api.compare_again"))
     if body.name is not None:
         change_comparison(state.database, comparison_id, name=body.name)
     if body.policy is not None:
@@ -141,5 +144,5 @@ def origins(comparison_id: Id, state: Shared) -> Response:
 def answered(row: ComparisonRow) -> Answer:
     """The answer of a comparison; raises ConflictError while there is none."""
     if row.answer is None:
-        raise ConflictError(f"the comparison is {row.status} and has no result", hint="wait for its job")
+        raise ConflictError(say("api.comparison_has_no_result", status=row.status), hint=say("api.wait_job"))
     return row.answer

@@ -30,10 +30,13 @@ from dumpscope.pipeline.results.exports import (
 )
 from dumpscope.pipeline.results.save import save_copy
 from dumpscope.pipeline.tasks.cleanup import export_folder
+from dumpscope.texts import say, speaking
 
 router = APIRouter(tags=["exports"])
 
 Kind = Literal["csv", "xlsx", "json", "html", "junit.xml", "db"]
+
+Language = Literal["en", "zh"]
 
 PIECE: Final = 1 << 18
 """Bytes of a result file that are sent at a time."""
@@ -53,6 +56,7 @@ async def export(
     step: Annotated[Step, Query(description="Only this step.")] = None,
     rank: Annotated[Rank, Query(description="Only this rank.")] = None,
     pairs: Annotated[bool, Query(description="json: every item pair too.")] = False,
+    lang: Annotated[Language, Query(description="html: language of the page.")] = "en",
 ) -> Response:
     """The result as a file: csv and xlsx tables, the summary document, a JUnit report, a self-contained page, or a database.
 
@@ -60,7 +64,16 @@ async def export(
     `dumpscope serve FILE` opens: the whole comparison with the notes on its pair, nothing else of the server. Closing the
     connection ends the work and leaves nothing.
     """
-    asked = _Asked(state=state, comparison=comparison_id, kind=kind, filters=filters, step=step, rank=rank, pairs=pairs)
+    asked = _Asked(
+        state=state,
+        comparison=comparison_id,
+        kind=kind,
+        filters=filters,
+        step=step,
+        rank=rank,
+        pairs=pairs,
+        language=lang,
+    )
     return await attended(request, asked.answer)
 
 
@@ -75,6 +88,7 @@ class _Asked:
     step: int | None
     rank: int | None
     pairs: bool
+    language: str
 
     def answer(self, check: Callable[[], None]) -> Response:
         """The file, or its first bytes and the rest as it is sent. check: raises where nobody waits for it any more"""
@@ -94,7 +108,8 @@ class _Asked:
                 xlsx_file(state.database, units, filters, file, check)
                 return _sent(file, headers, kind)
         if kind == "html":
-            page = html_page(state.database, answer, units, check)
+            with speaking(self.language):
+                page = html_page(state.database, answer, units, check)
             return Response(page, headers=headers, media_type=EXPORTS[kind])
         if kind == "csv":
             text = csv_text(state.database, units, filters)
@@ -108,7 +123,7 @@ class _Asked:
 
 def _result_file(state: State, comparison_id: str, check: Callable[[], None], *, whole: bool) -> Response:
     if not whole:
-        raise UsageError("a result file holds the whole comparison", hint="leave out step, rank and the filters")
+        raise UsageError(say("api.result_file_holds_whole_comparison"), hint=say("api.leave_out_step_rank_filters"))
     name = get_comparison(state.database, comparison_id).name
     with export_folder(state.settings.data_dir) as folder:
         file = save_copy(folder / "result.db", state.database, comparison_id, check)

@@ -6,13 +6,12 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from dumpscope.api.models.from_index import phrases
 from dumpscope.api.models.schemas import Figure, Phrase, Wire
+from dumpscope.api.models.sentences import phrases
 from dumpscope.api.parameters import Id, Key, Rank, Step
 from dumpscope.api.replies import StrictJSON, reply
 from dumpscope.api.routes.comparisons.exports import attachment
 from dumpscope.api.state import Shared
-from dumpscope.domain.phrases import english
 from dumpscope.errors import NotFoundError
 from dumpscope.export.document import wire
 from dumpscope.export.number_csv import plain_csv
@@ -21,6 +20,7 @@ from dumpscope.pipeline.figures.registry import draw
 from dumpscope.pipeline.figures.request import FigureRequest
 from dumpscope.pipeline.figures.values import peek
 from dumpscope.plots.pair.window import Box
+from dumpscope.texts import english
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["figures"])
 

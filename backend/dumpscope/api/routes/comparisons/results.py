@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from dumpscope.api.models import details, from_index, schemas
+from dumpscope.api.models import details, from_index, schemas, sentences
 from dumpscope.api.models.dataflow import Flow
 from dumpscope.api.parameters import (
     Api,
@@ -32,7 +32,6 @@ from dumpscope.api.parameters import (
 from dumpscope.api.replies import decode_cursor, levels_reply, page_reply, reply
 from dumpscope.api.state import Shared
 from dumpscope.domain.facts import VERDICT_WORDS
-from dumpscope.domain.phrases import english
 from dumpscope.index.comparisons.catalogue import find_unit, stored_units, unit_of_pair
 from dumpscope.index.pair_queries.collectives import collectives_of, list_collectives, list_parts
 from dumpscope.index.pair_queries.dataflow import node_flow
@@ -44,6 +43,7 @@ from dumpscope.index.pair_queries.pair_columns import pair_columns, strip
 from dumpscope.index.store.page import END
 from dumpscope.index.trees.tree_levels import comparison_levels
 from dumpscope.index.trees.trees import comparison_reveal, comparison_tree
+from dumpscope.texts import english
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["results"])
 
@@ -161,7 +161,7 @@ def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
         details.NodeDetail(
             **from_index.node_fields(row),
             reason=english(why),
-            reason_said=from_index.phrases(why),
+            reason_said=sentences.phrases(why),
             rule=worst.rule if worst else "",
             items=[from_index.pair(pair) for pair in pairs],
             item_count=row.items,

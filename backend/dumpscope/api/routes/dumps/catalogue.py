@@ -45,6 +45,7 @@ from dumpscope.index.store.page import END, Order
 from dumpscope.index.trees.tree_levels import dump_levels
 from dumpscope.index.trees.trees import dump_reveal, dump_tree
 from dumpscope.pipeline.tasks.cleanup import is_folder_held, remove_folder
+from dumpscope.texts import say
 
 router = APIRouter(tags=["dumps"])
 
@@ -70,20 +71,20 @@ def accept(state: State, dump_id: str, path: str, extra: dict[str, object] | Non
 def allowed(state: State, given: str) -> Path:
     """The real path, links followed; raises ForbiddenError outside the roots, NotFoundError where nothing is."""
     roots = state.settings.roots
-    hint = "start the server with --root for the folder that holds it"
+    hint = say("api.start_server_root_folder_holds")
     if "\0" in given:
-        raise UsageError("the path holds a NUL character")
+        raise UsageError(say("api.path_holds_nul_character"))
     path = Path(given).expanduser()
     if not path.is_absolute():
         path = roots[0] / path
     try:
         real = path.resolve()
     except (OSError, RuntimeError) as error:
-        raise NotFoundError("the path cannot be resolved", where=given) from error
+        raise NotFoundError(say("api.path_cannot_resolved"), where=given) from error
     if not any(real == root or root in real.parents for root in roots):
-        raise ForbiddenError("the path lies outside the server's roots", where=given, hint=hint)
+        raise ForbiddenError(say("api.path_lies_outside_servers_roots"), where=given, hint=hint)
     if not real.exists():
-        raise NotFoundError("nothing is there", where=given)
+        raise NotFoundError(say("api.nothing_there"), where=given)
     return real
 
 
@@ -128,7 +129,7 @@ def remove(dump_id: Id, state: Shared) -> Response:
         stop(state, checking.id)
     if row.owned and is_folder_held(state.settings.uploads / dump_id):
         raise ConflictError(
-            "the dump is still being uploaded", hint="break the upload off, or wait until it is complete"
+            say("api.dump_still_being_uploaded_2"), hint=say("api.break_upload_off_wait_until_complete")
         )
     gone = delete_dump(state.database, dump_id)
     remove_folder(state.settings.unpacked / dump_id)
@@ -146,7 +147,7 @@ def stop(state: State, job_id: str) -> None:
     deadline = time.monotonic() + STOP_SECONDS
     while job is not None and not job.over:
         if time.monotonic() > deadline:
-            raise ConflictError("its job is still stopping", hint="try again in a moment")
+            raise ConflictError(say("api.job_still_stopping"), hint=say("api.try_again_moment"))
         time.sleep(0.1)
         job = state.jobs.get(job_id)
 

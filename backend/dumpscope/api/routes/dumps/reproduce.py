@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
 
+from dumpscope.api.models import schemas, sentences
 from dumpscope.api.models.schemas import Wire
 from dumpscope.api.parameters import Id, Name, Rank, Step
 from dumpscope.api.replies import reply
 from dumpscope.api.routes.comparisons.exports import Sent, attachment
 from dumpscope.api.state import Shared, State
-from dumpscope.domain.records import Layout
+from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index.comparisons.catalogue import get_comparison, stored_units
 from dumpscope.index.dumps.catalogue import find_rank, get_dump
@@ -22,6 +25,7 @@ from dumpscope.pipeline.figures.request import FigureRequest
 from dumpscope.pipeline.operators.handover import Evidence, hand_over, plan
 from dumpscope.pipeline.operators.reproduce import FoundCall, find_call, write_script
 from dumpscope.pipeline.tasks.cleanup import export_folder
+from dumpscope.texts import said_of, say
 
 router = APIRouter(tags=["dumps"])
 
@@ -39,9 +43,11 @@ class Script(Wire):
     file: str
     text: str | None
     refused: str | None
+    refused_said: list[schemas.Phrase] | None = None
     tensors: int
     files: int
     notes: list[str]
+    notes_said: list[list[schemas.Phrase] | None] = Field(default_factory=list)
 
 
 class Part(Wire):
@@ -63,7 +69,9 @@ class Handover(Wire):
     bytes: int
     made_up: bool
     mind: list[str]
+    mind_said: list[list[schemas.Phrase] | None] = Field(default_factory=list)
     refused: str | None
+    refused_said: list[schemas.Phrase] | None = None
 
 
 Of = Annotated[str | None, Query(pattern=r"^[0-9A-Za-z_-]{1,64}$", description="Comparison whose plots go in.")]
@@ -76,7 +84,11 @@ def script(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank
     try:
         found, origin, _ = _find(state, dump_id, name, step, rank)
     except UsageError as error:
-        return reply(Script(name=name, file="", text=None, refused=_why(error), tensors=0, files=0, notes=[]))
+        why = _why(error)
+        said = sentences.optional_phrases(said_of(why))
+        return reply(
+            Script(name=name, file="", text=None, refused=why, refused_said=said, tensors=0, files=0, notes=[])
+        )
     return reply(
         Script(
             name=found.call["name"],
@@ -86,6 +98,7 @@ def script(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank
             tensors=len(found.arguments),
             files=len(found.files),
             notes=found.call["notes"],
+            notes_said=_said(found.call["notes"]),
         )
     )
 
@@ -98,9 +111,12 @@ def handover(
     try:
         found, origin, stored = _find(state, dump_id, name, step, rank)
     except UsageError as error:
-        none = Handover(name=name, file="", parts=[], bytes=0, made_up=False, mind=[], refused=_why(error))
+        why = _why(error)
+        said = sentences.optional_phrases(said_of(why))
+        none = Handover(name=name, file="", parts=[], bytes=0, made_up=False, mind=[], refused=why, refused_said=said)
         return reply(none)
     planned = plan(found, origin, _drawings(state, comparison, stored, name))
+    mind = [*found.call["notes"], *planned.mind]
     return reply(
         Handover(
             name=found.call["name"],
@@ -108,7 +124,8 @@ def handover(
             parts=[Part(name=part, bytes=size) for part, size in planned.parts],
             bytes=sum(size for _, size in planned.parts),
             made_up=bool(found.arguments) and not found.files,
-            mind=[*found.call["notes"], *planned.mind],
+            mind=mind,
+            mind_said=_said(mind),
             refused=None,
         )
     )
@@ -136,12 +153,16 @@ def _find(state: State, dump_id: str, name: str, step: int | None, rank: int | N
     dump = get_dump(state.database, dump_id)
     stored = find_rank(state.database, dump_id, step, rank)
     ref = rank_places(state.database, dump_id)[stored.id]
-    found = find_call(Layout(root=dump.path, ranks=[ref], problems=[]), name)
+    found = find_call(DumpIndex(root=dump.path, ranks=[ref], problems=[]), name)
     return found, f"{dump.name}, step {stored.step}, rank {stored.rank}", stored.id
 
 
 def _why(error: UsageError) -> str:
-    return f"{error.detail} ({error.hint})" if error.hint else error.detail
+    return say("error.with_hint", what=error.detail, hint=error.hint) if error.hint else error.detail
+
+
+def _said(texts: Sequence[str]) -> list[list[schemas.Phrase] | None]:
+    return [sentences.optional_phrases(said_of(one)) for one in texts]
 
 
 def _drawings(state: State, comparison: str | None, rank: int, name: str) -> dict[str, str]:

@@ -1,0 +1,30 @@
+"""Finding the one call that `reproduce` and `handover` are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dumpscope.cli.opening import open_layout
+from dumpscope.errors import UsageError
+from dumpscope.pipeline.operators.reproduce import FoundCall, find_call, find_saved, is_saved
+from dumpscope.texts import say
+
+
+@contextmanager
+def open_call(path: Path, node: str | None, step: int | None, rank: int | None) -> Iterator[FoundCall]:
+    """The call that `node` names in the dump at `path`, or the saved call at `path`."""
+    if is_saved(path):
+        yield find_saved(str(path))
+        return
+    if node is None:
+        raise UsageError(say("cli.name_call"), hint=say("cli.dumpscope_reproduce_dump_functional_softmax_1"))
+    with open_layout(path) as layout:
+        yield find_call(layout, node, step=step, rank=rank)
+
+
+def describe_source(path: Path, found: FoundCall) -> str:
+    """Dump, step and rank of a call, in one line."""
+    rank = "" if found.ref.rank is None else f", rank {found.ref.rank}"
+    return f"{path.resolve().name}, step {found.ref.step}{rank}"

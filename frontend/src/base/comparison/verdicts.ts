@@ -1,0 +1,83 @@
+export const CLASSES = [
+  "origin",
+  "nonfinite",
+  "amplifier",
+  "propagated",
+  "contains",
+  "structural",
+  "unknown",
+  "benign",
+  "exact",
+] as const;
+export type ClassWord = (typeof CLASSES)[number];
+
+export const VERDICTS = ["no", "warning", "yes", "n/a"] as const;
+export type VerdictWord = (typeof VERDICTS)[number];
+
+/** Classes a person hunting a fault steps through with J and K. */
+export const BAD_CLASSES: readonly ClassWord[] = ["origin", "nonfinite", "amplifier", "propagated", "structural"];
+
+/** A verdict differs in shape as well as in colour. */
+export const GLYPHS: Record<ClassWord, string> = {
+  origin: "✖",
+  nonfinite: "∞",
+  amplifier: "▲",
+  propagated: "~",
+  contains: "◦",
+  structural: "±",
+  unknown: "?",
+  benign: "✓",
+  exact: "✓",
+};
+
+/** What a mark shows: a class, or that a call which is harmless itself received something that is not. */
+export type MarkWord = ClassWord | "absorbed";
+
+/** A benign call with a No got its No from its input, so "differs below the floor" would contradict it. */
+export function markWord(cls: string | null | undefined, verdict: string | null | undefined): MarkWord {
+  const word = toClass(cls);
+  return word === "benign" && verdict === "no" ? "absorbed" : word;
+}
+
+export function markGlyph(mark: MarkWord): string {
+  return mark === "absorbed" ? "↓" : GLYPHS[mark];
+}
+
+export function toClass(word: string | null | undefined): ClassWord {
+  return (CLASSES as readonly string[]).includes(word ?? "") ? (word as ClassWord) : "unknown";
+}
+
+export function isClass(word: string): word is ClassWord {
+  return (CLASSES as readonly string[]).includes(word);
+}
+
+export function isVerdict(word: string): word is VerdictWord {
+  return (VERDICTS as readonly string[]).includes(word);
+}
+
+export function isBad(word: string | null | undefined): boolean {
+  return BAD_CLASSES.includes(toClass(word));
+}
+
+/** The field's own words for "Accuracy Reached or Not". */
+export function verdictLabel(word: string | null | undefined): string {
+  if (word === "yes") return "Yes";
+  if (word === "no") return "No";
+  if (word === "warning") return "Warning";
+  return "N/A";
+}
+
+/** A cell of a map by verdict: a No and a Warning differ by shape, and neither looks like an origin. */
+export function verdictCell(word: string | null | undefined): { cls: ClassWord; glyph: string } {
+  if (word === "no") return { cls: "propagated", glyph: GLYPHS.propagated };
+  if (word === "warning") return { cls: "benign", glyph: "!" };
+  const cls = verdictClass(word);
+  return { cls, glyph: GLYPHS[cls] };
+}
+
+export function verdictClass(word: string | null | undefined): ClassWord {
+  if (word === "no") return "origin";
+  if (word === "warning") return "propagated";
+  if (word === "yes") return "exact";
+  return "unknown";
+}

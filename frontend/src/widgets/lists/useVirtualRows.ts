@@ -1,0 +1,103 @@
+/** Draws the rows in view of a list of any length, one height for all rows. */
+import { useCallback, useLayoutEffect, useRef, useState } from "react";
+import {
+  clampTop,
+  innerHeight,
+  isScaled,
+  type ListExtent,
+  scrollForTop,
+  topAtScroll,
+  topToShow,
+  visibleRows,
+} from "../../base/lists/virtualScroll";
+
+const OVERSCAN = 12;
+
+export interface VirtualRows {
+  /** Of the element that scrolls. */
+  ref: (element: HTMLElement | null) => void;
+  /** Height of the element within it that holds the rows. */
+  height: number;
+  /** Rows to draw; last < first if there is none. */
+  first: number;
+  last: number;
+  /** Pixels from the top of the inner element at which a row is drawn. */
+  offset: (index: number) => number;
+  /** Number of visible rows. */
+  page: number;
+  /** Makes a row visible, in the middle if that needs scrolling. */
+  reveal: (index: number) => void;
+}
+
+export function useVirtualRows(count: number, row: number): VirtualRows {
+  const [element, setElement] = useState<HTMLElement | null>(null);
+  const [view, setView] = useState(0);
+  // For a scaled list the exact position is kept as well: one pixel of the element is several of the list.
+  const [spot, setSpot] = useState({ top: 0, scroll: 0 });
+  const top = useRef(0);
+  const extent: ListExtent = { count, row, view };
+  const latest = useRef(extent);
+  latest.current = extent;
+
+  const settle = useCallback((box: HTMLElement) => {
+    setSpot({ top: top.current, scroll: box.scrollTop });
+  }, []);
+
+  const move = useCallback(
+    (box: HTMLElement, wanted: number) => {
+      const now = { ...latest.current, view: box.clientHeight };
+      top.current = clampTop(now, wanted);
+      box.scrollTop = Math.round(scrollForTop(now, top.current));
+      settle(box);
+    },
+    [settle],
+  );
+
+  useLayoutEffect(() => {
+    if (!element) return;
+    const measure = () => setView(element.clientHeight);
+    const scroll = () => {
+      const now = latest.current;
+      const here = element.scrollTop;
+      const atEnd = here <= 0 || here >= element.scrollHeight - element.clientHeight - 1;
+      if (atEnd || !isScaled(now) || Math.abs(here - scrollForTop(now, top.current)) > 1)
+        top.current = topAtScroll(now, here);
+      settle(element);
+    };
+    const wheel = (event: WheelEvent) => {
+      if (!isScaled(latest.current) || event.ctrlKey || event.deltaY === 0) return;
+      event.preventDefault();
+      const unit = event.deltaMode === 1 ? row : event.deltaMode === 2 ? element.clientHeight : 1;
+      move(element, top.current + event.deltaY * unit);
+    };
+    measure();
+    const watch = new ResizeObserver(measure);
+    watch.observe(element);
+    element.addEventListener("scroll", scroll, { passive: true });
+    element.addEventListener("wheel", wheel, { passive: false });
+    return () => {
+      watch.disconnect();
+      element.removeEventListener("scroll", scroll);
+      element.removeEventListener("wheel", wheel);
+    };
+  }, [element, row, move, settle]);
+
+  const reveal = useCallback(
+    (index: number) => {
+      if (!element) return;
+      const wanted = topToShow({ ...latest.current, view: element.clientHeight }, top.current, index);
+      if (wanted !== null) move(element, wanted);
+    },
+    [element, move],
+  );
+
+  const shown = clampTop(extent, spot.top);
+  return {
+    ref: setElement,
+    height: innerHeight(extent),
+    ...visibleRows(extent, shown, OVERSCAN),
+    offset: (index) => (isScaled(extent) ? Math.round(index * row - shown + spot.scroll) : index * row),
+    page: Math.max(1, Math.floor(view / row) - 1),
+    reveal,
+  };
+}
