@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Layout, RankDump, RankRef
+from dumpscope.domain.records import DumpIndex, RankDump, RankRef
 from dumpscope.errors import Problem, UsageError
 from dumpscope.index.dumps.catalogue import change_dump, create_dump
 from dumpscope.index.dumps.load_rank import rank_places
@@ -20,7 +20,7 @@ from dumpscope.pipeline.planning.joined_pairs import SideName
 from dumpscope.readers import discover, read_rank
 
 
-def layout(*places: tuple[int, int], problems: tuple[Problem, ...] = ()) -> Layout:
+def layout(*places: tuple[int, int], problems: tuple[Problem, ...] = ()) -> DumpIndex:
     """Ranks at these steps and numbers."""
     ranks = [
         RankRef(
@@ -28,7 +28,7 @@ def layout(*places: tuple[int, int], problems: tuple[Problem, ...] = ()) -> Layo
         )
         for step, rank in places
     ]
-    return Layout(root="", ranks=ranks, problems=list(problems))
+    return DumpIndex(root="", ranks=ranks, problems=list(problems))
 
 
 def unread(_side: SideName, ref: RankRef) -> RankDump:

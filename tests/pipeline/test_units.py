@@ -11,7 +11,7 @@ from dumpscope.domain import context
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump
 from dumpscope.domain.result import Unit
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline.compare import unit as comparing
 from dumpscope.pipeline.compare.in_process import compare_layouts
