@@ -248,7 +248,7 @@ def _describe_inputs(case: Case, pair: int) -> Phrase:
     worst = float(np.nanmax(scores))
     if (
         worst == 0 and (case.facts.equal[rows[scores == 0]] < 0).any()
-    ):  # the golden's own error, see `reference.of_target`
+    ):  # the golden's own error, see `reference.hide_golden_faults`
         return phrase("inputs.as_near", count=compared)
     if worst == 0:
         return phrase("inputs.equal", count=compared) if compared > 1 else phrase("inputs.equal_one")

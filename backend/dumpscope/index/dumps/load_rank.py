@@ -82,7 +82,7 @@ def empty_ranks(database: Database, dump_ids: Sequence[str]) -> dict[int, str]:
     )
     with database.read() as connection:
         found = {row.id: json.loads(row.problems) for row in connection.execute(statement)}
-    return {number: problems[0]["message"] if problems else "" for number, problems in found.items()}
+    return {number: Problem(**problems[0]).message if problems else "" for number, problems in found.items()}
 
 
 def tensor_folder(database: Database, rank_id: int) -> str | None:
