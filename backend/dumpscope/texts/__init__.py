@@ -190,7 +190,9 @@ def as_value(value: object) -> Value:
         return [phrase(f"side.{value}")]
     if isinstance(value, str):
         return value if value.isascii() else "".join(map(_whole, value))
-    return value if isinstance(value, int | list) else as_value(str(value))
+    if isinstance(value, list) and all(isinstance(part, dict) for part in value):
+        return value
+    return value if isinstance(value, int) else as_value(str(value))
 
 
 def _whole(letter: str) -> str:
