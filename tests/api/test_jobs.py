@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from api.conftest import BASE, Client, Make, compare, register, settled
 from dumpscope.api.app import create_app
-from dumpscope.api.models import schemas
+from dumpscope.api.models import jobs as models
 from dumpscope.domain.job import Job
 from dumpscope.errors import CancelledError
 from dumpscope.index.dumps.catalogue import create_dump
@@ -81,7 +81,7 @@ def test_a_late_listener_learns_the_end(client: Client, dumps: Path) -> None:
     reply = client.get(f"/api/jobs/{job}/events")
     assert reply.headers["content-type"].startswith("text/event-stream")
     ((name, data),) = events_of(reply.text)
-    TypeAdapter(schemas.Job).validate_python(data)
+    TypeAdapter(models.Job).validate_python(data)
     assert (name, data["status"], data["progress"]) == ("done", "done", 1.0)
 
 

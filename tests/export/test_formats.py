@@ -30,7 +30,7 @@ from dumpscope.export.document import document, json_text, wire
 from dumpscope.export.files import FORMATS, check_formats, write_files
 from dumpscope.export.ptdbg.table import ptdbg_columns, ptdbg_csv
 from dumpscope.export.report import report_html
-from dumpscope.export.stack_frames import parsed, user_frame
+from dumpscope.export.stack_frames import parse_frame, user_frame
 from dumpscope.export.table import series as table_module
 from dumpscope.export.table.cell_text import all_guarded, guarded, percent
 from dumpscope.export.table.cells import float_texts
@@ -588,7 +588,7 @@ def test_the_line_its_author_can_change_is_found() -> None:
     frame = user_frame(stack)
     assert frame is not None
     assert str(frame) == "/home/user/train/models.py:14 in forward: a = softmax(a)"
-    assert parsed("no frame at all") is None
+    assert parse_frame("no frame at all") is None
     assert user_frame(stack[:1]) is None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dumpscope.export.stack_frames import parsed
+from dumpscope.export.stack_frames import parse_frame
 
 
 @pytest.mark.parametrize(
@@ -19,9 +19,9 @@ from dumpscope.export.stack_frames import parsed
 )
 def test_a_monstrous_frame_is_given_up_soon(text: str) -> None:
     """Unbounded, each of these would outlast the suite's timeout or come near it."""
-    parsed(text)
+    parse_frame(text)
 
 
 def test_a_line_number_too_long_for_any_file_is_no_frame() -> None:
-    assert parsed('File "a", line ' + "9" * 5000 + ", in f") is None
-    assert parsed('File "a", line 12, in f,\n x = 1') is not None
+    assert parse_frame('File "a", line ' + "9" * 5000 + ", in f") is None
+    assert parse_frame('File "a", line 12, in f,\n x = 1') is not None

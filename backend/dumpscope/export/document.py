@@ -15,6 +15,7 @@ from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Int64
 from dumpscope.domain.result import Answer, Reference, Side
 from dumpscope.errors import Problem
+from dumpscope.export.stack_frames import frame_documents
 from dumpscope.export.table.cell_text import Cell
 from dumpscope.export.table.cells import Drawn, Series
 from dumpscope.export.table.series import Table
@@ -69,12 +70,14 @@ def document(answer: Answer) -> dict[str, Any]:
             "metrics": wire(first.metrics),
             "reason": first.reason,
             "stack": list(first.stack),
+            "frames": frame_documents(first.stack),
         },
         "origins": [origin_document(origin) for origin in answer.origins],
         "settings": list(answer.settings),
         "problems": [problem_document(problem) for problem in answer.problems],
         "reference": None if answer.reference is None else reference_document(answer.reference),
         "joined": None if answer.joined is None else joined_document(answer.joined),
+        "nothing_met": counts.nothing_met,
     }
 
 
@@ -86,7 +89,7 @@ def reference_document(reference: Reference) -> dict[str, Any]:
         "golden_farther": reference.golden_farther,
         "alike": reference.alike,
         "not_measured": reference.not_measured,
-        "golden_off": [wire(asdict(one)) for one in reference.golden_off],
+        "golden_off": [{**wire(asdict(one)), "frames": frame_documents(one.stack)} for one in reference.golden_off],
     }
 
 
@@ -116,6 +119,8 @@ def origin_document(origin: Origin) -> dict[str, Any]:
         "ranks": list(origin.ranks),
         "spread": [{"rank": one.rank, "node": one.node} for one in origin.spread],
         "stack": list(origin.stack),
+        "frames": frame_documents(origin.stack),
+        "hidden": origin.hidden,
     }
 
 
@@ -128,8 +133,8 @@ def joined_document(joined: Joined) -> dict[str, Any]:
     }
 
 
-def problem_document(problem: Problem) -> dict[str, str]:
-    return {"loc": problem.loc, "kind": problem.kind, "message": problem.message}
+def problem_document(problem: Problem) -> dict[str, str | int | None]:
+    return {"loc": problem.loc, "kind": problem.kind, "message": problem.message, "records": problem.records}
 
 
 def pair_texts(table: Table) -> Iterator[list[str]]:

@@ -97,7 +97,7 @@ def headline(answer: Answer) -> str:
         return f"No divergence; {answer.counts.warning} warnings"
     if any(problem.kind == "nothing_compared" for problem in answer.problems):
         return "No tensor could be compared with its partner; what else there is agrees"
-    if answer.counts.strangers:
+    if answer.counts.nothing_met:
         return "Nothing could be compared: no item of the target has a partner in the golden dump"
     if not answer.counts.judged:
         return "No divergence in structure; there were no numbers to compare"
@@ -105,7 +105,7 @@ def headline(answer: Answer) -> str:
 
 
 def _banner(answer: Answer) -> Iterator[str]:
-    tone = "bad" if answer.origins or answer.first_no or answer.counts.strangers else "fine"
+    tone = "bad" if answer.origins or answer.first_no or answer.compared_nothing else "fine"
     yield f'<section class="banner {tone}"><h2>{escape(headline(answer))}</h2>'
     for origin in answer.origins[:ORIGINS]:
         yield from _origin(origin)

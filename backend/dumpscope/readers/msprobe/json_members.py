@@ -133,11 +133,11 @@ class Members:
             if rest or not self._more():
                 return rest[:1]
 
-    def _note(self, offset: int, kind: str, message: str, *, always: bool = False) -> None:
+    def _note(self, offset: int, kind: str, message: str, *, always: bool = False, records: int | None = None) -> None:
         if len(self.problems) >= PROBLEM_LIMIT and not always:
             self._muted += 1
             return
-        self.problems.append(Problem(loc=f"{self._loc}:byte {offset}", kind=kind, message=message))
+        self.problems.append(Problem(loc=f"{self._loc}:byte {offset}", kind=kind, message=message, records=records))
 
     # -- head and tail -----------------------------------------------------------------------------------------------
 
@@ -230,6 +230,7 @@ class Members:
             f"The file ends too early{where}; {self.count} complete records were kept. The run was probably "
             "killed: run it again up to stop(), or copy the file again.",
             always=True,
+            records=self.count,
         )
 
     # -- members -----------------------------------------------------------------------------------------------------

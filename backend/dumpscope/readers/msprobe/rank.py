@@ -128,6 +128,7 @@ class _Reader:
             "The run was killed (or still runs) before it closed this step; "
             f"{replayed.nodes} complete records were read from its journal.{torn} Compare them with a dump of the same step: "
             "later calls count as missing. For the whole step run it again, up to stop() and step().",
+            records=replayed.nodes,
         )
 
     def _node(self, name: str, body: Any, members: Members) -> None:
@@ -332,11 +333,11 @@ class _Reader:
         name = os.path.basename(path)
         return f"step{self.ref.step}/{self.ref.label}/{name}" if self.ref.label else name
 
-    def _note(self, path: str, kind: str, message: str) -> None:
+    def _note(self, path: str, kind: str, message: str, *, records: int | None = None) -> None:
         if len(self.problems) >= NOTE_LIMIT and kind != "more":
             self.muted += 1
             return
-        self.problems.append(Problem(loc=self._loc(path), kind=kind, message=message))
+        self.problems.append(Problem(loc=self._loc(path), kind=kind, message=message, records=records))
 
     def _note_node(self, kind: str, message: str, node: int | None = None) -> None:
         name = self.names[-1 if node is None else node]

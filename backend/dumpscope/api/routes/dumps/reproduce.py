@@ -7,10 +7,10 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
 
-from dumpscope.api.models.schemas import Wire
+from dumpscope.api.downloads import OpenFile, attachment
+from dumpscope.api.models.base import Wire
 from dumpscope.api.parameters import Id, Name, Rank, Step
 from dumpscope.api.replies import reply
-from dumpscope.api.routes.comparisons.exports import Sent, attachment
 from dumpscope.api.state import Shared, State
 from dumpscope.domain.records import Layout
 from dumpscope.errors import NotFoundError, UsageError
@@ -128,7 +128,7 @@ def hand_over_call(
             "Content-Disposition": attachment(found.call["name"], "zip"),
             "Content-Length": str(file.stat().st_size),
         }
-        return Sent(file.open("rb"), headers, "application/zip")
+        return OpenFile(file.open("rb"), headers, "application/zip")
 
 
 def _find(state: State, dump_id: str, name: str, step: int | None, rank: int | None) -> tuple[FoundCall, str, int]:

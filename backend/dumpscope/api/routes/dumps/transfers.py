@@ -8,7 +8,8 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from dumpscope.api.access import BODY_BYTES
-from dumpscope.api.models import schemas, transfers
+from dumpscope.api.models import transfers
+from dumpscope.api.models.base import Accepted, Page, Problem
 from dumpscope.api.parameters import Cursor, Id, Limit
 from dumpscope.api.replies import decode_cursor, page_reply, reply
 from dumpscope.api.routes.dumps.uploads import BODY, become, check_space, discard, pour, room
@@ -16,7 +17,7 @@ from dumpscope.api.state import Shared, State
 from dumpscope.api.uploads.multipart import Receiver
 from dumpscope.errors import LimitError
 from dumpscope.index.dumps.catalogue import create_dump, get_dump
-from dumpscope.index.store.page import Page
+from dumpscope.index.store.page import Page as Rows
 from dumpscope.pipeline.tasks.cleanup import held
 from dumpscope.pipeline.uploads.piece import SentPiece
 from dumpscope.pipeline.uploads.unfinished import Unfinished, room_on_disk
@@ -79,7 +80,7 @@ def one(upload_id: Id, state: Shared) -> Response:
     return _told(upload_id, state.unfinished.get(upload_id))
 
 
-@router.get("/uploads/{upload_id}/files", response_model=schemas.Page[transfers.UploadedFile])
+@router.get("/uploads/{upload_id}/files", response_model=Page[transfers.UploadedFile])
 def files(upload_id: Id, state: Shared, cursor: Cursor = None, limit: Limit = 500) -> Response:
     """Files that are there, whole or in part, by path."""
     upload = state.unfinished.get(upload_id)
@@ -95,7 +96,7 @@ def files(upload_id: Id, state: Shared, cursor: Cursor = None, limit: Limit = 50
             for name in rows[:limit]
         ]
     keys = [(row.path,) for row in page]
-    return page_reply(Page(rows=page, keys=keys, more=len(rows) > limit, total=len(names)), lambda row: row)
+    return page_reply(Rows(rows=page, keys=keys, more=len(rows) > limit, total=len(names)), lambda row: row)
 
 
 @router.put("/uploads/{upload_id}/files", response_model=transfers.Upload, openapi_extra=BYTES)
@@ -141,14 +142,14 @@ async def batch(upload_id: Id, request: Request, state: Shared) -> Response:
     return await run_in_threadpool(_told, upload_id, upload)
 
 
-@router.post("/uploads/{upload_id}/finish", status_code=202, response_model=schemas.Accepted)
+@router.post("/uploads/{upload_id}/finish", status_code=202, response_model=Accepted)
 def finish(upload_id: Id, state: Shared) -> Response:
     """Everything was sent: read it as a dump. Asked again, the answer is the same. 409 where something is missing."""
     upload = state.unfinished.get(upload_id)
     with upload.busy(), upload.lock:
         if upload.dump is not None:
             row = get_dump(state.database, upload.dump)
-            accepted = schemas.Accepted(id=row.id, job=row.job or "")
+            accepted = Accepted(id=row.id, job=row.job or "")
             return reply(accepted, 202, {"Location": f"/api/dumps/{row.id}"})
         upload.check()
         return _finish(state, upload_id, upload)
@@ -185,8 +186,7 @@ def _told(upload_id: str, upload: Unfinished) -> Response:
                 whole=len(upload.files),
                 there=upload.bytes,
                 problems=[
-                    schemas.Problem(loc=one.loc, kind=one.kind, message=one.message)
-                    for one in upload.problems[:PROBLEMS_SHOWN]
+                    Problem(loc=one.loc, kind=one.kind, message=one.message) for one in upload.problems[:PROBLEMS_SHOWN]
                 ],
                 dump=upload.dump,
             )

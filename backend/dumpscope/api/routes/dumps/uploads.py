@@ -11,8 +11,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from dumpscope.api.models import schemas
-from dumpscope.api.routes.dumps.catalogue import accept
+from dumpscope.api.ingest import start_ingest
+from dumpscope.api.models.base import Accepted
 from dumpscope.api.state import Shared, State
 from dumpscope.api.uploads.multipart import FolderStore, Received, Receiver, Store, free_bytes
 from dumpscope.errors import LimitError, Problem, UsageError
@@ -52,7 +52,7 @@ BODY: Final[dict[str, Any]] = {
 }
 
 
-@router.post("/uploads", status_code=202, response_model=schemas.Accepted, openapi_extra=BODY)
+@router.post("/uploads", status_code=202, response_model=Accepted, openapi_extra=BODY)
 async def upload(request: Request, state: Shared) -> Response:
     """Take files from a browser or script. Names that could leave the upload's folder are refused one by one, as problems."""
     announced = request.headers.get("content-length", "")
@@ -116,7 +116,7 @@ def become(state: State, dump_id: str, files: Sequence[str], problems: Sequence[
     shown = name or (tops.pop() if len(tops) == 1 else f"upload of {len(files)} files")
     change_dump(state.database, dump_id, name=shown, path=str(path), problems=list(problems))
     told = [asdict(problem) for problem in problems]
-    return accept(state, dump_id, str(path), {"limit": state.settings.upload_bytes, "problems": told})
+    return start_ingest(state, dump_id, str(path), {"limit": state.settings.upload_bytes, "problems": told})
 
 
 def _refuse_archives(files: Sequence[str]) -> None:
