@@ -32,7 +32,7 @@ endif
 endif
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help demo test lint types frontend-tests python-tests ui modules screenshots bench browser postgres peer clean
+.PHONY: help demo check dev test lint types frontend-tests python-tests ui modules screenshots bench browser postgres peer clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -41,6 +41,12 @@ demo: $(VENV)/.server ui ## compare two bundled real dumps and serve the result
 	@$(BIN)/dumpscope demo $(DEMO_FLAGS)
 
 test: lint types frontend-tests python-tests ## everything the tests need, then all of them (Python, frontend, browser)
+
+check: $(DEVELOPER) modules ## quick checks of a change, under 90 seconds: lint, types, contracts, tests of what changed and a core
+	@$(BIN)/python .ci/check.py
+
+dev: $(VENV)/.developer modules ## server and web UI together, both reload when a file changes
+	@.ci/dev
 
 lint: $(VENV)/.developer ## ruff
 	$(BIN)/ruff check .

@@ -1,6 +1,19 @@
-"""`python -m dumpscope`."""
+"""`python -m dumpscope`, and the `dumpscope` command."""
 
-from dumpscope.cli import main
+from __future__ import annotations
+
+import signal
+
+
+def main() -> None:
+    """Run the command line. Ctrl-C while its modules are imported ends the process at once: Python may lose a KeyboardInterrupt
+    that is raised there (see `cli.ending`)."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from dumpscope.cli import main as run  # noqa: PLC0415
+
+    run()
+
 
 if __name__ == "__main__":
     main()

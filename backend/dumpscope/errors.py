@@ -16,12 +16,17 @@ A damaged *part* of a dump is never an exception: readers return `Problem`s and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from dumpscope.texts import Phrase, Text, restore, said_of, say
 
 
 class DumpscopeError(Exception):
-    """Base: `detail` is one sentence for a person, `hint` says what to do next, `where` names file and place."""
+    """Base: `detail` is one sentence for a person, `hint` says what to do next, `where` names file and place.
+
+    Sentences made by `texts.say` can be told in the reader's language, by `str(error)` and by `body()` alike.
+    """
 
     status: ClassVar[int] = 500
     code: ClassVar[str] = "internal"
@@ -33,13 +38,27 @@ class DumpscopeError(Exception):
         self.where = where
 
     def __str__(self) -> str:
-        text = f"{self.where}: {self.detail}" if self.where else self.detail
-        return f"{text} ({self.hint})" if self.hint else text
+        text = self._placed()
+        return say("error.with_hint", what=text, hint=self.hint) if self.hint else text
 
-    def body(self) -> dict[str, str | int | None]:
+    def body(self) -> dict[str, Any]:
         """The one form in which errors travel (docs/rest.md)."""
-        detail = f"{self.where}: {self.detail}" if self.where else self.detail
-        return {"error": self.code, "detail": detail, "hint": self.hint, "status": self.status}
+        return error_body(self.code, self._placed(), self.hint, self.status)
+
+    def _placed(self) -> str:
+        return say("error.at", where=self.where, what=self.detail) if self.where else self.detail
+
+
+def error_body(code: str, detail: str, hint: str | None, status: int) -> dict[str, Any]:
+    """An error as it travels: its English, and the phrases of both sentences where they have one."""
+    return {
+        "error": code,
+        "detail": detail,
+        "hint": hint,
+        "status": status,
+        "said": said_of(detail),
+        "hint_said": said_of(hint),
+    }
 
 
 class UsageError(DumpscopeError):
@@ -76,7 +95,7 @@ class ForeignError(UnreadableError):
         super().__init__(detail, hint=hint, where=where)
         self.kind = kind
 
-    def body(self) -> dict[str, str | int | None]:
+    def body(self) -> dict[str, Any]:
         return {**super().body(), "kind": self.kind}
 
 
@@ -110,9 +129,17 @@ class Problem:
     kind: short stable word (truncated, missing, unreadable, refused, duplicate_key, ...)
     message: what is wrong and what to do, one sentence each
     records: whole records that were read of a file that ends too early, None for other problems
+    said: the phrase behind the message, None where it has none (older files); taken from the message unless given
     """
 
     loc: str
     kind: str
     message: str
     records: int | None = None
+    said: Phrase | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.said is not None:
+            object.__setattr__(self, "message", restore(self.message, [self.said]))
+        elif isinstance(self.message, Text):
+            object.__setattr__(self, "said", self.message.phrase)

@@ -7,6 +7,7 @@ from importlib import metadata
 from typing import Any, Final
 
 from dumpscope.errors import DumpscopeError
+from dumpscope.texts import say
 
 FORMATS: Final = "dumpscope.formats"
 METRICS: Final = "dumpscope.metrics"
@@ -26,7 +27,12 @@ def load(group: str) -> tuple[Any, ...]:
         except Exception as error:
             package = entry.dist.name if entry.dist else entry.value
             raise DumpscopeError(
-                f"the extension {entry.name!r} of the package {package} cannot be loaded: {error!r}",
-                hint=f"mend it, or remove it: pip uninstall {package}",
+                say(
+                    "extensions.extension_package_cannot_loaded",
+                    name=f"{entry.name!r}",
+                    package=package,
+                    error=f"{error!r}",
+                ),
+                hint=say("extensions.mend_remove_pip_uninstall", package=package),
             ) from error
     return tuple(found)

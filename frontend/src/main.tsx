@@ -1,15 +1,15 @@
 import "@mantine/core/styles.css";
-import "./widgets/app.css";
+import "./widgets/page/app.css";
 import { MantineProvider } from "@mantine/core";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { retryQuery } from "./api/queries";
 import { watchConnection } from "./api/reconnect";
-import { startLocation } from "./base/location";
+import { retryQuery } from "./api/records";
+import { startLocation } from "./base/address/location";
 import { startTexts } from "./texts";
 import { App } from "./views/App";
-import { theme } from "./widgets/theme";
+import { theme } from "./widgets/page/theme";
 
 startLocation();
 startTexts();

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from dumpscope.analysis.run_differences import differences
-from dumpscope.domain.phrases import english
+from dumpscope.analysis.setting_differences import find_run_differences
 from dumpscope.domain.run import Run
+from dumpscope.texts import english
 
 RUN = Run(
     versions={"python": "3.11", "torch": "2.5.1", "torch_npu": "2.5.1"},
@@ -21,11 +21,11 @@ RUN = Run(
 
 
 def said(other: Run) -> str:
-    return english(differences(other, RUN))
+    return english(find_run_differences(other, RUN))
 
 
 def test_two_runs_alike_have_nothing_to_say() -> None:
-    assert differences(RUN, replace(RUN)) == []
+    assert find_run_differences(RUN, replace(RUN)) == []
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_two_runs_alike_have_nothing_to_say() -> None:
 )
 def test_each_group_that_differs_is_one_sentence_with_advice(other: Run, words: str) -> None:
     assert words in said(other)
-    assert len(differences(other, RUN)) == 1
+    assert len(find_run_differences(other, RUN)) == 1
     assert said(other).count(". ") >= 1
 
 
@@ -53,14 +53,16 @@ def test_what_only_processors_feel_is_not_said_of_accelerators_and_the_other_way
     other = replace(RUN, numerics={"deterministic_algorithms": "false", "matmul_tf32": "true", "threads": "64"})
     assert "deterministic_algorithms false against true, matmul_tf32 true against false. " in said(other)
     on_cpu = [replace(one, devices=["cpu x64"]) for one in (other, RUN)]
-    assert "deterministic_algorithms false against true, threads 64 against 8. " in english(differences(*on_cpu))
+    assert "deterministic_algorithms false against true, threads 64 against 8. " in english(
+        find_run_differences(*on_cpu)
+    )
 
 
 def test_python_alone_explains_nothing() -> None:
-    assert differences(replace(RUN, versions={**RUN.versions, "python": "3.12"}), RUN) == []
+    assert find_run_differences(replace(RUN, versions={**RUN.versions, "python": "3.12"}), RUN) == []
 
 
 def test_a_side_that_tells_nothing_is_not_held_against_the_other() -> None:
-    assert differences(None, RUN) == differences(RUN, None) == []
+    assert find_run_differences(None, RUN) == find_run_differences(RUN, None) == []
     older = replace(RUN, numerics={}, seeds={}, environment={})
-    assert differences(older, RUN) == []
+    assert find_run_differences(older, RUN) == []

@@ -12,10 +12,10 @@ from pydantic import BaseModel
 from api.conftest import Client, compare, register
 from dumpscope.api.models import trees
 from dumpscope.api.replies import decode_cursor, levels_reply, page_reply
-from dumpscope.domain.phrases import english
 from dumpscope.index.store.page import Page, Seek
 from dumpscope.index.trees.tree_levels import Level, Levels
 from dumpscope.index.trees.trees import TreeRow
+from dumpscope.texts import english
 
 NAMES = ("stat_golden", "golden", "conv_L0", "weird_L0")
 

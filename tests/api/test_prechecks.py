@@ -279,5 +279,5 @@ def test_results_go_with_a_comparison_that_is_exported(
 def test_the_process_that_serves_imports_no_torch(tmp_path: Path) -> None:
     import subprocess  # noqa: PLC0415
 
-    code = "import sys, dumpscope.api.app, dumpscope.pipeline.precheck_job; sys.exit('torch' in sys.modules)"
+    code = "import sys, dumpscope.api.app, dumpscope.pipeline.operators.precheck_job; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, env=dict(os.environ)).returncode == 0

@@ -6,6 +6,8 @@ import ast
 import importlib
 import importlib.util
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,8 @@ UNEXPLAINED = {"--help", "--install-completion", "--show-completion"}  # the sam
 
 
 def documents() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    top = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples" / "README.md"]
+    return [*top, *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.fixture(scope="module")
@@ -123,3 +126,47 @@ def test_every_relative_link_leads_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text()):
         if "://" not in target:
             assert (path.parent / target).exists(), target
+
+
+def listed() -> list[Path]:
+    """Every text file that git knows."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout, nothing to list")
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in names.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_every_document_is_reached_from_the_readme() -> None:
+    reached, waiting = set(), [ROOT / "README.md"]
+    while waiting:
+        path = waiting.pop()
+        if path in reached or path.suffix != ".md":
+            continue
+        reached.add(path)
+        links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text())
+        waiting += [(path.parent / link).resolve() for link in links if "://" not in link]
+    documents = {path for path in listed() if path.suffix == ".md" and "tests" not in path.parts}
+    assert documents - reached == set()
+
+
+def test_no_file_names_a_document_that_is_not_here() -> None:
+    lost = []
+    for path in listed():
+        if path.suffix in (".py", ".md", ".toml", ".yml", ".yaml", ".ts", ".tsx") or path.name in (
+            "Makefile",
+            "Dockerfile",
+        ):
+            for name in set(re.findall(r"(?<![\w./}])[\w.-][\w./-]*\.md\b", path.read_text())) - {".md"}:
+                if not any((folder / name).exists() for folder in (path.parent, ROOT, ROOT / "docs")):
+                    lost.append(f"{path.relative_to(ROOT)}: {name}")
+    assert lost == []
+
+
+def test_no_document_names_a_module_that_is_not_here() -> None:
+    modules = [f"/{path.relative_to(ROOT).as_posix()}" for path in listed() if path.suffix in (".py", ".ts", ".tsx")]
+    lost = []
+    for path in documents():
+        for name in re.findall(r"`((?:[\w-]+/)+[\w-]+\.(?:py|tsx?))`", path.read_text()):
+            if not any(module.endswith(f"/{name}") for module in modules):
+                lost.append(f"{path.name}: {name}")
+    assert lost == []

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from dumpscope.cli.app import COMMANDS, load_command
+from dumpscope.texts import template
 
 SOURCE = Path(__file__).resolve().parents[2] / "backend" / "dumpscope"
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -27,8 +29,16 @@ def options_in_errors() -> Iterator[tuple[str, str]]:
             for text in texts:
                 for part in ast.walk(text):
                     if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                        for option in OPTION.findall(part.value):
-                            yield option, f"{path.relative_to(SOURCE)}:{part.lineno}"
+                        for sentence in (part.value, *sentences(part.value)):
+                            for option in OPTION.findall(sentence):
+                                yield option, f"{path.relative_to(SOURCE)}:{part.lineno}"
+
+
+def sentences(id: str) -> Iterator[str]:
+    """The sentence of this id in every language, none where it is no id."""
+    for language in ("en", "zh"):
+        with suppress(KeyError):
+            yield template(id, language)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
+pytest.register_assert_rewrite("capture.differences")
 
 from dumpscope_capture import PrecisionDebugger  # noqa: E402
 from dumpscope_capture.hooks.functions import leave, mode_stack  # noqa: E402

@@ -20,9 +20,10 @@ import pytest
 import torch
 
 from capture import peer_models
-from capture.differences import EXTRA, INPLACE, MISSING, differences
+from capture.differences import EXTRA, INPLACE, MISSING, check_step, differences, hashes_in
 from capture.launching import launch
 from capture.peer_runs import Case
+from capture.test_peer import stored_cases
 
 PEER = os.environ.get("DUMPSCOPE_PEER_PYTHON", "")
 pytestmark = [
@@ -90,6 +91,44 @@ def test_one_process_records_what_msprobe_does(
     theirs = Step(_only(peers / case["name"] / "step0"))
     reference = Step(_only(peers / _case(model, level, "tensor")["name"] / "step0"))
     _check(ours, theirs, reference, model, kind)
+
+
+@pytest.fixture(scope="module")
+def stored_again(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What msprobe records, with hashes, of the cases of which test_peer.py has what no processor changes."""
+    folder = tmp_path_factory.mktemp("again")
+    launch("msprobe", folder, [_stored_case(name) for name in sorted({_run_of(case) for case in stored_cases()})], PEER)
+    return folder
+
+
+def _run_of(case: str) -> str:
+    """MODEL-LEVEL-RISK of MODEL-LEVEL-RISK-STEP."""
+    return case.rpartition("-")[0]
+
+
+def _stored_case(name: str) -> Case:
+    model, level, risk = name.split("-")
+    return Case(name=name, model=model, level=level, task="statistics", summary="md5", risk=risk)
+
+
+@pytest.mark.parametrize("case", sorted(stored_cases()))
+def test_hashes_are_those_of_msprobe_on_this_machine(make: Any, read: Any, stored_again: Path, case: str) -> None:
+    name, level, risk, step = case.split("-")
+    debugger = make(level=level, risk_level=risk, backward="msprobe", section={"summary_mode": "md5"})
+    peer_models.train(name, debugger)
+    theirs = Step(_only(stored_again / _run_of(case) / f"step{step}"))
+    stacks = json.loads((theirs.folder / "stack.json").read_text(encoding="utf-8"))
+    assert list(hashes_in(theirs.data))
+    check_step(
+        name,
+        risk,
+        read(int(step)),
+        {
+            "data": theirs.data,
+            "construct": theirs.construct,
+            "stacks": [node for nodes, _ in stacks.values() for node in nodes],
+        },
+    )
 
 
 # -- several processes -------------------------------------------------------------------------------------------------

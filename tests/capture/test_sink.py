@@ -428,8 +428,8 @@ def test_writing_again_never_changes_the_files_of_an_older_run(tmp_path: Path) -
 def test_a_forked_child_leaves_the_files_of_its_parent_alone(tmp_path: Path) -> None:
     script = """
 import os, sys, torch
-from dumpscope_capture.hashing import raw  # noqa: E402
-from dumpscope_capture.sink import StepSink
+from dumpscope_capture.values.hashing import raw  # noqa: E402
+from dumpscope_capture.write.sink import StepSink
 from dumpscope_capture.values import Recorder
 recorder = Recorder(task="tensor", wants_tensor=lambda item: True)
 sink = StepSink(sys.argv[1], {"task": "tensor", "level": "L1"}, recorder=recorder)

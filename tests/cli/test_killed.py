@@ -19,7 +19,7 @@ from cli.test_serving import get, running
 FILES = 4000
 
 HOLDER = """
-from dumpscope.pipeline.rooms import Room
+from dumpscope.pipeline.tasks.temporary_folder import Room
 with Room() as room:
     (room.path / "half").write_bytes(b"1" * 100)
     print(room.path, flush=True)

@@ -95,9 +95,9 @@ def test_what_an_error_cuts_short_leaves_nothing(
 
 KILLED = """
 import os, sys
-from dumpscope.index import owners
-from dumpscope.index.database import Database
-from dumpscope.index.ingest import store_dump_rank
+from dumpscope.index.store import owners
+from dumpscope.index.store.database import Database
+from dumpscope.index.dumps.store_rank import store_dump_rank
 from index.units import make_rank
 owners.BATCH, real, left = 7, owners.insert, 20
 def dying(*arguments, **keywords):

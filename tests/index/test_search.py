@@ -54,7 +54,7 @@ def _worded(term: Words, row: NodePairRow) -> bool:
 def _bounded(term: Bounds, row: NodePairRow) -> bool:
     shown = {
         "err": row.out_error, "in": row.in_error, "score": row.out_score, "inscore": row.in_score,
-        "confidence": row.confidence, "order": row.order,
+        "ratio": row.standing.ratio if row.standing is not None else None, "confidence": row.confidence, "order": row.order,
     }  # fmt: skip
     value = shown[term.key]
     if value is None:
@@ -66,7 +66,7 @@ def _bounded(term: Bounds, row: NodePairRow) -> bool:
 
 
 numbers = st.one_of(
-    st.floats(0, 2), st.sampled_from([0.0, 1.0, 1e-6, 1e-3, 10.0, math.inf]), st.integers(0, 300).map(float)
+    st.floats(0, 2), st.sampled_from([0.0, 1.0, 1e-6, 1e-3, 10.0, math.inf, -math.inf]), st.integers(0, 300).map(float)
 )
 words = st.one_of(
     st.builds(lambda value: f"class:{value}", st.sampled_from(CLASS_WORDS)),
@@ -80,7 +80,7 @@ words = st.one_of(
 )  # fmt: skip
 bounds = st.builds(
     lambda key, op, value: f"{key}{op}{value!r}",
-    st.sampled_from(["err", "in", "score", "inscore", "confidence", "order"]),
+    st.sampled_from(["err", "in", "score", "inscore", "ratio", "confidence", "order"]),
     st.sampled_from([":", ">", ">=", "<", "<="]),
     numbers,
 )

@@ -22,7 +22,7 @@ def register_many(url: str, label: str, count: int) -> None:
 
 PROCESS = """
 import sys
-from dumpscope.index.database import Database
+from dumpscope.index.store.database import Database
 from dumpscope.index.dumps import change_dump, create_dump, get_dump
 database = Database(sys.argv[1])
 for number in range(15):

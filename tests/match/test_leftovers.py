@@ -9,10 +9,10 @@ import pytest
 from dumpscope.domain.facts import LEFTOVER_WORDS
 from dumpscope.domain.leftovers import said
 from dumpscope.domain.options import Options
-from dumpscope.domain.phrases import english
 from dumpscope.domain.records import RankDump
 from dumpscope.match import match
 from dumpscope.readers import discover, read_rank
+from dumpscope.texts import english
 from match.small import Step, flow, step
 
 FIRST = step("Functional.linear", "x a", "h")

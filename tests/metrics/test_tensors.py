@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import math
 import os
@@ -21,6 +22,7 @@ from dumpscope.errors import TensorError
 from dumpscope.metrics import compare_tensors
 from dumpscope.metrics.histogram import SAMPLED_FROM
 from dumpscope.metrics.native import loader
+from dumpscope.metrics.partial import Partial, merge
 from dumpscope.metrics.stretches import STRETCH
 from dumpscope.readers.tensors.mapped_file import MappedFile
 
@@ -268,9 +270,12 @@ def load_again(module: ModuleType | None) -> loader.FusedKernel | None:
         return loader.kernel_for(np.ones(9999, np.float32), np.ones(9999, np.float32))
 
 
-def test_a_compiled_kernel_is_trusted_only_if_it_reproduces_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiled_kernel_is_trusted_only_if_it_reproduces_numpy(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     fused = importlib.import_module("dumpscope.metrics.native.fused")
     assert load_again(fused) is not None
+    assert not caplog.records
     true_compare = fused.compare
 
     def wrong(*arguments: Any) -> None:
@@ -279,6 +284,35 @@ def test_a_compiled_kernel_is_trusted_only_if_it_reproduces_numpy(monkeypatch: p
 
     monkeypatch.setattr(fused, "compare", wrong)
     assert load_again(fused) is None
+    (said,) = caplog.records
+    assert said.levelname == "WARNING"
+    assert "does not give the numbers of the numpy kernel" in said.message
+
+
+def test_every_field_of_a_stretch_is_merged() -> None:
+    random = np.random.default_rng(5)
+    stretches = [
+        Partial(
+            **{
+                one.name: random.integers(1, 99, len(one.default_factory()))
+                if callable(one.default_factory)
+                else type(one.default)(random.integers(1, 99))
+                for one in dataclasses.fields(Partial)
+            }
+        )
+        for _ in range(3)
+    ]
+    whole = merge(stretches)
+    nothing = Partial()
+    for one in dataclasses.fields(Partial):
+        values = [getattr(part, one.name) for part in stretches]
+        expected: Any = sum(values)
+        if one.name.startswith("max_"):
+            expected = max(values)
+        if one.name == "max_at":
+            expected = max(stretches, key=lambda part: part.max_abs).max_at
+        assert np.array_equal(getattr(whole, one.name), expected), one.name
+        assert not np.array_equal(getattr(whole, one.name), getattr(nothing, one.name)), one.name
 
 
 def test_without_numba_the_numpy_kernel_does_the_work() -> None:

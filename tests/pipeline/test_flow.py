@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dumpscope.analysis.dataflow import trace
+from dumpscope.analysis.unit.dataflow import trace
 from dumpscope.domain.facts import Verdict
 from dumpscope.domain.result import Answer, Unit
 from pipeline.comparing import compare

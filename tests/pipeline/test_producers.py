@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from dumpscope.analysis.dataflow import trace, trace_rank
+from dumpscope.analysis.unit.dataflow import trace, trace_rank
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump, Role, item_name
 from dumpscope.domain.result import Unit

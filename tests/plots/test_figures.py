@@ -11,7 +11,6 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dumpscope.domain.facts import ERROR_BINS
-from dumpscope.domain.phrases import english
 from dumpscope.errors import UsageError
 from dumpscope.plots.error_axis import lanes
 from dumpscope.plots.pair.errors import error_histogram_data, error_histogram_figure, error_histogram_said, error_labels
@@ -21,6 +20,7 @@ from dumpscope.plots.run.distribution import api_distribution_data, api_distribu
 from dumpscope.plots.run.order import error_order_data, error_order_figure, error_order_said
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
 from dumpscope.plots.template import short
+from dumpscope.texts import english
 
 LIMIT = 200_000
 LONG = "Module.module.language_model.encoder.layers.{}.self_attention.query_key_value.ColumnParallelLinear.forward.0"

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dumpscope.domain.phrases import english
 from dumpscope.plots.error_axis import lanes
 from dumpscope.plots.run.apis import SHOWN, all_apis_data, all_apis_figure, all_apis_said, all_apis_table
 from dumpscope.plots.run.distribution import api_distribution_data, api_distribution_figure
@@ -20,6 +19,7 @@ from dumpscope.plots.run.steps_and_ranks import (
     call_over_runs_said,
     call_over_runs_table,
 )
+from dumpscope.texts import english
 
 ERRORS = hnp.arrays(np.float64, st.integers(0, 40), elements=st.floats(0) | st.just(float("nan")))
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dumpscope.domain.phrases import english
 from dumpscope.errors import UsageError
 from dumpscope.export.number_csv import plain_csv
 from dumpscope.plots.pair.density import pair_density_data, pair_density_figure, pair_density_said, pair_density_table
@@ -33,6 +32,7 @@ from dumpscope.plots.pair.histogram import (
 from dumpscope.plots.pair.pieces import BLOCK, difference, pieces
 from dumpscope.plots.pair.quantiles import SAMPLED
 from dumpscope.plots.signed_log_axis import Magnitudes, axis_of
+from dumpscope.texts import english
 
 LIMIT = 190_000
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)

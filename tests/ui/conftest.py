@@ -21,11 +21,12 @@ from ui.watching import LARGEST_REPLY, Watched, watching
 PLAIN = "plain.test"
 """A host name that is not this machine's own: over http, browsers do not call it secure and give no clipboard."""
 
-PATIENCE = 15_000
-"""Milliseconds that a page may take to show what a test expects: a shared machine stands still for seconds."""
+PATIENCE = 120_000
+"""Milliseconds that a page may take to show what a test expects. A wait ends when what it waits for is there, so a long one costs
+time only where a test fails; a machine may be several times slower than its authors', and others may use it."""
 
-WAITS = [r"AssertionError: (Locator|Page) ", "TimeoutError"]
-"""How a wait that ran out reads. Such a test is tried once more, and the report says so; any other failure stands."""
+TEST_SECONDS = 1200
+"""What a test with several such waits may take."""
 
 FLAGS = [
     f"--host-resolver-rules=MAP {PLAIN} 127.0.0.1",
@@ -39,8 +40,8 @@ FLAGS = [
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("flaky") is None:
-            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=WAITS))
+        if item.path.is_relative_to(Path(__file__).parent) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TEST_SECONDS))
 
 
 class Server:
@@ -63,21 +64,21 @@ class Server:
             stderr=log,
             env={**os.environ, "DUMPSCOPE_EXECUTOR": "processes:1", **self.environment},
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE / 1000
         while time.monotonic() < deadline:
             try:
-                with urllib.request.urlopen(f"{self.url}/api/health", timeout=2):
+                with urllib.request.urlopen(f"{self.url}/api/health", timeout=20):
                     return
             except urllib.error.HTTPError:  # it answers, and asks for a token
                 return
             except OSError:
                 assert self.process.poll() is None, "the server ended at start"
                 time.sleep(0.1)
-        raise AssertionError("the server did not answer within a minute")
+        raise AssertionError("the server did not answer in time")
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=PATIENCE / 1000)
 
     def restart(self) -> None:
         self.stop()

@@ -10,13 +10,13 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from ui.conftest import Server
+from ui.conftest import PATIENCE, Server
 
 
 def register(page: Page, folder: Path) -> None:
     page.get_by_test_id("server-path").fill(str(folder))
     page.get_by_test_id("register").click()
-    expect(page.get_by_role("link", name=folder.name, exact=True).first).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("link", name=folder.name, exact=True).first).to_be_visible()
 
 
 def pick(page: Page, folder: Path, side: str) -> None:
@@ -32,7 +32,7 @@ def compare(page: Page, server: Server, target: Path, golden: Path) -> str:
     pick(page, target, "target")
     pick(page, golden, "golden")
     page.get_by_test_id("compare").click()
-    expect(page.get_by_test_id("banner")).to_be_visible(timeout=60_000)
+    expect(page.get_by_test_id("banner")).to_be_visible()
     return page.url
 
 
@@ -42,7 +42,7 @@ def ask(server: Server, method: str, path: str, body: object = None) -> Any:
     request = urllib.request.Request(
         f"{server.url}/api{path}", method=method, data=data, headers={"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=30) as reply:
+    with urllib.request.urlopen(request, timeout=PATIENCE / 1000) as reply:
         text = reply.read()
     return json.loads(text) if text else None
 
@@ -56,7 +56,7 @@ def start(server: Server, target: Path, golden: Path) -> str:
     return str(ask(server, "POST", "/comparisons", sides)["id"])
 
 
-def finished(server: Server, target: Path, golden: Path, *, seconds: float = 90) -> str:
+def finished(server: Server, target: Path, golden: Path, *, seconds: float = PATIENCE / 1000) -> str:
     """Address of a comparison that is done."""
     comparison = start(server, target, golden)
     deadline = time.monotonic() + seconds
@@ -72,7 +72,7 @@ def finished(server: Server, target: Path, golden: Path, *, seconds: float = 90)
 def ready(server: Server, folder: Path) -> str:
     """Address of a dump that is read."""
     dump = ask(server, "POST", "/dumps", {"path": str(folder)})["id"]
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE / 1000
     while ask(server, "GET", f"/dumps/{dump}")["status"] == "pending":
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
-from ui.conftest import PLAIN, Server
-from ui.driving import finished
+from ui.conftest import PATIENCE, PLAIN, Server
+from ui.driving import finished, ready
 
 TOKEN = "open-sesame"
 
@@ -40,22 +40,22 @@ def test_a_page_without_the_token_says_how_to_log_in(context: BrowserContext, gu
     expect(page.get_by_label("Token")).to_be_visible()
     page.get_by_label("Token").fill(TOKEN)
     page.get_by_role("button").click()
-    expect(page.get_by_test_id("server-path")).to_be_visible(timeout=15_000)
+    expect(page.get_by_test_id("server-path")).to_be_visible()
     assert TOKEN not in page.url
 
 
 def test_a_link_with_the_token_logs_in_once_and_for_all(page: Page, guarded: Server) -> None:
     page.goto(f"{guarded.url}/?token={TOKEN}")
-    expect(page.get_by_test_id("server-path")).to_be_visible(timeout=15_000)
+    expect(page.get_by_test_id("server-path")).to_be_visible()
     assert TOKEN not in page.url
     page.goto(guarded.url)
-    expect(page.get_by_test_id("server-path")).to_be_visible(timeout=15_000)
+    expect(page.get_by_test_id("server-path")).to_be_visible()
 
 
 def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address: str) -> None:
     page.goto(address.replace("127.0.0.1", PLAIN) + "?s=0&r=0&n=Functional.gelu.1.forward&tab=order&f=class:propagated")
     name = page.get_by_test_id("selected-name")
-    expect(name).to_contain_text("Functional.gelu.1.forward", timeout=30_000)
+    expect(name).to_contain_text("Functional.gelu.1.forward")
     assert page.evaluate("window.isSecureContext") is False
     page.locator("body").press("c")
     expect(page.get_by_test_id("notice")).to_have_text("Copied")
@@ -66,7 +66,7 @@ def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address
     assert link == page.url
     page.goto("about:blank")
     page.goto(link)
-    expect(name).to_contain_text("Functional.gelu.1.forward", timeout=30_000)
+    expect(name).to_contain_text("Functional.gelu.1.forward")
     expect(page.get_by_test_id("plot-order")).to_have_attribute("aria-selected", "true")
     expect(page.get_by_test_id("chips")).to_contain_text("propagated")
 
@@ -81,42 +81,102 @@ def test_axe_finds_nothing_serious(
     screen: str,
     theme: Literal["light", "dark"],
 ) -> None:
-    script = pytestconfig.rootpath / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
     context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US", color_scheme=theme)
     try:
         page = context.new_page()
         if screen == "home":
             page.goto(server.url)
-            expect(page.get_by_role("row").nth(3)).to_be_visible(timeout=15_000)
+            expect(page.get_by_role("row").nth(3)).to_be_visible()
             page.get_by_role("button", name="Options").click()
         elif screen in ("match", "matches", "trends"):
             page.goto(f"{address}?do={screen}")
-            expect(page.get_by_role("dialog")).to_be_visible(timeout=30_000)
+            expect(page.get_by_role("dialog")).to_be_visible()
             page.wait_for_load_state("networkidle")
         elif screen in ("map", "peek"):
             page.goto(f"{address}?tab={'values' if screen == 'peek' else screen}")
             shown = page.get_by_test_id("values-grid") if screen == "peek" else page.locator(".main-svg").first
-            expect(shown).to_be_visible(timeout=30_000)
+            expect(shown).to_be_visible()
             page.wait_for_load_state("networkidle")
         else:
             page.goto(address)
-            expect(page.locator(".main-svg").first).to_be_visible(timeout=30_000)
-            expect(page.get_by_test_id("flow")).to_be_visible(timeout=30_000)
+            expect(page.locator(".main-svg").first).to_be_visible()
+            expect(page.get_by_test_id("flow")).to_be_visible()
         if screen in ("dump", "values"):
             page.get_by_role("heading", level=1).get_by_role("link").first.click()
             expect(page).to_have_url(re.compile("/dumps/"))
-            expect(page.get_by_test_id("leaves")).to_be_visible(timeout=15_000)
+            expect(page.get_by_test_id("leaves")).to_be_visible()
             expect(page.get_by_test_id("node-trend")).to_be_visible()
         if screen == "values":
             page.get_by_test_id("open-trends").click()
-            expect(page.get_by_test_id("trends").get_by_role("table")).to_be_visible(timeout=15_000)
-        page.evaluate(script.read_text(encoding="utf-8"))
-        found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+            expect(page.get_by_test_id("trends").get_by_role("table")).to_be_visible()
+        bad = grave(page, pytestconfig)
     finally:
         context.close()
-    bad = [
+    assert bad == []
+
+
+def grave(page: Page, pytestconfig: pytest.Config) -> list[tuple[str, list[tuple[list[str], str]]]]:
+    """What axe finds serious or critical: the rule, and of some elements their selectors and what is wrong."""
+    script = pytestconfig.rootpath / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+    page.evaluate(script.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    return [
         (rule["id"], [(node["target"], node["failureSummary"]) for node in rule["nodes"][:3]])
         for rule in found
         if rule["impact"] in ("serious", "critical")
     ]
-    assert bad == []
+
+
+COMPARISON = r"/api/comparisons/\w+"
+UNANSWERED = {
+    "home": ("", r"/api/(comparisons|dumps)\?"),
+    "comparison": ("{address}", COMPARISON + "$"),
+    "triage": ("{address}", COMPARISON + r"/(nodes|tree|pairs|strip|preview|trends)|/api/figures"),
+    "match": ("{address}?do=match", COMPARISON + r"/(nodes(?!/)|preview)"),
+    "matches": ("{address}?do=matches", COMPARISON + r"/match"),
+    "trends": ("{address}?do=trends", COMPARISON + "/trends"),
+    "peek": ("{address}?tab=values", COMPARISON + r"/pairs/\w+/values"),
+    "palette": ("{address}", COMPARISON + r"/nodes\?.*gelu"),
+    "dump": ("{dump}", r"/api/dumps/\w+/"),
+    "dump itself": ("{dump}", r"/api/dumps/\w+$"),
+}
+"""Screens, each with the requests that get no answer."""
+
+
+@pytest.mark.parametrize("failing", [False, True], ids=["loading", "failed"])
+@pytest.mark.parametrize("screen", UNANSWERED)
+def test_axe_finds_nothing_serious_while_lists_load_or_where_they_failed(
+    context: BrowserContext,
+    server: Server,
+    address: str,
+    dumps: Path,
+    pytestconfig: pytest.Config,
+    screen: str,
+    failing: bool,
+) -> None:
+    page = context.new_page()  # failed requests are logged by the browser, so not the strict page
+    held: list[str] = []
+
+    def hold(route: Route) -> None:
+        held.append(route.request.url)
+        if failing:
+            route.fulfill(status=500, json={"error": "internal", "detail": "a test", "hint": None})
+
+    path, pattern = UNANSWERED[screen]
+    page.route(re.compile(pattern), hold)
+    place = server.url if path == "" else path.format(address=address, dump=ready(server, dumps / "golden"))
+    if screen == "palette":
+        page.goto(place)
+        expect(page.get_by_test_id("selected-name")).not_to_be_empty()
+        page.keyboard.press("Control+k")
+    with page.expect_request(re.compile(pattern), timeout=PATIENCE):
+        if screen == "palette":
+            page.get_by_test_id("palette").fill("gelu")
+        else:
+            page.goto(place)
+    if failing and screen != "palette":
+        expect(page.get_by_test_id("failure").first).to_be_visible()
+    else:
+        expect(page.get_by_text("Loading…").first).to_be_visible()
+    assert held
+    assert grave(page, pytestconfig) == []

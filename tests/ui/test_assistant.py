@@ -28,7 +28,7 @@ def test_renames_are_proposed_before_the_verdict_and_one_key_compares_again_with
 ) -> None:
     page.goto(address)
     assistant = page.get_by_test_id("assistant")
-    expect(assistant).to_contain_text("114 calls have no partner, 7 have one", timeout=30_000)
+    expect(assistant).to_contain_text("114 calls have no partner, 7 have one")
     expect(page.get_by_test_id("banner")).to_have_count(0)
     rules = assistant.get_by_test_id("proposed-rule")
     expect(rules).to_have_count(14)
@@ -37,7 +37,7 @@ def test_renames_are_proposed_before_the_verdict_and_one_key_compares_again_with
     expect(page.get_by_test_id("assistant-effect")).to_contain_text("Every call has a partner")
     expect(page.get_by_test_id("assistant-accept")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.get_by_test_id("banner")).to_contain_text("No origin", timeout=60_000)
+    expect(page.get_by_test_id("banner")).to_contain_text("No origin")
     expect(page.get_by_test_id("assistant")).to_have_count(0)
     expect(page).not_to_have_url(re.compile(re.escape(address)))
     again = ask(server, "GET", f"/comparisons/{comparison_of(page.url)}")
@@ -52,7 +52,7 @@ def comparison_of(url: str) -> str:
 def test_a_rule_left_out_or_written_by_hand_is_counted_before_it_is_used(page: Page, address: str) -> None:
     page.goto(address)
     effect = page.get_by_test_id("assistant-effect")
-    expect(effect).to_contain_text("7 → 64 pairs", timeout=30_000)
+    expect(effect).to_contain_text("7 → 64 pairs")
     head = page.get_by_test_id("proposed-rule").filter(has_text="output_layer")
     head.get_by_role("checkbox").uncheck()
     expect(effect).to_contain_text("7 → 61 pairs")
@@ -65,11 +65,11 @@ def test_the_verdict_can_be_read_without_the_assistant_and_a_link_keeps_to_what_
     page: Page, address: str
 ) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("assistant-accept")).to_be_focused(timeout=30_000)
+    expect(page.get_by_test_id("assistant-accept")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("banner")).to_contain_text("Most calls have no partner")
     page.reload()
-    expect(page.get_by_test_id("banner")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("banner")).to_be_visible()
     expect(page.get_by_test_id("assistant")).to_have_count(0)
     page.keyboard.press("a")
     expect(page.get_by_test_id("assistant-effect")).to_contain_text("7 → 64 pairs")
@@ -78,7 +78,7 @@ def test_the_verdict_can_be_read_without_the_assistant_and_a_link_keeps_to_what_
 def test_strangers_are_named_as_such_where_no_rename_helps(page: Page, server: Server, dumps: Path) -> None:
     page.goto(finished(server, dumps / "conv_mix_stat", dumps / "stat_golden"))
     assistant = page.get_by_test_id("assistant")
-    expect(assistant).to_contain_text("No rename explains that", timeout=30_000)
+    expect(assistant).to_contain_text("No rename explains that")
     expect(assistant.get_by_role("region", name="golden")).to_contain_text("Functional.embedding.0.forward")
     expect(page.get_by_test_id("assistant-accept")).to_be_disabled()
     page.get_by_test_id("assistant-skip").click()

@@ -26,7 +26,7 @@ def made(generated: Path, dumps: Path) -> Path:
 
 def banner_of(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("banner")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("banner")).to_be_visible()
 
 
 def test_inputs_that_differ_already_are_listed(page: Page, server: Server, made: Path, dumps: Path) -> None:
@@ -92,7 +92,7 @@ def test_without_tensors_a_badge_says_so_and_missing_plots_name_the_setting(
     page: Page, server: Server, dumps: Path, pair: str, badge: str
 ) -> None:
     page.goto(f"{finished(server, dumps / f'{pair}_fault', dumps / f'{pair}_golden')}?tab=hist")
-    expect(page.get_by_test_id("mode")).to_have_text(badge, timeout=30_000)
+    expect(page.get_by_test_id("mode")).to_have_text(badge)
     expect(page.get_by_role("region", name="Plots")).to_contain_text('"task": "tensor"')
 
 
@@ -114,11 +114,11 @@ def test_a_reload_rejoins_a_running_comparison_and_it_can_be_cancelled(page: Pag
     waiting = [start(slow, dumps / "target_fault", dumps / "golden") for _ in range(25)]
     page.goto(f"{slow.url}/comparisons/{waiting[-1]}")
     job = page.get_by_test_id("job")
-    expect(job).to_contain_text("queued", timeout=15_000)
+    expect(job).to_contain_text("queued")
     page.reload()
-    expect(job).to_contain_text("Comparing", timeout=15_000)
+    expect(job).to_contain_text("Comparing")
     page.get_by_test_id("cancel").click()
-    expect(page.get_by_test_id("cancelled")).to_be_visible(timeout=60_000)
+    expect(page.get_by_test_id("cancelled")).to_be_visible()
     assert ask(slow, "GET", f"/comparisons/{waiting[-1]}")["status"] == "cancelled"
 
 
@@ -140,12 +140,12 @@ def test_while_tensors_are_read_the_first_origin_by_statistics_is_named_as_provi
     expect(page.get_by_test_id("job")).not_to_contain_text("provisional")
     page.unroute("**/api/jobs/*")
     page.get_by_test_id("cancel").click()
-    expect(page.get_by_test_id("cancelled")).to_be_visible(timeout=60_000)
+    expect(page.get_by_test_id("cancelled")).to_be_visible()
 
 
 def test_counts_of_more_than_one_step_say_so_for_the_list_shows_one(page: Page, server: Server, dumps: Path) -> None:
     page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
-    expect(page.get_by_test_id("banner")).to_contain_text("in all steps and ranks:", timeout=30_000)
+    expect(page.get_by_test_id("banner")).to_contain_text("in all steps and ranks:")
     page.goto(finished(server, dumps / "stat_fault", dumps / "stat_golden"))
-    expect(page.get_by_test_id("count-origin")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("count-origin")).to_be_visible()
     expect(page.get_by_test_id("banner")).not_to_contain_text("in all steps and ranks:")

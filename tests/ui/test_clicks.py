@@ -16,7 +16,7 @@ from ui.made import late
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CAUSE: Final = "Functional.softmax.1.forward"
-PATIENT: Final = 60_000
+PATIENT: Final = 120_000
 COUNTING: Final = """
     window.acts = 0;
     addEventListener("pointerdown", () => { window.acts += 1; }, true);

@@ -21,7 +21,7 @@ def address(server: Server, dumps: Path) -> str:
 
 def choose(page: Page, address: str, node: str) -> None:
     page.goto(f"{address}?s=0&r=0&n={node}")
-    expect(page.get_by_test_id("flow")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("flow")).to_be_visible()
 
 
 @pytest.mark.parametrize("start", ["Functional.cross_entropy.0.forward", "Functional.linear.2.backward"])
@@ -74,7 +74,7 @@ def test_a_flow_that_fails_says_so_and_can_be_tried_again(browser: Browser, addr
         page.route("**/flow?*", lambda route: route.fulfill(status=409, content_type="application/json", body=body))
         page.goto(f"{address}?s=0&r=0&n={CAUSE}")
         failure = page.locator("#section-flow").get_by_test_id("failure")
-        expect(failure).to_contain_text("judge it again", timeout=30_000)
+        expect(failure).to_contain_text("judge it again")
         expect(page.get_by_test_id("stack-target")).to_be_visible()
         page.locator("body").press("p")
         expect(page.get_by_test_id("notice")).to_contain_text("stored by an older version")
@@ -87,7 +87,7 @@ def test_a_flow_that_fails_says_so_and_can_be_tried_again(browser: Browser, addr
 
 def test_the_path_of_an_origin_opens_as_a_list_to_walk(page: Page, server: Server, dumps: Path) -> None:
     page.goto(finished(server, dumps / "target_fault_gelu_arg", dumps / "golden"))
-    page.get_by_test_id("origin-explains").click(timeout=30_000)
+    page.get_by_test_id("origin-explains").click()
     steps = page.get_by_test_id("origin-path").get_by_role("button")
     expect(steps.first).to_have_text("Functional.gelu.1.forward")
     last = steps.last.inner_text()
@@ -100,7 +100,7 @@ def test_the_view_speaks_chinese_and_fits_a_phone(browser: Browser, address: str
     try:
         page = context.new_page()
         page.goto(f"{address}?s=0&r=0&n=Functional.softmax.1.backward")
-        page.get_by_text("证据", exact=True).click(timeout=30_000)
+        page.get_by_text("证据", exact=True).click()
         expect(page.get_by_test_id("flow-source")).to_contain_text("不一致的输入来自")
         expect(page.locator("#section-flow")).to_contain_text("输出去向")
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0

@@ -37,10 +37,10 @@ def drag(page: Page, over: Locator, *paths: Path) -> None:
 
 def named(page: Page) -> None:
     """The origin stands there with its call stack and a plot."""
-    expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN, timeout=90_000)
+    expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN)
     expect(page.get_by_test_id("origin-place")).to_be_visible()
     expect(page.locator("[data-testid^=stack-]").first).to_be_visible()
-    expect(page.locator(".js-plotly-plot").first).to_be_visible(timeout=30_000)
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
 
 
 def test_two_folders_dropped_at_once_lead_to_the_origin(page: Page, fresh: Server, dumps: Path) -> None:
@@ -56,10 +56,10 @@ def test_a_folder_dropped_on_each_side_leads_to_the_origin(page: Page, fresh: Se
     page.goto(fresh.url)
     zones = [page.get_by_test_id(f"zone-{side}") for side in ("target", "golden")]
     drag(page, zones[1], dumps / "stat_golden")
-    expect(zones[1].get_by_test_id("detected")).to_contain_text("statistics", timeout=30_000)
+    expect(zones[1].get_by_test_id("detected")).to_contain_text("statistics")
     expect(page).to_have_url(re.compile("/$"))
     drag(page, zones[0], dumps / "stat_fault")
-    expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN, timeout=90_000)
+    expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN)
     (made,) = ask(fresh, "GET", "/comparisons")["items"]
     assert (made["target_name"], made["golden_name"]) == ("stat_fault", "stat_golden")
 
@@ -68,7 +68,7 @@ def test_two_chosen_folders_lead_to_the_origin(page: Page, fresh: Server, dumps:
     page.goto(fresh.url)
     page.get_by_test_id("target-folder-input").set_input_files(dumps / "stat_fault")
     page.get_by_test_id("golden-folder-input").set_input_files(dumps / "stat_golden")
-    expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN, timeout=90_000)
+    expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN)
 
 
 def test_two_pasted_server_paths_lead_to_the_origin(page: Page, fresh: Server, dumps: Path) -> None:
@@ -81,7 +81,7 @@ def test_two_pasted_server_paths_lead_to_the_origin(page: Page, fresh: Server, d
         field.press("Enter")
         if side == "target":  # with the second one the page goes on by itself, and the field is gone
             expect(field).to_have_value(name)
-    expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN, timeout=90_000)
+    expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN)
 
 
 def test_nothing_starts_by_itself_while_the_options_are_open(page: Page, fresh: Server, dumps: Path) -> None:
@@ -90,11 +90,11 @@ def test_nothing_starts_by_itself_while_the_options_are_open(page: Page, fresh: 
     expect(page.get_by_test_id("rename-rules")).to_be_visible()
     for side, name in (("target", "stat_fault"), ("golden", "stat_golden")):
         page.get_by_test_id(f"{side}-folder-input").set_input_files(dumps / name)
-        expect(page.get_by_test_id(f"zone-{side}").get_by_test_id("detected")).to_be_visible(timeout=30_000)
+        expect(page.get_by_test_id(f"zone-{side}").get_by_test_id("detected")).to_be_visible()
     expect(page.get_by_test_id("compare")).to_be_enabled()
     assert ask(fresh, "GET", "/comparisons")["total"] == 0
     page.get_by_test_id("compare").click()
-    expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN, timeout=90_000)
+    expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN)
 
 
 def test_the_sample_opens_at_one_click_and_the_last_result_at_another(page: Page, fresh: Server) -> None:
@@ -106,7 +106,7 @@ def test_the_sample_opens_at_one_click_and_the_last_result_at_another(page: Page
     row = page.get_by_test_id("comparisons").get_by_role("row").nth(1)
     expect(row).to_contain_text(ORIGIN)
     row.get_by_role("link").first.click()
-    expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN, timeout=30_000)
+    expect(page.get_by_test_id("origin")).to_contain_text(ORIGIN)
 
 
 def test_a_wrong_path_is_told_where_it_was_pasted(context: BrowserContext, server: Server, dumps: Path) -> None:
@@ -115,5 +115,5 @@ def test_a_wrong_path_is_told_where_it_was_pasted(context: BrowserContext, serve
     page.get_by_test_id("target").fill(str(dumps / "nowhere"))
     page.get_by_role("option").filter(has_text="read this path").click()
     failure = page.get_by_test_id("zone-target").get_by_test_id("failure")
-    expect(failure).to_contain_text("nothing is there", timeout=15_000)
+    expect(failure).to_contain_text("nothing is there")
     expect(page.get_by_test_id("compare")).to_be_disabled()

@@ -12,11 +12,10 @@ from playwright.sync_api import Locator, Page, expect
 from ui.conftest import Server
 from ui.driving import ask, finished, register, start
 from ui.sizes import repeated, synthetic
-from ui.watching import MOST_ROWS, Watched, first_paint, rows
+from ui.watching import MOST_ROWS, Watched, allowed, first_paint, rows
 
 # The rows of a run that is made long by repeating one have no places in its tree: looking for them there is answered by a 404.
-# Bounds in seconds are those of the product; a machine that others use may miss one, so a second try is allowed.
-pytestmark = [pytest.mark.expects("/tree/levels"), pytest.mark.flaky(reruns=2)]
+pytestmark = pytest.mark.expects("/tree/levels")
 
 NODES = 20_000
 REAL: Final = 96_000
@@ -52,7 +51,7 @@ def real(server: Server, generated: Path, pytestconfig: pytest.Config) -> Large:
     make_dump = synthetic(pytestconfig.rootpath).make_dump
     fault = make_dump(generated / "larger_target", REAL, 1, REAL // 3).fault
     make_dump(generated / "larger_golden", REAL, 1)
-    address = finished(server, generated / "larger_target", generated / "larger_golden", seconds=240)
+    address = finished(server, generated / "larger_target", generated / "larger_golden", seconds=900)
     return Large(address, REAL, fault)
 
 
@@ -77,8 +76,8 @@ def calls_of(page: Page) -> Locator:
 def opened(page: Page, large: Large, more: str = "") -> Locator:
     """The list of a large result, with its first origin in view."""
     page.goto(large.address + more)
-    expect(page.get_by_test_id("selected-name")).not_to_be_empty(timeout=60_000)
-    expect(calls_of(page).get_by_role("row", selected=True)).to_be_in_viewport(timeout=60_000)
+    expect(page.get_by_test_id("selected-name")).not_to_be_empty()
+    expect(calls_of(page).get_by_role("row", selected=True)).to_be_in_viewport()
     return calls_of(page)
 
 
@@ -97,10 +96,10 @@ def test_the_banner_of_a_long_run_names_the_origin_within_five_seconds(
 ) -> None:
     large: Large = request.getfixturevalue(size)
     page = watched.page
-    assert first_paint(page, large.address) <= FIRST_PAINT
+    assert first_paint(page, large.address, FIRST_PAINT) <= allowed(page, FIRST_PAINT)
     expect(page.get_by_test_id("origin")).to_contain_text(large.fault)
     expect(page.get_by_test_id("selected-name")).to_contain_text(large.fault)
-    expect(calls_of(page).get_by_text(large.fault, exact=True)).to_be_in_viewport(timeout=60_000)
+    expect(calls_of(page).get_by_text(large.fault, exact=True)).to_be_in_viewport()
     expect(page.get_by_test_id("total")).to_contain_text(f"{large.nodes:,}".replace(",", "\u202f"))
 
 
@@ -114,12 +113,10 @@ def test_keys_reach_both_ends_of_a_million_calls_and_all_between(
     last = largest.nodes - 1
     for key, place in (("End", last), ("ArrowUp", last - 1), ("Home", 0), ("ArrowDown", 1)):
         calls.press(key)
-        expect(name).to_contain_text(name_at(server, largest, place), timeout=30_000)
-        expect(row_at(calls, place)).to_be_in_viewport(timeout=30_000)
+        expect(name).to_contain_text(name_at(server, largest, place))
+        expect(row_at(calls, place)).to_be_in_viewport()
         expect(row_at(calls, place)).to_have_attribute("aria-selected", "true")
-        expect(calls).to_have_attribute(
-            "aria-activedescendant", str(row_at(calls, place).get_attribute("id")), timeout=30_000
-        )
+        expect(calls).to_have_attribute("aria-activedescendant", str(row_at(calls, place).get_attribute("id")))
         assert rows(page) <= MOST_ROWS
     calls.press("PageDown")
     expect(row_at(calls, 1)).not_to_have_attribute("aria-selected", "true")
@@ -139,7 +136,7 @@ def test_the_scroll_bar_leads_to_the_middle_of_a_million_calls_and_the_wheel_on_
     box.evaluate("box => { box.scrollTop = (box.scrollHeight - box.clientHeight) / 2 }")
     middle = largest.nodes // 2
     row = row_at(calls, middle)
-    expect(row).to_be_in_viewport(timeout=30_000)
+    expect(row).to_be_in_viewport()
     expect(row).to_have_attribute("data-name", name_at(server, largest, middle))
     before = row.bounding_box()
     calls.hover()
@@ -154,10 +151,10 @@ def test_the_scroll_bar_leads_to_the_middle_of_a_million_calls_and_the_wheel_on_
     row.click()
     expect(page.get_by_test_id("selected-name")).to_contain_text(str(row.get_attribute("data-name")))
     page.keyboard.press("j")
-    expect(row_at(calls, middle + 1)).to_have_attribute("aria-selected", "true", timeout=30_000)
+    expect(row_at(calls, middle + 1)).to_have_attribute("aria-selected", "true")
     for ends, place in (("box.scrollHeight", largest.nodes - 1), ("0", 0)):
         box.evaluate(f"box => {{ box.scrollTop = {ends} }}")
-        expect(row_at(calls, place)).to_be_in_viewport(timeout=30_000)
+        expect(row_at(calls, place)).to_be_in_viewport()
 
 
 @pytest.mark.parametrize(
@@ -172,16 +169,14 @@ def test_a_filtered_or_sorted_list_has_its_ends_and_its_middle_too(
     page.goto(larger.address + more)
     calls = calls_of(page)
     total = ask(server, "GET", f"/comparisons/{larger.id}/nodes?limit=1{asked}")["total"]
-    expect(calls).to_have_attribute("aria-rowcount", str(total + 1), timeout=60_000)
+    expect(calls).to_have_attribute("aria-rowcount", str(total + 1))
     for key, place in (("End", total - 1), ("Home", 0)):
         calls.press(key)
-        expect(page.get_by_test_id("selected-name")).to_contain_text(
-            name_at(server, larger, place, asked), timeout=30_000
-        )
-        expect(row_at(calls, place)).to_be_in_viewport(timeout=30_000)
+        expect(page.get_by_test_id("selected-name")).to_contain_text(name_at(server, larger, place, asked))
+        expect(row_at(calls, place)).to_be_in_viewport()
     calls.locator("[data-rows]").evaluate("box => { box.scrollTop = (box.scrollHeight - box.clientHeight) / 2 }")
     row = row_at(calls, total // 2)
-    expect(row).to_be_in_viewport(timeout=30_000)
+    expect(row).to_be_in_viewport()
     expect(row).to_have_attribute("data-name", name_at(server, larger, total // 2, asked))
 
 
@@ -189,11 +184,11 @@ def test_scrolling_never_fills_the_page_with_rows(watched: Watched, larger: Larg
     page = watched.page
     calls = opened(page, larger)
     calls.press("Home")
-    expect(row_at(calls, 0)).to_be_in_viewport(timeout=30_000)
+    expect(row_at(calls, 0)).to_be_in_viewport()
     calls.hover()
     for turn in range(1, 21):
         page.mouse.wheel(0, 2600)
-        expect(row_at(calls, turn * 100 + 5)).to_be_in_viewport(timeout=30_000)
+        expect(row_at(calls, turn * 100 + 5)).to_be_in_viewport()
         assert rows(page) <= MOST_ROWS
 
 
@@ -202,17 +197,15 @@ def test_the_list_of_a_long_dump_is_walked_to_its_end(watched: Watched, real: La
     dump = ask(server, "GET", f"/comparisons/{real.id}")["target"]
     page.goto(f"{server.url}/dumps/{dump}")
     nodes = page.get_by_test_id("nodes")
-    expect(nodes.get_by_role("option").first).to_be_visible(timeout=60_000)
+    expect(nodes.get_by_role("option").first).to_be_visible()
     for key, place in (("End", real.nodes - 1), ("Home", 0)):
         nodes.press(key)
         row = nodes.locator(f"[role=option][aria-posinset='{place + 1}'][data-name]")
-        expect(row).to_be_in_viewport(timeout=30_000)
+        expect(row).to_be_in_viewport()
         expect(row).to_have_attribute("aria-selected", "true")
         expect(page.get_by_test_id("selected-name")).to_contain_text(str(row.get_attribute("data-name")))
     nodes.evaluate("box => { box.scrollTop = (box.scrollHeight - box.clientHeight) / 2 }")
-    expect(nodes.locator(f"[role=option][aria-posinset='{real.nodes // 2}'][data-name]")).to_be_in_viewport(
-        timeout=30_000
-    )
+    expect(nodes.locator(f"[role=option][aria-posinset='{real.nodes // 2}'][data-name]")).to_be_in_viewport()
 
 
 def test_plots_opened_and_closed_leave_nothing_behind(watched: Watched, real: Large) -> None:
@@ -227,7 +220,7 @@ def test_plots_opened_and_closed_leave_nothing_behind(watched: Watched, real: La
     def round_of_plots() -> None:
         for key, tab in (("3", "api"), ("6", "apis"), ("5", "order")):
             page.keyboard.press(key)
-            expect(page.locator(f"[data-plot][data-drawn^='{tab}/'] .main-svg").first).to_be_visible(timeout=60_000)
+            expect(page.locator(f"[data-plot][data-drawn^='{tab}/'] .main-svg").first).to_be_visible()
             expect(page.locator("[data-plot]")).to_have_count(1)
 
     for _ in range(2):
@@ -247,15 +240,15 @@ def test_a_running_comparison_shows_progress_and_can_be_cancelled(
     target, golden = pair
     queue = [start(server, target, golden) for _ in range(5)]
     page.goto(f"{server.url}/comparisons/{queue[-1]}")
-    expect(page.get_by_role("progressbar")).to_be_attached(timeout=15_000)  # without width while it waits
+    expect(page.get_by_role("progressbar")).to_be_attached()  # without width while it waits
     page.get_by_role("button", name="Cancel").click()
-    expect(page.get_by_text("This comparison was cancelled.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("This comparison was cancelled.")).to_be_visible()
     assert ask(server, "GET", f"/comparisons/{queue[-1]}")["status"] == "cancelled"
     for comparison in queue[:-1]:
         ask(server, "POST", f"/comparisons/{comparison}/cancel")
     page.goto(server.url)
     row = page.get_by_test_id("comparisons").get_by_role("row").filter(has_text="cancelled").first
-    expect(row).to_be_visible(timeout=30_000)
+    expect(row).to_be_visible()
 
 
 def test_many_comparisons_at_work_take_no_connection_from_the_rest(
@@ -266,11 +259,11 @@ def test_many_comparisons_at_work_take_no_connection_from_the_rest(
     target, golden = pair
     queue = [start(server, target, golden) for _ in range(7)]  # a browser keeps six connections to a server
     page.goto(server.url)
-    expect(page.get_by_role("progressbar").nth(6)).to_be_attached(timeout=15_000)
+    expect(page.get_by_role("progressbar").nth(6)).to_be_attached()
     register(page, dumps / "stat_nan")
     for comparison in queue:
         ask(server, "POST", f"/comparisons/{comparison}/cancel")
     page.goto(f"{server.url}/comparisons/{queue[-1]}")
-    expect(page.get_by_test_id("cancelled")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("cancelled")).to_be_visible()
     assert "fetch" in asked
     assert "eventsource" not in asked  # one that stays open, for every job and in every tab

@@ -24,7 +24,7 @@ def address(server: Server, dumps: Path) -> str:
 
 def open_match(page: Page, address: str, node: str) -> None:
     page.goto(f"{address}?n={node}")
-    expect(page.get_by_test_id("why")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("why")).to_be_visible()
     page.locator("body").press("m")
     expect(page.get_by_test_id("partner-search")).to_be_focused()
 
@@ -43,10 +43,10 @@ def test_a_call_is_matched_by_hand_with_the_keyboard_and_compared_again(page: Pa
     expect(page.get_by_test_id("matches-wait")).to_contain_text("1 match made by hand")
     expect(page.get_by_test_id("match-waits")).to_contain_text(PARTNER)
     page.reload()
-    expect(page.get_by_test_id("match-waits")).to_contain_text(PARTNER, timeout=30_000)
+    expect(page.get_by_test_id("match-waits")).to_contain_text(PARTNER)
     page.get_by_test_id("apply").click()
     evidence = page.get_by_test_id("evidence")
-    expect(evidence.get_by_test_id("match").first).to_contain_text("mapped", timeout=60_000)
+    expect(evidence.get_by_test_id("match").first).to_contain_text("mapped")
     expect(evidence).to_contain_text(f"golden: {PARTNER}")
     expect(page.get_by_test_id("matches-wait")).to_have_count(0)
 
@@ -55,7 +55,7 @@ def test_a_match_is_parted_listed_exported_undone_and_taken_from_a_file(
     page: Page, server: Server, address: str, tmp_path: Path
 ) -> None:
     page.goto(f"{address}?n={PARTNER}")
-    page.get_by_test_id("unmatch").click(timeout=30_000)
+    page.get_by_test_id("unmatch").click()
     expect(page.get_by_test_id("match-waits")).to_be_visible()
     page.locator("body").press("Shift+M")
     expect(page).to_have_url(re.compile("do=matches"))
@@ -74,7 +74,7 @@ def test_a_match_is_parted_listed_exported_undone_and_taken_from_a_file(
     expect(edits).to_have_count(2)
     expect(edits.nth(1)).to_contain_text("not in this rank")
     page.get_by_test_id("apply-matches").click()
-    expect(page.get_by_test_id("evidence").get_by_test_id("leftover")).to_contain_text("target only", timeout=60_000)
+    expect(page.get_by_test_id("evidence").get_by_test_id("leftover")).to_contain_text("target only")
     comparison = address.rsplit("/", 1)[-1]
     states = [edit["state"] for edit in ask(server, "GET", f"/comparisons/{comparison}/matching")["edits"]]
     assert states == ["applied", "absent"]
@@ -98,10 +98,10 @@ def test_another_partner_is_found_for_either_side_of_a_pair(page: Page, address:
 
 def test_both_halves_of_a_parted_pair_of_one_name_can_be_looked_at(page: Page, address: str) -> None:
     page.goto(f"{address}?n={PARTNER}")
-    page.get_by_test_id("unmatch").click(timeout=30_000)
+    page.get_by_test_id("unmatch").click()
     page.get_by_test_id("apply").click()
     evidence = page.get_by_test_id("evidence")
-    expect(evidence.get_by_test_id("leftover")).to_contain_text("target only", timeout=60_000)
+    expect(evidence.get_by_test_id("leftover")).to_contain_text("target only")
     rows = page.get_by_test_id("calls").locator(f"[data-name='{PARTNER}']")
     expect(rows).to_have_count(2)
     expect(rows.and_(page.locator("[aria-selected='true']"))).to_have_count(1)
@@ -109,7 +109,7 @@ def test_both_halves_of_a_parted_pair_of_one_name_can_be_looked_at(page: Page, a
     expect(evidence.get_by_test_id("leftover")).to_contain_text("golden only")
     expect(page).to_have_url(re.compile(f"n=golden%3A{re.escape(PARTNER)}"))
     page.reload()
-    expect(evidence.get_by_test_id("leftover")).to_contain_text("golden only", timeout=30_000)
+    expect(evidence.get_by_test_id("leftover")).to_contain_text("golden only")
     expect(rows.and_(page.locator("[aria-selected='true']"))).to_have_count(1)
     page.locator("body").press("m")
     page.keyboard.type("gelu.0")
@@ -118,9 +118,7 @@ def test_both_halves_of_a_parted_pair_of_one_name_can_be_looked_at(page: Page, a
 
 def test_each_call_without_a_partner_shows_its_cause_and_its_neighbour(page: Page, address: str) -> None:
     page.goto(f"{address}?n={EXTRA}")
-    expect(page.get_by_test_id("why")).to_contain_text(
-        "Only the target makes this call. Nothing stands in its place", timeout=30_000
-    )
+    expect(page.get_by_test_id("why")).to_contain_text("Only the target makes this call. Nothing stands in its place")
     calls, tree = page.get_by_test_id("calls"), page.get_by_test_id("tree")
     expect(calls.locator(f"[data-name='{EXTRA}']").get_by_test_id("leftover")).to_have_text("target · inserted")
     expect(tree.locator(f"[data-name='{EXTRA}']").get_by_test_id("tree-leftover")).to_have_text("inserted")
@@ -148,12 +146,12 @@ def test_rename_rules_are_tried_before_anything_is_compared(page: Page, server: 
     page.get_by_test_id("try-matching").click()
     tried = page.get_by_test_id("tried")
     rows = tried.get_by_role("row")
-    expect(rows.nth(1)).to_contain_text("ffn", timeout=30_000)
+    expect(rows.nth(1)).to_contain_text("ffn")
     expect(rows.nth(1)).not_to_have_attribute("data-idle", "true")
     expect(rows.nth(2)).to_have_attribute("data-idle", "true")
     expect(tried).to_contain_text("Every call has a partner.")
     page.get_by_test_id("compare").click()
-    expect(page.get_by_test_id("banner")).to_be_visible(timeout=60_000)
+    expect(page.get_by_test_id("banner")).to_be_visible()
     comparison = re.search("comparisons/([^?]+)", page.url)[1]  # type: ignore[index]
     rules = ask(server, "GET", f"/comparisons/{comparison}")["options"]["rename"]
     assert rules == ["layers\\.(\\d+)\\.ffn=layers.\\1.mlp", "nothing=else"]
@@ -168,13 +166,13 @@ def test_a_rule_that_cannot_be_read_is_told_where_it_was_written(context: object
     page.get_by_role("button", name="Options").click()
     page.get_by_test_id("rename-rules").fill("(=x")
     page.get_by_test_id("try-matching").click()
-    expect(page.get_by_test_id("failure")).to_contain_text("rename", timeout=15_000)
+    expect(page.get_by_test_id("failure")).to_contain_text("rename")
 
 
 @pytest.mark.parametrize("field", ["search", "tree-search"])
 def test_escape_empties_a_search_before_it_leaves_the_field(page: Page, address: str, field: str) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("selected-name")).not_to_be_empty(timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).not_to_be_empty()
     search = page.get_by_test_id(field)
     search.click()
     page.keyboard.type("gelu")

@@ -65,7 +65,7 @@ def test_the_tree_of_a_dump_marks_what_saw_such_a_number(page: Page, server: Ser
     page.goto(f"{ready(server, dumps / 'target_nan')}?n=Functional.gelu.0.forward")
     tree = page.get_by_test_id("tree")
     born = tree.locator("[data-name='Functional.gelu.0.forward']")
-    expect(born.locator("[data-part]")).to_have_attribute("data-part", "origin", timeout=30_000)
+    expect(born.locator("[data-part]")).to_have_attribute("data-part", "origin")
     block = tree.locator("[data-name='Module.layers.0.Block.forward.0']")
     expect(block.locator("[data-part=origin]")).to_have_attribute(
         "title", re.compile(r"born here: the worst of \d+ calls")

@@ -17,7 +17,7 @@ def test_a_known_origin_gives_way_to_what_is_open_and_stays_with_the_pair(
 ) -> None:
     first = finished(server, dumps / "target_fault", dumps / "golden")
     page.goto(first)
-    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     page.keyboard.press("v")
     form = page.get_by_test_id("note-form")
     form.get_by_text("known", exact=True).click()
@@ -30,7 +30,7 @@ def test_a_known_origin_gives_way_to_what_is_open_and_stays_with_the_pair(
     expect(page.get_by_test_id("total")).to_contain_text("1 ")
 
     page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
-    expect(page.get_by_test_id("note")).to_contain_text("kernel of May", timeout=30_000)
+    expect(page.get_by_test_id("note")).to_contain_text("kernel of May")
     page.get_by_test_id("say-note").click()
     page.get_by_test_id("delete-note").click()
     expect(page.get_by_test_id("note")).to_have_count(0)
@@ -45,7 +45,7 @@ def test_the_page_opens_at_the_first_origin_that_nobody_accepted(page: Page, ser
     ask(server, "PUT", f"{path}/notes/{names[0]}", {"standing": "accepted"})
     page.goto(address)
     expected = next((name for name in origins if name != names[0]), names[0])
-    expect(page.get_by_test_id("origin")).to_contain_text(expected, timeout=30_000)
+    expect(page.get_by_test_id("origin")).to_contain_text(expected)
     expect(page.get_by_test_id("selected-name")).to_contain_text(expected)
     form = page.get_by_test_id("note-form")
     for leave in (None, "document.activeElement.blur()"):

@@ -19,11 +19,11 @@ def address(server: Server, dumps: Path) -> str:
 
 def test_a_call_is_found_by_its_name_and_gone_to(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("selected-name")).to_contain_text("softmax", timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")
     page.get_by_test_id("search").focus()  # also while typing elsewhere
     page.keyboard.press("Control+k")
     page.get_by_test_id("palette").fill("cross_entropy")
-    expect(page.get_by_role("option").first).to_contain_text("Functional.cross_entropy.0.forward", timeout=30_000)
+    expect(page.get_by_role("option").first).to_contain_text("Functional.cross_entropy.0.forward")
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.cross_entropy.0.forward")
     expect(page.get_by_test_id("palette")).to_have_count(0)
@@ -31,7 +31,7 @@ def test_a_call_is_found_by_its_name_and_gone_to(page: Page, address: str) -> No
 
 def test_an_action_is_found_by_its_words_and_done(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("selected-name")).to_contain_text("softmax", timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")
     page.keyboard.press("Control+k")
     page.get_by_test_id("palette").fill("step next")
     expect(page.get_by_role("option")).to_have_count(1)
@@ -45,7 +45,7 @@ def test_an_action_is_found_by_its_words_and_done(page: Page, address: str) -> N
 
 def test_the_arrow_keys_walk_the_choices_and_escape_leaves_all_as_it_was(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("selected-name")).to_contain_text("softmax", timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("softmax")
     before = page.url
     page.keyboard.press("Control+k")
     expect(page.get_by_test_id("palette")).to_be_focused()

@@ -35,7 +35,7 @@ def open_plan(page: Page, server: Server, target: Path, golden: Path) -> None:
         pick(page, folder, side)
     page.get_by_role("button", name="Options").click()
     page.get_by_test_id("plan-open").click()
-    expect(page.get_by_test_id("plan-editor")).to_have_attribute("aria-busy", "false", timeout=30_000)
+    expect(page.get_by_test_id("plan-editor")).to_have_attribute("aria-busy", "false")
 
 
 def options_of(page: Page, server: Server) -> str:
@@ -50,13 +50,13 @@ def test_a_dimension_chosen_in_the_dry_run_travels_with_the_comparison(
 ) -> None:
     address = finished(server, splits / "tp2_fault", splits / "whole")
     page.goto(address)
-    page.get_by_test_id("plan").click(timeout=30_000)
+    page.get_by_test_id("plan").click()
     page.get_by_test_id("plan-edit").click()
     expect(page).to_have_url(re.compile("do=plan"))
     page.get_by_test_id("plan-search").fill("layers.2.mlp.up")
     page.get_by_test_id("plan-try").click()
     row = page.get_by_test_id("plan-tensor").filter(has_text="parameters.weight").first
-    expect(row).to_contain_text("[32, 16] × 2", timeout=30_000)
+    expect(row).to_contain_text("[32, 16] × 2")
     expect(row).to_contain_text("[64, 16]")
     row.get_by_test_id("plan-way").select_option("skip")
     dimension = page.get_by_test_id("plan-dimension")
@@ -67,8 +67,8 @@ def test_a_dimension_chosen_in_the_dry_run_travels_with_the_comparison(
     download.value.save_as(file)
     assert parse_plan(file.read_text(encoding="utf-8")).dimensions == {UP: "skip"}
     page.get_by_test_id("plan-compare").click()
-    expect(page).not_to_have_url(re.compile(re.escape(address)), timeout=30_000)
-    expect(page.get_by_test_id("banner")).to_be_visible(timeout=60_000)
+    expect(page).not_to_have_url(re.compile(re.escape(address)))
+    expect(page.get_by_test_id("banner")).to_be_visible()
     assert parse_plan(options_of(page, server)).dimensions == {UP: "skip"}
     page.get_by_test_id("plan").click()
     expect(page.get_by_test_id("plan-panel")).to_contain_text("not joined")
@@ -93,7 +93,7 @@ def test_sizes_and_roles_are_laid_out_before_anything_is_compared(page: Page, se
     page.get_by_test_id("plan-use").click()
     expect(page.get_by_test_id("plan-chosen")).to_be_visible()
     page.get_by_test_id("compare").click()
-    expect(page.get_by_test_id("banner")).to_be_visible(timeout=60_000)
+    expect(page.get_by_test_id("banner")).to_be_visible()
     (unit,) = parse_plan(options_of(page, server)).units
     assert (unit.target.ranks, unit.target.offsets) == ((((0, 1), (2, 3)),), (0, 2))
     expect(page.get_by_test_id("banner")).to_contain_text("No origin")
@@ -122,6 +122,6 @@ def test_a_plan_that_cannot_be_is_told_with_its_place_and_its_remedy(
 
 def test_ranks_that_were_compared_one_by_one_can_be_joined_afterwards(page: Page, server: Server, splits: Path) -> None:
     page.goto(finished(server, splits / "dp2", splits / "dp2"))
-    page.get_by_test_id("plan-join").click(timeout=30_000)
-    expect(page.get_by_test_id("plan-editor")).to_have_attribute("aria-busy", "false", timeout=30_000)
+    page.get_by_test_id("plan-join").click()
+    expect(page.get_by_test_id("plan-editor")).to_have_attribute("aria-busy", "false")
     expect(page.get_by_test_id("role-target")).to_have_count(2)

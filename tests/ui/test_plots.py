@@ -57,7 +57,7 @@ def at(address: str, name: str, tab: str, more: str = "") -> str:
 def drawn(page: Page, tab: str) -> None:
     """The plot of this tab stands there with its traces: nothing of the one before, and not blank."""
     plot = page.locator(f"[data-plot][data-drawn^='{tab}/']")
-    expect(plot).to_be_visible(timeout=30_000)
+    expect(plot).to_be_visible()
     expect(page.locator("[data-plot]")).to_have_count(1)
     marks = plot.locator(".trace path, .hm image, .point, .trace .js-line")
     expect(marks.first).to_be_attached()
@@ -73,13 +73,13 @@ def asked(page: Page) -> dict[str, list[str]]:
 
 def test_keys_open_every_plot_each_with_words_and_a_label(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     for number, tab in enumerate(TABS, 1):
         page.keyboard.press(str(number))
         expect(page.get_by_test_id(f"plot-{tab}")).to_have_attribute("aria-selected", "true")
         assert asked(page)["tab"] == [tab]
         if tab == "values":
-            expect(page.get_by_test_id("value-words")).to_contain_text("difference 0.0071", timeout=30_000)
+            expect(page.get_by_test_id("value-words")).to_contain_text("difference 0.0071")
             continue
         drawn(page, tab)
         words = page.get_by_test_id("figure").locator("figcaption")
@@ -93,7 +93,7 @@ def test_keys_open_every_plot_each_with_words_and_a_label(page: Page, address: s
 def test_no_tool_of_a_plot_is_pushed_out_of_its_panel(page: Page, made: str, tab: str, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     page.goto(at(made, "channels", tab))
-    expect(page.get_by_test_id("plot-save")).to_be_enabled(timeout=30_000)
+    expect(page.get_by_test_id("plot-save")).to_be_enabled()
     for tool in ("plot-save", "plot-large"):
         expect(page.get_by_test_id(tool)).to_be_in_viewport(ratio=1)
 
@@ -122,9 +122,7 @@ def test_the_scale_is_switched_and_stands_in_the_address(page: Page, address: st
     before = log.is_checked()
     log.click()
     expect(page).to_have_url(re.compile(rf"[?&]log={int(not before)}"))
-    expect(page.locator(f"[data-drawn^='{tab}/'][data-drawn$='/{str(not before).lower()}']")).to_be_visible(
-        timeout=30_000
-    )
+    expect(page.locator(f"[data-drawn^='{tab}/'][data-drawn$='/{str(not before).lower()}']")).to_be_visible()
     drawn(page, tab)
     page.reload()
     drawn(page, tab)
@@ -173,7 +171,7 @@ def test_dimensions_of_the_map_are_chosen_and_stand_in_the_address(page: Page, m
     page.get_by_test_id("plot-reduce").click()
     page.get_by_role("option", name="rms").click()
     expect(page).to_have_url(re.compile(r"red=rms"))
-    expect(page.locator("[data-plot]")).to_contain_text("rms difference", timeout=30_000)
+    expect(page.locator("[data-plot]")).to_contain_text("rms difference")
     page.reload()
     drawn(page, "map")
     expect(page.get_by_test_id("axis-across")).to_have_value("dim 0 · 2")
@@ -205,13 +203,13 @@ def test_five_million_points_are_drawn_with_their_ends_and_their_nan(page: Page,
         drawn(page, tab)
         expect(page.get_by_test_id("figure")).to_contain_text(words)
     page.keyboard.press("1")
-    expect(page.get_by_test_id("figure")).to_contain_text("1 nan", timeout=30_000)
+    expect(page.get_by_test_id("figure")).to_contain_text("1 nan")
 
 
 def test_values_are_walked_through_by_keyboard(page: Page, made: str) -> None:
     page.goto(at(made, "rows", "values"))
     words = page.get_by_test_id("value-words")
-    expect(words).to_contain_text("difference", timeout=30_000)
+    expect(words).to_contain_text("difference")
     page.get_by_test_id("value-index").fill("5, 0")
     page.get_by_test_id("value-index").press("Enter")
     expect(words).to_contain_text("[5, 0]: target")
@@ -226,7 +224,7 @@ def test_values_are_walked_through_by_keyboard(page: Page, made: str) -> None:
     page.keyboard.press("Control+Home")
     expect(words).to_contain_text("[0, 63]: both")
     page.reload()
-    expect(words).to_contain_text("[0, 63]: both", timeout=30_000)
+    expect(words).to_contain_text("[0, 63]: both")
     page.get_by_test_id("value-index").fill("8, 0")
     page.get_by_test_id("value-index").press("Enter")
     expect(page.get_by_test_id("value-index")).to_have_attribute("aria-invalid", "true")
@@ -236,19 +234,19 @@ def test_values_are_walked_through_by_keyboard(page: Page, made: str) -> None:
 def test_integers_past_2_to_53_are_exact_and_nan_stands_apart(page: Page, made: str) -> None:
     page.goto(at(made, "whole", "values"))
     words = page.get_by_test_id("value-words")
-    expect(words).to_contain_text(f"[7]: target {2**53 + 8}, golden {2**53 + 7}, difference 1.", timeout=30_000)
+    expect(words).to_contain_text(f"[7]: target {2**53 + 8}, golden {2**53 + 7}, difference 1.")
     rows = list(csv.reader(Path(saved(page, "csv").path()).read_text(encoding="utf-8").splitlines()))
     assert ["7", str(2**53 + 8), str(2**53 + 7), "1"] in rows
     page.goto(at(made, "half", "values"))
-    expect(words).to_contain_text("[2, 1]: target NaN, golden 1.0, difference NaN. bfloat16 [3, 4]", timeout=30_000)
+    expect(words).to_contain_text("[2, 1]: target NaN, golden 1.0, difference NaN. bfloat16 [3, 4]")
     expect(page.get_by_test_id("value-lost")).to_have_attribute("aria-pressed", "true")
 
 
 def test_another_call_forgets_the_element_of_the_one_before(page: Page, made: str) -> None:
     page.goto(at(made, "rows", "values", "&at=3,3"))
-    expect(page.get_by_test_id("value-words")).to_contain_text("[3, 3]: both", timeout=30_000)
+    expect(page.get_by_test_id("value-words")).to_contain_text("[3, 3]: both")
     page.get_by_test_id("calls").get_by_text(node_of("whole"), exact=True).click()
-    expect(page.get_by_test_id("value-words")).to_contain_text("[7]: target", timeout=30_000)
+    expect(page.get_by_test_id("value-words")).to_contain_text("[7]: target")
     assert "at" not in asked(page)
 
 
@@ -259,7 +257,7 @@ def test_without_tensors_each_plot_of_one_says_which_setting_brings_it(page: Pag
     for tab in OF_TENSOR:
         page.get_by_test_id(f"plot-{tab}").click()
         place = page.get_by_test_id("values" if tab == "values" else "figure")
-        expect(place).to_contain_text(f'"task": "tensor" and "list": ["{CAUSE}"]', timeout=30_000)
+        expect(place).to_contain_text(f'"task": "tensor" and "list": ["{CAUSE}"]')
         expect(page.get_by_test_id("plot-save")).to_be_disabled()
     for tab in ("api", "apis", "runs"):
         page.get_by_test_id(f"plot-{tab}").click()

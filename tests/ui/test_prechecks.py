@@ -42,7 +42,7 @@ def test_the_origin_fails_alone_and_a_later_divergent_call_passes(
 ) -> None:
     address = finished(server, dumps / "target_fault", dumps / "golden")
     page.goto(address)
-    expect(page.get_by_test_id("selected-name")).to_contain_text(ORIGIN, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(ORIGIN)
     expect(page.get_by_test_id("origin-alone")).to_have_count(0)
     expect(page.get_by_test_id("alone-how")).to_have_text("Alone not run yet: dumpscope precheck")
     page.get_by_test_id("alone-how").click()
@@ -74,10 +74,10 @@ def test_the_origin_fails_alone_and_a_later_divergent_call_passes(
     expect(page.get_by_test_id("total")).to_contain_text("2 ")
     expect(calls.get_by_test_id("alone-chip")).to_have_count(2)
     page.goto(f"{address}?s=0&r=0&n={LATER}")
-    expect(page.get_by_test_id("selected-name")).to_contain_text(LATER, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(LATER)
     expect(page.get_by_test_id("alone-target").get_by_test_id("alone-word")).to_have_text("passes")
     page.goto(f"{address}?s=1&r=0&n={ORIGIN}")
-    expect(page.get_by_test_id("alone-how")).to_have_text("Alone not run yet: dumpscope precheck", timeout=30_000)
+    expect(page.get_by_test_id("alone-how")).to_have_text("Alone not run yet: dumpscope precheck")
     page.get_by_test_id("alone-how").click()
     expect(page.get_by_test_id("unchecked-target")).to_contain_text("but not of this step and rank")
     expect(page.get_by_test_id("unchecked-golden")).not_to_contain_text("but not of this step and rank")
@@ -86,11 +86,11 @@ def test_the_origin_fails_alone_and_a_later_divergent_call_passes(
 
 def test_the_server_runs_one_with_progress(page: Page, lending: Server, dumps: Path) -> None:
     page.goto(finished(lending, dumps / "target_fault_bwd", dumps / "golden"))
-    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.layer_norm.3.backward", timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.layer_norm.3.backward")
     page.get_by_test_id("alone-how").click()
     page.get_by_test_id("run-precheck-target").click()
     said = page.get_by_test_id("alone-target")
-    expect(said.get_by_test_id("alone-word")).to_have_text("fails", timeout=120_000)
+    expect(said.get_by_test_id("alone-word")).to_have_text("fails")
     expect(page.get_by_test_id("unchecked-target")).to_have_count(0)
     expect(page.get_by_test_id("origin-alone")).to_contain_text("wrong for its own inputs")
 
@@ -104,7 +104,7 @@ def test_a_run_is_cancelled(page: Page, lending: Server, dumps: Path) -> None:
     golden = page.get_by_test_id("unchecked-golden")
     golden.get_by_test_id("run-precheck-golden").click()
     golden.get_by_test_id("cancel").click()
-    expect(golden.get_by_test_id("run-precheck-golden")).to_be_visible(timeout=60_000)
+    expect(golden.get_by_test_id("run-precheck-golden")).to_be_visible()
     expect(page.get_by_test_id("alone-golden")).to_have_count(0)
 
 
@@ -114,5 +114,5 @@ def test_it_is_said_in_chinese_too(page: Page, server: Server, dumps: Path, chec
     ask(server, "POST", f"/dumps/{dump}/prechecks", {"text": checked.read_text()})
     page.add_init_script("localStorage.setItem('dumpscope.language', 'zh')")
     page.goto(address)
-    expect(page.get_by_test_id("alone-target").get_by_test_id("alone-word")).to_have_text("失败", timeout=30_000)
+    expect(page.get_by_test_id("alone-target").get_by_test_id("alone-word")).to_have_text("失败")
     expect(page.get_by_test_id("origin-alone")).to_contain_text("单独运行")

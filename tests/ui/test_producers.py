@@ -23,7 +23,7 @@ def own(tmp_path_factory: pytest.TempPathFactory, own_dumps: Path) -> Iterator[s
 def test_an_argument_links_to_the_call_that_made_it(page: Page, own: str) -> None:
     page.goto(f"{own}?n=Tensor.__mul__.0.forward")
     links = page.get_by_test_id("leaves").get_by_role("link")
-    expect(links).to_have_count(2, timeout=30_000)
+    expect(links).to_have_count(2)
     expect(links.first).to_have_text("← Torch.tanh.0")
     expect(links.last).to_have_attribute("title", "Made as Torch.sigmoid.1.forward.output.0, as the dump says")
     links.last.click()
@@ -34,7 +34,7 @@ def test_the_key_p_walks_back_to_where_the_data_came_from(page: Page, own: str) 
     page.goto(f"{own}?n=Torch.tanh.0.forward")
     name = page.get_by_test_id("selected-name")
     for call in ("Torch.tanh.0.forward", "Tensor.mul_.0.forward", "Torch.sin.0.forward", "Torch.exp.0.forward"):
-        expect(name).to_contain_text(call, timeout=30_000)
+        expect(name).to_contain_text(call)
         expect(page.get_by_test_id("leaves")).to_be_visible()
         expect(page.get_by_test_id("node")).to_have_attribute("data-node", call)
         page.locator("body").press("p")
@@ -47,7 +47,7 @@ def test_the_key_p_walks_back_to_where_the_data_came_from(page: Page, own: str) 
 def test_a_guess_from_equal_values_looks_like_one(page: Page, server: Server, dumps: Path) -> None:
     page.goto(f"{ready(server, dumps / 'stat_golden')}?n=Functional.dropout.1.forward")
     link = page.get_by_test_id("leaves").get_by_role("link")
-    expect(link).to_have_text("≈ Functional.softmax.1", timeout=30_000)
+    expect(link).to_have_text("≈ Functional.softmax.1")
     expect(link).to_have_attribute(
         "title", "Probably made as Functional.softmax.1.forward.output.0: it holds the same values"
     )
@@ -59,7 +59,7 @@ def test_the_link_speaks_chinese(browser: Browser, own: str) -> None:
         page = context.new_page()
         page.goto(f"{own}?n=Torch.sin.0.forward")
         link = page.get_by_test_id("leaves").get_by_role("link")
-        expect(link).to_have_attribute("title", "由 Torch.exp.0.forward.output.0 产生（dump 中有记录）", timeout=30_000)
+        expect(link).to_have_attribute("title", "由 Torch.exp.0.forward.output.0 产生（dump 中有记录）")
         assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
     finally:
         context.close()

@@ -32,12 +32,12 @@ def old(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server
 
 def test_the_true_cause_of_two_generations_is_named_and_can_be_walked(page: Page, old: Server, made: Path) -> None:
     compare(page, old, made / "target_fault", made / "golden")
-    expect(page.get_by_test_id("origin")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("origin")).to_contain_text(CAUSE)
     expect(page.get_by_test_id("origin-kind")).to_contain_text("computation")
     expect(page.get_by_test_id("origin-place")).to_have_text("models.py:14")
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     expect(page.get_by_test_id("stack-target")).to_contain_text("F.softmax(a, dim=-1)")
-    expect(page.locator(".main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.locator(".main-svg").first).to_be_visible()
     expect(page.get_by_test_id("filter-api")).to_contain_text("Functional.softmax")
     page.get_by_role("button", name="↔ 1.backward", exact=True).click()
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional_softmax_1_backward")

@@ -15,7 +15,7 @@ def test_the_key_r_shows_the_script_of_the_selected_call_and_saves_it(
     page: Page, server: Server, dumps: Path, tmp_path: Path
 ) -> None:
     page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
-    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward", timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward")
     expect(page.get_by_test_id("evidence").get_by_test_id("why")).to_be_visible()
     page.keyboard.press("r")
     dialog = page.get_by_test_id("reproduce-dialog")
@@ -36,15 +36,15 @@ def test_the_archive_for_its_owner_is_told_with_its_size_and_downloaded(
     page: Page, server: Server, dumps: Path, tmp_path: Path
 ) -> None:
     page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
-    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward", timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward")
     expect(page.get_by_test_id("evidence").get_by_test_id("why")).to_be_visible()
     page.keyboard.press("r")
     archive = page.get_by_test_id("reproduce-dialog").get_by_test_id("handover")
-    expect(archive).to_contain_text("unpacked; runs where it is unpacked", timeout=30_000)
+    expect(archive).to_contain_text("unpacked; runs where it is unpacked")
     archive.get_by_text("What will be in it", exact=True).click()
     parts = archive.get_by_test_id("handover-parts")
     expect(parts.get_by_text("plots/error-order.svg", exact=True)).to_be_visible()
-    with page.expect_download(timeout=60_000) as started:
+    with page.expect_download() as started:
         archive.get_by_test_id("save-archive").click()
     assert started.value.suggested_filename == "Functional.softmax.1.zip"
     started.value.save_as(tmp_path / "finding.zip")
@@ -57,14 +57,14 @@ def test_an_archive_of_statistics_says_that_its_numbers_are_made_up(page: Page, 
     address = finished(server, dumps / "stat_golden", dumps / "stat_golden")
     page.goto(f"{address}?s=0&r=0&n=Functional.gelu.0.forward&do=reproduce")
     archive = page.get_by_test_id("reproduce-dialog").get_by_test_id("handover")
-    expect(archive).to_contain_text("It holds no tensors: the script makes its numbers up", timeout=30_000)
+    expect(archive).to_contain_text("It holds no tensors: the script makes its numbers up")
 
 
 def test_a_module_that_cannot_be_run_alone_says_why(page: Page, server: Server, dumps: Path) -> None:
     page.goto(
         finished(server, dumps / "target_fault", dumps / "golden") + "?s=0&r=0&n=Module.layers.1.attn.Attn.forward.0"
     )
-    expect(page.get_by_test_id("selected-name")).to_contain_text("Attn", timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Attn")
     expect(page.get_by_test_id("evidence").get_by_test_id("why")).to_be_visible()
     page.get_by_test_id("evidence").get_by_test_id("reproduce").click()
     dialog = page.get_by_test_id("reproduce-dialog")
@@ -81,7 +81,7 @@ def test_in_chinese_the_reason_is_introduced_and_kept_as_the_servers_own_words(
         page = context.new_page()
         page.goto(f"{address}?s=0&r=0&n=Module.layers.1.attn.Attn.forward.0&do=reproduce")
         dialog = page.get_by_test_id("reproduce-dialog")
-        expect(dialog).to_contain_text("此调用无法单独运行", timeout=30_000)
+        expect(dialog).to_contain_text("此调用无法单独运行")
         expect(dialog.locator("[lang=en]")).to_contain_text("how this Attn was built")
     finally:
         context.close()

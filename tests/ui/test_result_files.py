@@ -21,7 +21,7 @@ def test_an_exported_file_shows_a_colleague_the_same_cause(
     for side in sides:
         shutil.copytree(dumps / side.name, side)
     page.goto(finished(server, *sides))
-    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     expect(page.get_by_test_id("copy-mark")).to_have_count(0)
     page.get_by_test_id("export").click()
     expect(page.get_by_test_id("export-db")).to_have_text("result file (.db)")
@@ -35,7 +35,7 @@ def test_an_exported_file_shows_a_colleague_the_same_cause(
 
     with running("serve", file, "--port", 0, DUMPSCOPE_EXECUTOR="threads:1") as (address, _):
         page.goto(address)
-        expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+        expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
         assert page.get_by_test_id("banner").inner_text() == banner
         mark = page.get_by_test_id("copy-mark")
         expect(mark).to_have_text("copy")
@@ -53,7 +53,7 @@ def test_a_file_that_is_being_written_can_be_cancelled_and_another_one_asked_for
     page: Page, server: Server, dumps: Path
 ) -> None:
     page.goto(finished(server, dumps / "stat_fault", dumps / "stat_golden"))
-    expect(page.get_by_test_id("banner")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("banner")).to_be_visible()
     page.route("**/export.xlsx", lambda _route: None)  # it is written for as long as anybody waits
     page.get_by_test_id("export").click()
     with page.expect_request("**/export.xlsx"):

@@ -34,11 +34,11 @@ def odd(server: Server, dumps: Path, generated: Path) -> str:
 @pytest.mark.parametrize("name", NAMES.values(), ids=["markup", "quotes", "address", "chinese", "long"])
 def test_a_call_of_any_name_is_shown_linked_and_found_again(page: Page, odd: str, name: str) -> None:
     page.goto(f"{odd}?s=0&r=0&n={quote(name, safe='')}")
-    expect(page.get_by_test_id("selected-name")).to_contain_text(name, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(name)
     expect(page.get_by_test_id("why")).to_be_visible()
     expect(page.get_by_test_id("calls").get_by_text(name, exact=True)).to_be_visible()
     page.reload()
-    expect(page.get_by_test_id("selected-name")).to_contain_text(name, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(name)
     expect(page.get_by_test_id("calls").get_by_text(name, exact=True)).to_be_visible()
     page.keyboard.press("j")
     expect(page.get_by_test_id("selected-name")).not_to_contain_text(name)
@@ -50,7 +50,7 @@ def test_a_call_of_any_name_is_shown_linked_and_found_again(page: Page, odd: str
 
 def test_the_origin_of_an_odd_name_stands_in_the_banner_and_its_folder_in_the_title(page: Page, odd: str) -> None:
     page.goto(odd)
-    expect(page.get_by_test_id("origin")).to_contain_text("Functional.注意力_层.0.forward", timeout=30_000)
+    expect(page.get_by_test_id("origin")).to_contain_text("Functional.注意力_层.0.forward")
     page.get_by_role("link", name="target_fault", exact=True).first.click()
     expect(page.get_by_test_id("facts")).to_contain_text("odd <b>&'\" #?%+ 名")
 
@@ -62,7 +62,7 @@ def test_nan_infinities_absent_and_large_integers_stand_apart(
     page.goto(f"{finished(server, target, dumps / 'stat_golden')}?s=0&r=0&n={CALL}")
     table = page.get_by_test_id("io")
     output = table.locator("tbody").filter(has_text="output")
-    expect(output).to_contain_text("+inf", timeout=30_000)
+    expect(output).to_contain_text("+inf")
     cells = [text.strip() for text in output.get_by_role("row").first.get_by_role("cell").all_inner_texts()]
     assert cells[-4:] == ["+inf", "-inf", "—", "NaN"]
     expect(table).to_contain_text("9007199254740993")
@@ -71,7 +71,7 @@ def test_nan_infinities_absent_and_large_integers_stand_apart(
 def test_a_view_goes_on_after_the_server_was_away(context: BrowserContext, server: Server, dumps: Path) -> None:
     page = context.new_page()  # refused connections are logged by the browser, so not the strict page
     page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
-    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward", timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward")
     expect(page.get_by_test_id("calls").get_by_text("Torch.matmul.3.forward", exact=True)).to_be_visible()
     server.stop()
     try:
@@ -82,7 +82,7 @@ def test_a_view_goes_on_after_the_server_was_away(context: BrowserContext, serve
     finally:
         server.start()
     expect(page.get_by_test_id("evidence").get_by_test_id("selected-name")).to_contain_text("Torch.matmul.3.forward")
-    expect(page.get_by_test_id("stack-target")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("stack-target")).to_be_visible()
 
 
 def test_the_tree_opens_to_what_was_selected_while_the_server_was_away(
@@ -91,7 +91,7 @@ def test_the_tree_opens_to_what_was_selected_while_the_server_was_away(
     page = context.new_page()
     name = "Functional.linear.6.forward"  # in a module that is closed at first
     page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
-    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward", timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.softmax.1.forward")
     tree = page.get_by_test_id("tree")
     expect(tree.locator("[aria-selected=true]")).to_have_attribute("data-name", "Functional.softmax.1.forward")
     expect(tree.locator(f"[data-name='{name}']")).to_have_count(0)
@@ -102,7 +102,7 @@ def test_the_tree_opens_to_what_was_selected_while_the_server_was_away(
         expect(page.get_by_test_id("evidence").get_by_test_id("failure")).to_contain_text("does not answer")
     finally:
         server.start()
-    expect(tree.locator("[aria-selected=true]")).to_have_attribute("data-name", name, timeout=30_000)
+    expect(tree.locator("[aria-selected=true]")).to_have_attribute("data-name", name)
 
 
 def test_a_lost_connection_to_a_job_is_taken_up_again(context: BrowserContext, server: Server, dumps: Path) -> None:
@@ -118,5 +118,5 @@ def test_a_lost_connection_to_a_job_is_taken_up_again(context: BrowserContext, s
     page.reload()
     expect(page.get_by_test_id("failure").first).to_contain_text("does not answer")
     page.unroute(re.compile("/api/"))
-    expect(page.get_by_test_id("banner")).to_contain_text("Functional.softmax.1.forward", timeout=60_000)
+    expect(page.get_by_test_id("banner")).to_contain_text("Functional.softmax.1.forward")
     assert lost

@@ -25,7 +25,7 @@ def test_terms_narrow_the_list_and_stand_in_the_address(page: Page, address: str
     page.goto(address)
     search = page.get_by_test_id("search")
     search.fill("api:softmax class:origin")
-    expect(page.get_by_test_id("total")).to_have_text(re.compile(r"^1 "), timeout=30_000)
+    expect(page.get_by_test_id("total")).to_have_text(re.compile(r"^1 "))
     expect(page.get_by_test_id("calls")).to_contain_text(CAUSE)
     search.fill("api:softmax -class:origin err>1e-6")
     expect(page.get_by_test_id("calls")).not_to_contain_text(CAUSE)
@@ -37,7 +37,7 @@ def test_terms_narrow_the_list_and_stand_in_the_address(page: Page, address: str
 
 def test_what_the_list_shows_is_exported(page: Page, address: str) -> None:
     page.goto(f"{address}?q=api%3Asoftmax+class%3Aorigin")
-    expect(page.get_by_test_id("total")).to_have_text(re.compile(r"^1 "), timeout=30_000)
+    expect(page.get_by_test_id("total")).to_have_text(re.compile(r"^1 "))
     page.get_by_test_id("export").click()
     with page.expect_download() as held:
         page.get_by_test_id("export-list-csv").click()
@@ -52,10 +52,10 @@ def test_what_the_list_shows_is_exported(page: Page, address: str) -> None:
 
 def test_a_rank_in_the_search_is_gone_to(page: Page, server: Server, dumps: Path) -> None:
     page.goto(finished(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
-    expect(page.get_by_test_id("banner")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("banner")).to_be_visible()
     search = page.get_by_test_id("search")
     search.fill("rank:0 direction:forward")
-    expect(page).to_have_url(re.compile(r"[?&]r=0(&|$)"), timeout=30_000)
+    expect(page).to_have_url(re.compile(r"[?&]r=0(&|$)"))
     search.fill("rank:1 direction:forward")
     expect(page).to_have_url(re.compile(r"[?&]r=1(&|$)"))
     expect(search).to_have_value("direction:forward")
@@ -68,7 +68,7 @@ def test_what_is_no_search_is_said_with_place_and_remedy(context: BrowserContext
     page.goto(address)
     page.get_by_test_id("search").fill("softmax clas:origin")
     failure = page.get_by_test_id("calls").get_by_test_id("failure")
-    expect(failure).to_contain_text("there is no clas:", timeout=30_000)
+    expect(failure).to_contain_text("there is no clas:")
     expect(failure).to_contain_text("character 9")
     expect(failure).to_contain_text("class:")
     page.get_by_test_id("search").fill("softmax class:origin")
@@ -78,6 +78,6 @@ def test_what_is_no_search_is_said_with_place_and_remedy(context: BrowserContext
 
 def test_the_help_lists_the_terms(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("banner")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("banner")).to_be_visible()
     page.keyboard.press("?")
     expect(page.get_by_test_id("search-terms")).to_contain_text("err>1e-2")

@@ -31,7 +31,7 @@ def chinese(browser: Browser) -> Iterator[Page]:
 
 def opened(page: Page, address: str, name: str) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("selected-name")).to_contain_text(name, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(name)
     expect(page.get_by_test_id("why")).to_be_visible()
 
 
@@ -70,7 +70,7 @@ def test_a_damaged_file_says_in_chinese_too_how_much_of_it_was_kept(
 ) -> None:
     made = cut_rank(dumps / "dist2_stat_fault", generated / "signs" / "cut")
     chinese.goto(finished(server, made, dumps / "dist2_stat_golden"))
-    expect(chinese.get_by_test_id("damage")).to_contain_text("保留了 28 条完整记录", timeout=30_000)
+    expect(chinese.get_by_test_id("damage")).to_contain_text("保留了 28 条完整记录")
 
 
 def test_the_start_page_says_that_a_yes_is_of_another_structure(page: Page, server: Server, dumps: Path) -> None:
@@ -84,7 +84,7 @@ def test_the_start_page_says_that_a_yes_is_of_another_structure(page: Page, serv
 
 def test_few_calls_that_met_make_no_sure_origin(page: Page, server: Server, dumps: Path) -> None:
     page.goto(finished(server, dumps / "conv_mix_stat", dumps / "stat_golden"))
-    page.get_by_test_id("assistant-skip").click(timeout=30_000)
+    page.get_by_test_id("assistant-skip").click()
     expect(page.get_by_test_id("banner")).to_contain_text("confidence: low")
 
 
@@ -127,7 +127,7 @@ def test_the_keys_of_the_calls_also_walk_one_dump(page: Page, server: Server, ad
     dump = page.request.get(address.replace("/comparisons/", "/api/comparisons/")).json()["target"]
     page.goto(f"{server.url}/dumps/{dump}")
     selected = page.get_by_test_id("selected-name")
-    expect(selected).to_contain_text("Functional.embedding.0.forward", timeout=30_000)
+    expect(selected).to_contain_text("Functional.embedding.0.forward")
     page.keyboard.press("j")
     expect(selected).to_contain_text("Module.tok.Embedding.forward.0")
     page.keyboard.press("k")

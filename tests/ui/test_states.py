@@ -21,14 +21,14 @@ def test_a_failed_comparison_says_what_where_and_what_to_do_and_starts_again(
     failed = start(server, dumps / "crash_tensor", dumps / "golden")
     page.goto(f"{server.url}/comparisons/{failed}")
     failure = page.get_by_test_id("failure")
-    expect(failure).to_contain_text("the run probably ended before stop()", timeout=30_000)
+    expect(failure).to_contain_text("the run probably ended before stop()")
     expect(failure).to_contain_text("crash_tensor/step0/proc")
     expect(failure).to_contain_text("What to do")
     expect(failure.get_by_role("link", name="Open crash_tensor")).to_be_visible()
     page.get_by_test_id("again").click()
     expect(page).not_to_have_url(re.compile(failed))
     expect(page).to_have_url(re.compile("/comparisons/"))
-    expect(page.get_by_test_id("failure")).to_contain_text("ended before stop()", timeout=30_000)
+    expect(page.get_by_test_id("failure")).to_contain_text("ended before stop()")
 
 
 def cancelled(server: Server, dumps: Path) -> str:
@@ -60,7 +60,7 @@ def test_a_cancelled_comparison_starts_again_with_the_same_reference_and_options
     again = page.get_by_test_id("again")
     again.focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_test_id("origin")).to_contain_text("Functional.softmax.1.forward", timeout=60_000)
+    expect(page.get_by_test_id("origin")).to_contain_text("Functional.softmax.1.forward")
     old = ask(server, "GET", f"/comparisons/{stopped}")
     new = ask(server, "GET", f"/comparisons/{re.search('comparisons/([^?]+)', page.url)[1]}")  # type: ignore[index]
     assert new["id"] != old["id"]
@@ -76,12 +76,12 @@ def test_a_browser_that_believes_itself_offline_still_reaches_the_server(
     page.evaluate("() => window.dispatchEvent(new Event('offline'))")  # what a pulled cable or a changed network fires
     register(page, dumps / "target_renamed")
     page.get_by_role("link", name="target_renamed", exact=True).first.click()
-    expect(page.get_by_test_id("facts")).to_be_visible(timeout=15_000)
+    expect(page.get_by_test_id("facts")).to_be_visible()
 
 
 def test_an_overflow_leaves_a_trail_in_the_tree(page: Page, server: Server, dumps: Path) -> None:
     page.goto(finished(server, dumps / "target_nan", dumps / "golden"))
-    expect(page.get_by_test_id("origin")).to_contain_text("Functional.gelu.0.forward", timeout=30_000)
+    expect(page.get_by_test_id("origin")).to_contain_text("Functional.gelu.0.forward")
     tree = page.get_by_test_id("tree")
     for name in ("layers.0 (Block)", "mlp (Mlp)"):
         row = tree.get_by_role("treeitem").filter(has_text=name).first
@@ -93,7 +93,7 @@ def test_the_numbers_of_both_sides_are_in_view_at_first(page: Page, server: Serv
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
     first = page.get_by_test_id("io").locator("tbody").first
-    expect(first).to_have_attribute("data-verdict", "no", timeout=30_000)
+    expect(first).to_have_attribute("data-verdict", "no")
     expect(first).to_be_in_viewport(ratio=0.99)
     expect(first).to_contain_text("3.21533")
     expect(first).to_contain_text("3.217")
@@ -103,7 +103,7 @@ def test_what_is_not_there_is_said_without_a_word_of_rest(context: BrowserContex
     page = context.new_page()  # the 404 is logged by the browser, so not the strict page
     for noun in ("comparisons", "dumps"):
         page.goto(f"{server.url}/{noun}/nothing")
-        expect(page.get_by_test_id("failure")).to_contain_text("It may have been deleted", timeout=15_000)
+        expect(page.get_by_test_id("failure")).to_contain_text("It may have been deleted")
         expect(page.get_by_test_id("failure")).not_to_contain_text("/api")
         expect(page.get_by_role("link", name="Back to the start")).to_be_visible()
 
@@ -122,7 +122,7 @@ def test_a_pair_without_numbers_is_told_as_the_command_line_tells_it(
     told = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=120)
     assert told.stdout.startswith(says)
     page.goto(finished(server, dumps / target, dumps / golden))
-    expect(page.get_by_test_id("banner")).to_contain_text(says, timeout=30_000)
+    expect(page.get_by_test_id("banner")).to_contain_text(says)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_both_lists_search_sort_and_say_when_nothing_is_found(
     page.goto(fresh.url)
     box = page.get_by_test_id(noun)
     names = box.locator("tbody tr td[data-column=name] a")
-    expect(names.first).to_be_visible(timeout=15_000)
+    expect(names.first).to_be_visible()
     newest = names.all_inner_texts()
     box.get_by_role("button", name="Created", exact=True).click()
     expect(box.get_by_role("columnheader", name="Created")).to_have_attribute("aria-sort", "ascending")
@@ -183,8 +183,8 @@ def test_an_origin_among_strangers_says_that_most_calls_have_no_partner(
     page: Page, server: Server, dumps: Path
 ) -> None:
     page.goto(finished(server, dumps / "conv_mix_stat", dumps / "stat_golden"))
-    page.get_by_test_id("assistant-skip").click(timeout=30_000)
-    expect(page.get_by_test_id("origin")).to_be_visible(timeout=30_000)
+    page.get_by_test_id("assistant-skip").click()
+    expect(page.get_by_test_id("origin")).to_be_visible()
     expect(page.get_by_test_id("strangers")).to_contain_text("Most calls have no partner")
     shown = page.get_by_test_id("calls").get_by_test_id("match").all_text_contents()
     assert all(len(text.rsplit(" ", 1)[-1]) <= 4 for text in shown), shown

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from ui.conftest import Server
+from ui.conftest import PATIENCE, Server
 from ui.driving import ask, finished
 
 
@@ -18,7 +18,7 @@ def test_a_cell_of_the_heat_map_leads_to_its_step_and_module(page: Page, server:
     address = finished(server, dumps / "target_fault", dumps / "golden")
     page.goto(f"{address}?do=trends")
     trends = page.get_by_test_id("trends")
-    expect(trends.get_by_role("row").nth(1)).to_be_visible(timeout=30_000)
+    expect(trends.get_by_role("row").nth(1)).to_be_visible()
     trends.get_by_placeholder("Search modules").fill("ln1")
     trends.get_by_role("button", name=re.compile(r"Module\.layers\.1\.ln1.*forward.*step 1, rank 0")).click()
     expect(trends).to_be_hidden()
@@ -30,7 +30,7 @@ def test_a_cell_of_the_heat_map_leads_to_its_step_and_module(page: Page, server:
 def test_the_heat_map_opens_ready_to_search_and_explains_its_cells(page: Page, server: Server, dumps: Path) -> None:
     page.goto(f"{finished(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
     trends = page.get_by_test_id("trends")
-    expect(trends.get_by_role("columnheader", name="step", exact=True)).to_be_visible(timeout=30_000)
+    expect(trends.get_by_role("columnheader", name="step", exact=True)).to_be_visible()
     expect(trends.get_by_placeholder("Search modules")).to_be_focused()
     expect(trends).to_contain_text("Each cell is the worst verdict of all ranks")
     warned = trends.get_by_role("button", name=re.compile(r"layers\.0\.ln1.*step 1, rank 0: Warning"))
@@ -41,7 +41,7 @@ def test_on_a_phone_the_heat_map_keeps_its_controls_on_the_screen(page: Page, se
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{finished(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
     trends = page.get_by_test_id("trends")
-    expect(trends.get_by_role("row").nth(1)).to_be_visible(timeout=30_000)
+    expect(trends.get_by_role("row").nth(1)).to_be_visible()
     expect(trends.get_by_test_id("trend-statistic")).to_be_in_viewport(ratio=1)
     box = trends.bounding_box()
     assert box is not None
@@ -50,11 +50,11 @@ def test_on_a_phone_the_heat_map_keeps_its_controls_on_the_screen(page: Page, se
 
 def test_ranks_have_rows_of_their_own_and_a_cell_leads_to_its_rank(page: Page, server: Server, dumps: Path) -> None:
     page.goto(f"{finished(server, dumps / 'dist2_stat_fault', dumps / 'dist2_stat_golden')}")
-    page.get_by_test_id("open-trends").click(timeout=30_000)
+    page.get_by_test_id("open-trends").click()
     trends = page.get_by_test_id("trends")
     trends.get_by_placeholder("Search modules").fill("ln.LayerNorm.forward")
     rows = trends.locator("tbody").get_by_role("row")
-    expect(rows).to_have_count(2, timeout=30_000)
+    expect(rows).to_have_count(2)
     expect(trends).to_contain_text("Each cell is the verdict of one rank")
     trends.get_by_role("checkbox", name="A row per rank").uncheck()
     expect(rows).to_have_count(1)
@@ -67,7 +67,7 @@ def test_ranks_have_rows_of_their_own_and_a_cell_leads_to_its_rank(page: Page, s
 def test_the_numbers_of_both_sides_stand_in_the_cells(page: Page, server: Server, dumps: Path) -> None:
     page.goto(f"{finished(server, dumps / 'target_fault', dumps / 'golden')}?do=trends")
     trends = page.get_by_test_id("trends")
-    trends.get_by_test_id("trend-statistic").click(timeout=30_000)
+    trends.get_by_test_id("trend-statistic").click()
     page.get_by_role("option", name="Max", exact=True).click()
     cell = trends.get_by_role("button", name=re.compile(r"layers\.0\.ln1.*forward.*step 1")).first
     expect(cell).to_have_text(re.compile(r"^[-\d.e]+$"))
@@ -77,7 +77,7 @@ def test_the_numbers_of_both_sides_stand_in_the_cells(page: Page, server: Server
 def shown_dump(server: Server, folder: Path) -> str:
     """Address of a dump that is read."""
     dump = ask(server, "POST", "/dumps", {"path": str(folder)})["id"]
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE / 1000
     while ask(server, "GET", f"/dumps/{dump}")["status"] == "pending":
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -92,7 +92,7 @@ def test_a_call_of_a_dump_tells_its_numbers_over_steps_and_the_first_that_is_not
         shutil.copytree(source, turning / f"step{step}", ignore=shutil.ignore_patterns("dump_tensor_data"))
     page.goto(f"{shown_dump(server, turning)}?s=0&r=0&n=Functional.gelu.0.forward")
     trend = page.get_by_test_id("node-trend")
-    expect(trend).to_contain_text("First number that is not finite: step 1, rank 0.", timeout=30_000)
+    expect(trend).to_contain_text("First number that is not finite: step 1, rank 0.")
     page.get_by_test_id("open-trends").click()
     trends = page.get_by_test_id("trends")
     trends.get_by_placeholder("Search modules").fill("layers.1.ln1")
@@ -119,11 +119,11 @@ def test_the_page_of_a_dump_says_how_it_was_run_and_a_comparison_what_differs(
             run = {"versions": {"torch": "2.5.1"}, "seeds": {"seed": seed}, "devices": ["cpu x8"]}
             (dump.parent / "run.json").write_text(json.dumps(run))
     page.goto(shown_dump(server, sides[0]))
-    page.get_by_test_id("run").click(timeout=30_000)
+    page.get_by_test_id("run").click()
     told = page.get_by_test_id("run-list")
     expect(told).to_contain_text("torch 2.5.1")
     expect(told).to_contain_text("risk_level FOCUS")
     expect(page.get_by_test_id("node-trend")).to_have_count(0)
     page.goto(finished(server, *sides))
-    page.get_by_role("button", name="1 setting differs").click(timeout=30_000)
+    page.get_by_role("button", name="1 setting differs").click()
     expect(page.get_by_text("Seeds differ: seed 1 against 2.")).to_be_visible()

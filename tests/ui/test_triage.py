@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from ui.conftest import Server
+from ui.conftest import PATIENCE, Server
 from ui.driving import compare, finished
 
 CAUSE = "Functional.softmax.1.forward"
@@ -23,13 +23,13 @@ def address(server: Server, dumps: Path) -> str:
 
 def test_the_true_cause_is_named_with_stack_and_plot_without_a_click(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("origin")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("origin")).to_contain_text(CAUSE)
     expect(page.get_by_test_id("origin-kind")).to_contain_text("computation")
     expect(page.get_by_test_id("reason")).to_contain_text("inputs are equal")
     expect(page.get_by_test_id("origin-place")).to_have_text("models.py:14")
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     expect(page.get_by_test_id("stack-target")).to_contain_text("F.softmax(a, dim=-1)")
-    expect(page.locator(".js-plotly-plot, .main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.locator(".js-plotly-plot, .main-svg").first).to_be_visible()
     expect(page.get_by_test_id("tree").get_by_text("Functional.softmax.1", exact=False).first).to_be_visible()
     expect(page.get_by_test_id("calls").get_by_text(CAUSE, exact=True)).to_be_visible()
 
@@ -47,7 +47,7 @@ def test_name_reason_stack_and_plot_are_in_view_at_1280x800(
     try:
         page = context.new_page()
         page.goto(address)
-        expect(page.locator(".main-svg").first).to_be_visible(timeout=30_000)
+        expect(page.locator(".main-svg").first).to_be_visible()
         for part in ("origin", "reason", "selected-name", "why", "stack-target", "stack-golden", "figure"):
             expect(page.get_by_test_id(part)).to_be_in_viewport(ratio=1)
         assert page.locator(".main-svg").first.bounding_box()["height"] > 120  # type: ignore[index]
@@ -62,64 +62,64 @@ def test_a_click_in_the_list_selects_everywhere_and_stands_in_the_address(page: 
     expect(page.get_by_test_id("selected-name")).to_contain_text(other)
     expect(page).to_have_url(re.compile(r"[?&]n=Torch\.matmul\.3\.forward"))
     page.reload()
-    expect(page.get_by_test_id("selected-name")).to_contain_text(other, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(other)
 
 
 def test_a_click_in_the_tree_selects_the_node(page: Page, address: str) -> None:
     page.goto(address)
     tree = page.get_by_test_id("tree")
-    tree.get_by_text("Tensor.masked_fill.1", exact=False).first.click(timeout=30_000)
+    tree.get_by_text("Tensor.masked_fill.1", exact=False).first.click()
     expect(page.get_by_test_id("selected-name")).to_contain_text("Tensor.masked_fill.1.forward")
 
 
 @pytest.mark.parametrize("tab", ["api", "order", "hist", "error"])
 def test_every_plot_draws_and_has_words(page: Page, address: str, tab: str) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     page.get_by_test_id(f"plot-{tab}").click()
-    expect(page.locator(".main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.locator(".main-svg").first).to_be_visible()
     assert page.locator(".main-svg").first.bounding_box()["height"] > 100  # type: ignore[index]
 
 
 def test_the_plot_fills_the_place_it_is_given(page: Page, address: str) -> None:
     page.goto(address)
     plot = page.locator(".main-svg").first
-    expect(plot).to_be_visible(timeout=30_000)
+    expect(plot).to_be_visible()
     small = plot.bounding_box()
     page.get_by_test_id("plot-large").click()
     expect(page.get_by_test_id("plot-large")).to_have_attribute("aria-pressed", "true")
     page.wait_for_function(
         "height => document.querySelector('.main-svg').getBoundingClientRect().height > 1.5 * height",
         arg=small["height"],  # type: ignore[index]
-        timeout=10_000,
+        timeout=PATIENCE,
     )
 
 
 def test_a_pasted_address_shows_the_same_screen_after_a_restart(page: Page, server: Server, address: str) -> None:
     page.goto(f"{address}?s=0&r=0&n=Functional.gelu.1.forward&tab=order")
-    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.gelu.1.forward", timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.gelu.1.forward")
     shared = page.url
     page.goto("about:blank")  # requests under way would be cut off and logged as errors
     server.restart()
     page.goto(shared)
-    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.gelu.1.forward", timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.gelu.1.forward")
     expect(page.get_by_test_id("banner")).to_contain_text(CAUSE)
 
 
 def test_another_policy_judges_again_and_keeps_the_origin(page: Page, server: Server, dumps: Path) -> None:
     compare(page, server, dumps / "target_fault_bwd", dumps / "target_renamed")
-    expect(page.get_by_test_id("banner")).to_contain_text("Functional.layer_norm.3.backward", timeout=30_000)
+    expect(page.get_by_test_id("banner")).to_contain_text("Functional.layer_norm.3.backward")
     policy = page.get_by_test_id("policy")
     policy.click()
     page.get_by_role("option", name="ptdbg").click()
-    expect(page.get_by_test_id("banner")).to_contain_text("Functional.layer_norm.3.backward", timeout=60_000)
+    expect(page.get_by_test_id("banner")).to_contain_text("Functional.layer_norm.3.backward")
     page.reload()
-    expect(page.get_by_test_id("policy")).to_have_value("ptdbg", timeout=30_000)
+    expect(page.get_by_test_id("policy")).to_have_value("ptdbg")
 
 
 def test_no_key_acts_while_a_field_has_the_focus(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     page.get_by_test_id("search").first.click()
     page.keyboard.type("jjj")
     expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
@@ -128,7 +128,7 @@ def test_no_key_acts_while_a_field_has_the_focus(page: Page, address: str) -> No
 
 def test_keys_walk_the_calls(page: Page, address: str) -> None:
     page.goto(address)
-    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     expect(page.get_by_test_id("calls").get_by_text("Functional.dropout.1.forward", exact=True)).to_be_visible()
     page.locator("body").press("j")
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.dropout.1.forward")
@@ -141,7 +141,7 @@ def test_keys_walk_the_calls(page: Page, address: str) -> None:
 def test_keys_open_and_close_the_tree_go_back_to_the_origin_and_export(page: Page, address: str) -> None:
     page.goto(address)
     tree = page.get_by_test_id("tree")
-    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE, timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text(CAUSE)
     expect(page.get_by_test_id("stack-target")).to_be_visible()
     expect(tree.get_by_role("treeitem", selected=True)).to_have_count(1)
     opened = tree.get_by_role("treeitem", expanded=True)
@@ -162,21 +162,21 @@ def test_keys_open_and_close_the_tree_go_back_to_the_origin_and_export(page: Pag
 
 def test_agreement_is_said_with_its_coverage(page: Page, server: Server, dumps: Path) -> None:
     compare(page, server, dumps / "stat_golden", dumps / "md5_golden")
-    expect(page.get_by_test_id("no-origin")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("no-origin")).to_be_visible()
 
 
 def test_a_call_without_partner_shows_the_evidence_of_its_origin(page: Page, server: Server, dumps: Path) -> None:
     page.goto(finished(server, dumps / "dist2_stat_fault", dumps / "dist2_stat_golden"))
-    expect(page.get_by_test_id("selected-name")).to_contain_text("Tensor.__add__.0.forward", timeout=30_000)
+    expect(page.get_by_test_id("selected-name")).to_contain_text("Tensor.__add__.0.forward")
     expect(page.get_by_test_id("why")).to_contain_text("exists only in the target")
-    expect(page.get_by_test_id("figure").locator(".main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("figure").locator(".main-svg").first).to_be_visible()
 
 
 def test_backward_entries_of_the_tree_are_marked(page: Page, address: str) -> None:
     page.goto(address)
     tree = page.get_by_test_id("tree")
     twins = tree.get_by_role("treeitem").filter(has_text="head (Linear)")
-    expect(twins).to_have_count(2, timeout=30_000)
+    expect(twins).to_have_count(2)
     expect(twins.nth(0)).not_to_contain_text("bwd")
     expect(twins.nth(1)).to_contain_text("bwd")
 
@@ -184,7 +184,7 @@ def test_backward_entries_of_the_tree_are_marked(page: Page, address: str) -> No
 def test_an_unknown_comparison_shows_an_error_and_a_way_back(context: object, server: Server) -> None:
     page = context.new_page()  # type: ignore[attr-defined]  # the 404 is logged by the browser, so not the strict page
     page.goto(f"{server.url}/comparisons/nothing")
-    expect(page.get_by_test_id("failure")).to_be_visible(timeout=30_000)
+    expect(page.get_by_test_id("failure")).to_be_visible()
 
 
 def test_a_wrong_path_is_refused_with_a_hint(context: object, server: Server) -> None:
@@ -192,9 +192,7 @@ def test_a_wrong_path_is_refused_with_a_hint(context: object, server: Server) ->
     page.goto(server.url)
     page.get_by_test_id("server-path").fill("/etc")
     page.get_by_test_id("register").click()
-    expect(page.get_by_test_id("failure").or_(page.get_by_test_id("notice")).first).to_contain_text(
-        "root", timeout=15_000
-    )
+    expect(page.get_by_test_id("failure").or_(page.get_by_test_id("notice")).first).to_contain_text("root")
 
 
 def test_an_uploaded_archive_opens(page: Page, server: Server, dumps: Path, tmp_path: Path) -> None:
@@ -202,6 +200,6 @@ def test_an_uploaded_archive_opens(page: Page, server: Server, dumps: Path, tmp_
     page.goto(server.url)
     page.get_by_test_id("file-input").set_input_files(archive)
     listed = page.get_by_test_id("dumps").get_by_role("link", name="sent.zip", exact=True)
-    expect(listed).to_be_visible(timeout=60_000)
+    expect(listed).to_be_visible()
     listed.click()
     expect(page).to_have_url(re.compile("/dumps/"))

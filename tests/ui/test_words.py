@@ -15,7 +15,6 @@ from playwright.sync_api import Browser, Page, expect
 
 from dumpscope import errors
 from dumpscope.api.error_body import CODES
-from dumpscope.domain.english import ENGLISH
 from dumpscope.plots.pair.density import pair_density_data, pair_density_figure
 from dumpscope.plots.pair.difference_map import difference_map_data, difference_map_figure
 from dumpscope.plots.pair.errors import error_histogram_data, error_histogram_figure
@@ -25,6 +24,7 @@ from dumpscope.plots.run.distribution import api_distribution_data, api_distribu
 from dumpscope.plots.run.order import error_order_data, error_order_figure
 from dumpscope.plots.run.steps_and_ranks import call_over_runs_data, call_over_runs_figure
 from dumpscope.readers.file_type import KINDS
+from dumpscope.texts import ENGLISH
 from ui.conftest import Server
 from ui.driving import ask, finished, start
 
@@ -44,6 +44,7 @@ def placeholders(template: str) -> set[str]:
 def test_every_sentence_id_has_both_languages_with_the_same_values() -> None:
     said = texts("said.zh.json")
     assert said.keys() == ENGLISH.keys()
+    assert (ENGLISH["own.sentence"], said.pop("own.sentence")) == ("{en}", "{zh}")  # comes in both languages
     for key, template in said.items():
         # The UI fills in names between plain braces and knows no escapes.
         assert set(re.findall(r"\{(\w+)\}", template)) == placeholders(ENGLISH[key]), key
@@ -182,7 +183,7 @@ def test_a_chinese_reader_is_told_everything_in_chinese(
     chinese: Page, server: Server, dumps: Path, target: str, golden: str, says: str
 ) -> None:
     chinese.goto(finished(server, dumps / target, dumps / golden))
-    expect(chinese.get_by_test_id("reason")).to_contain_text(says, timeout=30_000)
+    expect(chinese.get_by_test_id("reason")).to_contain_text(says)
     for plot in ("hist", "pair", "api", "map", "order", "apis", "error", "runs"):
         chinese.get_by_test_id(f"plot-{plot}").click()
         expect(chinese.get_by_test_id(f"plot-{plot}")).to_have_attribute("aria-selected", "true")
@@ -199,7 +200,7 @@ def test_a_chinese_reader_is_told_everything_in_chinese(
 @pytest.mark.parametrize("dialog", ["match", "matches", "trends"])
 def test_dialogs_are_chinese_too(chinese: Page, server: Server, dumps: Path, dialog: str) -> None:
     chinese.goto(f"{finished(server, dumps / 'target_fault', dumps / 'golden')}?do={dialog}")
-    expect(chinese.get_by_role("dialog")).to_contain_text(CHINESE, timeout=30_000)
+    expect(chinese.get_by_role("dialog")).to_contain_text(CHINESE)
     chinese.wait_for_load_state("networkidle")
     assert_no_english(chinese, dialog)
 
@@ -208,9 +209,9 @@ def test_trends_of_a_dump_are_chinese_too(chinese: Page, server: Server, dumps: 
     comparison = finished(server, dumps / "target_fault", dumps / "golden").rsplit("/", 1)[1]
     dump = ask(server, "GET", f"/comparisons/{comparison}")["target"]
     chinese.goto(f"{server.url}/dumps/{dump}")
-    expect(chinese.get_by_test_id("node-trend")).to_contain_text("首个 NaN/Inf", timeout=30_000)
+    expect(chinese.get_by_test_id("node-trend")).to_contain_text("首个 NaN/Inf")
     chinese.get_by_test_id("open-trends").click()
-    expect(chinese.get_by_test_id("trends").get_by_role("table")).to_be_visible(timeout=30_000)
+    expect(chinese.get_by_test_id("trends").get_by_role("table")).to_be_visible()
     chinese.wait_for_load_state("networkidle")
     assert_no_english(chinese, "trends of a dump")
 
@@ -225,7 +226,7 @@ def test_the_options_of_a_comparison_are_chinese_too(chinese: Page, server: Serv
 def test_start_dump_and_failure_are_chinese_too(chinese: Page, server: Server, dumps: Path) -> None:
     failed = start(server, dumps / "crash_tensor", dumps / "golden")
     chinese.goto(f"{server.url}/comparisons/{failed}")
-    expect(chinese.get_by_test_id("failure")).to_contain_text("重新比对", timeout=30_000)
+    expect(chinese.get_by_test_id("failure")).to_contain_text("重新比对")
     assert_no_english(chinese, "failed comparison")
     dump = ask(server, "GET", f"/comparisons/{failed}")["target"]
     chinese.goto(f"{server.url}/dumps/{dump}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,17 @@ MOST_ROWS: Final = 2_000
 MOST_HEAP: Final = 300e6
 LATENCY: Final = 10_000
 """Milliseconds from a key or click to the frame that shows it: a page that stands still takes longer, a busy machine does not."""
+WORK: Final = 350.0
+"""Milliseconds that `WORKLOAD` takes on two cores of the machine that bounds in seconds are promised for."""
+WORKLOAD: Final = """() => {
+    const begun = performance.now();
+    const rows = Array.from({ length: 200_000 }, (_, index) => ({ key: (index * 7919) % 200_003, name: `call.${index}` }));
+    rows.sort((one, other) => one.key - other.key || one.name.localeCompare(other.name));
+    JSON.parse(JSON.stringify(rows));
+    return performance.now() - begun;
+}"""
+TRIES: Final = 3
+"""Times that a duration is measured: the shortest one is that of the page, what is above it is that of other programs."""
 
 
 @dataclass(slots=True)
@@ -78,7 +90,7 @@ def latency(page: Page, act: Callable[[], None], shown: str, argument: object = 
                 addEventListener(kind, (event) => { begun ??= event.timeStamp; }, { capture: true, once: true });
             }
             window.shownAfter = new Promise((resolve) => {
-                setTimeout(() => resolve(Infinity), 30000);
+                setTimeout(() => resolve(Infinity), 120000);
                 const look = () => {
                     if (begun !== null && test(argument)) {
                         requestAnimationFrame(() => resolve(performance.now() - begun));
@@ -93,8 +105,14 @@ def latency(page: Page, act: Callable[[], None], shown: str, argument: object = 
     return float(page.evaluate("window.shownAfter"))
 
 
-def first_paint(page: Page, address: str) -> float:
-    """Milliseconds from the start of the navigation to the first frame with the origin in the banner."""
+def allowed(page: Page, bound: float) -> float:
+    """A bound in milliseconds, as it is on this machine: longer by as much as it takes longer over a fixed piece of work now."""
+    return bound * max(1.0, float(page.evaluate(WORKLOAD)) / WORK)
+
+
+def first_paint(page: Page, address: str, bound: float) -> float:
+    """Milliseconds from the start of the navigation to the first frame with the origin in the banner; the shortest of TRIES
+    navigations, or the first within the bound."""
     page.add_init_script(
         """new MutationObserver((_changes, watch) => {
             if (!document.querySelector("[data-testid=origin]")) return;
@@ -102,7 +120,13 @@ def first_paint(page: Page, address: str) -> float:
             requestAnimationFrame(() => performance.mark("banner"));
         }).observe(document, { childList: true, subtree: true });"""
     )
-    page.goto(address)
-    expect(page.get_by_test_id("origin")).to_be_visible(timeout=60_000)
-    page.wait_for_function("performance.getEntriesByName('banner').length > 0")
-    return float(page.evaluate("performance.getEntriesByName('banner')[0].startTime"))
+    shortest = math.inf
+    for _ in range(TRIES):
+        page.goto("about:blank")
+        page.goto(address)
+        expect(page.get_by_test_id("origin")).to_be_visible()
+        page.wait_for_function("performance.getEntriesByName('banner').length > 0")
+        shortest = min(shortest, float(page.evaluate("performance.getEntriesByName('banner')[0].startTime")))
+        if shortest <= bound:
+            break
+    return shortest

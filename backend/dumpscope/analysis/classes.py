@@ -1,4 +1,4 @@
-"""Class of every node in the story of the divergence."""
+"""Class of every node in the columns of the divergence."""
 
 from __future__ import annotations
 
@@ -6,38 +6,41 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dumpscope.analysis.finding import Finding
-from dumpscope.analysis.node_columns import Story
+from dumpscope.analysis.rules.evidence import SATURATED
+from dumpscope.analysis.rules.rule import Finding
+from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.domain.facts import Class, ItemPairs, NodeOpinions
 from dumpscope.domain.records import Int8
 
 
-def classify(story: Story, verdict: Int8, exact: Int8) -> NodeOpinions:
+def classify(columns: NodeColumns, verdict: Int8, exact: Int8) -> NodeOpinions:
     """Classes before any finding is marked.
 
     exact: 1 where every compared item of the node is bit-equal, 0 where one differs, -1 where none was compared
     """
-    n = len(story)
+    n = len(columns)
     cls = np.full(n, int(Class.UNKNOWN), np.int8)
-    limit = story.threshold
+    limit = columns.threshold
     with np.errstate(invalid="ignore"):
-        out_dirty, in_dirty = story.out_score > limit, story.in_score > 0.5 * limit
-        known = ~np.isnan(story.out_score) | ~np.isnan(story.own_in)
+        out_dirty, in_dirty = columns.out_score > limit, columns.in_score > 0.5 * limit
+        known = ~np.isnan(columns.out_score) | ~np.isnan(columns.own_in)
         cls[known] = Class.BENIGN
         cls[exact == 1] = Class.EXACT
         cls[out_dirty & in_dirty] = Class.PROPAGATED
-        cls[out_dirty & in_dirty & story.leaf & (story.out_score > 10 * story.in_score)] = Class.AMPLIFIER
+        cls[out_dirty & in_dirty & columns.leaf & (columns.out_score > 10 * columns.in_score)] = Class.AMPLIFIER
         cls[out_dirty & ~in_dirty] = Class.CONTAINS
-        cls[out_dirty & ~in_dirty & story.leaf] = Class.PROPAGATED
-    cls[story.alone] = Class.UNKNOWN
-    cls[story.extra] = Class.STRUCTURAL
-    return NodeOpinions(verdict=verdict, cls=cls, in_score=story.seen_in, out_score=story.out_score)
+        cls[out_dirty & ~in_dirty & columns.leaf] = Class.PROPAGATED
+    cls[columns.alone] = Class.UNKNOWN
+    cls[columns.extra] = Class.STRUCTURAL
+    return NodeOpinions(verdict=verdict, cls=cls, in_score=columns.seen_in, out_score=columns.out_score)
 
 
 def mark(cls: Int8, findings: Sequence[Finding]) -> None:
     """Write the classes of the nodes that caused something into `cls`."""
     for finding in findings:
-        cls[finding.pair] = Class.NONFINITE if finding.kind == "overflow" and not finding.saturated else Class.ORIGIN
+        cls[finding.pair] = (
+            Class.NONFINITE if finding.kind == "overflow" and finding.variant != SATURATED else Class.ORIGIN
+        )
 
 
 def exactness(items: ItemPairs, equal: Int8, nodes: int) -> Int8:

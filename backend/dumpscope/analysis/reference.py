@@ -1,7 +1,7 @@
 """Which side is farther from an absolute reference, and what follows for verdicts and causes.
 
-The ratio decides, as it does where operators are verified against a CPU in higher precision (msprobe's benchmark standard, level
-L0, as spec/msprobe.md C7 tells it): an operator passes whose root mean square error is at most 2 times the rival's and whose
+The ratio decides, as it does where operators are verified against a CPU in higher precision (the L0 level of
+msprobe's benchmark standard): an operator passes whose root mean square error is at most 2 times the rival's and whose
 largest error at most 10 times, with a floor below which the rival's error counts as the floor. There errors are relative by
 element, so elements near zero need rules of their own (the "small value" counts); `bulk` and `peak` weigh every element by its
 absolute error instead, and need none.

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dumpscope.api.error_body import failure, too_large
 from dumpscope.settings import Settings, is_loopback
+from dumpscope.texts import say
 
 COOKIE: Final = "dumpscope_session"
 BODY_BYTES: Final = 16 << 20
@@ -70,11 +71,11 @@ class Guards:
             return failure(
                 403,
                 "forbidden",
-                f"the host name {host!r} is not this server's",
-                "open it as 127.0.0.1 or localhost, or list the name in DUMPSCOPE_ALLOWED_HOSTS",
+                say("api.host_name_not_servers", host=f"{host!r}"),
+                say("api.open_127_0_0_1_localhost"),
             )
         if scope["method"] not in SAFE and not self._same_origin(headers):
-            return failure(403, "forbidden", "another web page may not change anything here", None)
+            return failure(403, "forbidden", say("api.another_web_page_may_not_change"), None)
         return self._authorise(scope, headers) if self.token else None
 
     def _same_origin(self, headers: Headers) -> bool:
@@ -122,12 +123,10 @@ def _equal(given: str, wanted: str) -> bool:
 
 
 def _login(headers: Headers, *, wrong: bool) -> Response:
-    why = "The token is not right." if wrong else "This server asks for a token."
+    why = say("api.token_not_right") if wrong else say("api.server_asks_token")
     if "text/html" in headers.get("accept", ""):
         return HTMLResponse(LOGIN.format(why=escape(why)), 401, {"Cache-Control": "no-store"})
-    reply = failure(
-        401, "unauthorized", why, "send Authorization: Bearer TOKEN, or open the page once with ?token=TOKEN"
-    )
+    reply = failure(401, "unauthorized", why, say("api.send_authorization_bearer_token_open_page"))
     reply.headers["WWW-Authenticate"] = "Bearer"
     return reply
 
@@ -150,7 +149,7 @@ def _bounded(receive: Receive) -> Receive:
         if message["type"] == "http.request":
             seen += len(message.get("body", b""))
             if seen > BODY_BYTES:
-                raise HTTPException(413, f"the request body is larger than {BODY_BYTES} bytes")
+                raise HTTPException(413, say("api.request_body_larger_than_bytes", body_bytes=BODY_BYTES))
         return message
 
     return limited

@@ -59,6 +59,11 @@ EXPIRY_SECONDS = 600.0
 """Between two looks for uploads that nobody went on with."""
 
 
+def create_app_from_environment() -> FastAPI:
+    """The application with settings from `DUMPSCOPE_*` alone, for a server that makes it again on every reload (`make dev`)."""
+    return create_app(Settings())
+
+
 def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
     """The application for these settings. The database opens, and jobs start, with the server (its lifespan).
 

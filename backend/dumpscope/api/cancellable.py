@@ -12,6 +12,7 @@ from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
 from dumpscope.errors import CancelledError
+from dumpscope.texts import say
 
 Made = TypeVar("Made")
 
@@ -22,7 +23,7 @@ async def attended(request: Request, work: Callable[[Callable[[], None]], Made])
 
     def check() -> None:
         if gone.is_set():
-            raise CancelledError("whoever asked has gone")
+            raise CancelledError(say("api.whoever_asked_has_gone"))
 
     async def watch() -> None:
         while (await request.receive())["type"] != "http.disconnect":

@@ -18,6 +18,7 @@ from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
 from dumpscope.pipeline.compare.rank_pairs import require_chosen
 from dumpscope.pipeline.results.require_dumps import require_dumps
+from dumpscope.texts import say
 from dumpscope.verdict.policy import load_policy
 
 
@@ -31,9 +32,11 @@ def start_comparison(body: NewComparison, state: State) -> ComparisonRow:
     reference = [] if body.reference is None else [get_dump(state.database, body.reference)]
     for dump in (target, golden, *reference):
         if dump.status == "failed":
-            raise ConflictError(f"the dump {dump.name} could not be read", hint="register it again")
+            raise ConflictError(say("api.dump_could_not_read", name=dump.name), hint=say("api.register_again"))
         if dump.status == "pending" and dump.job is None:  # waiting for it could take every job's slot, its own too
-            raise ConflictError(f"the dump {dump.name} is still being uploaded", hint="try again when it is complete")
+            raise ConflictError(
+                say("api.dump_still_being_uploaded", name=dump.name), hint=say("api.try_again_when_complete")
+            )
     if options.tensors:
         require_dumps(state.database, [dump.id for dump in (target, golden, *reference)])
     if target.status == golden.status == "ready":  # else its job tells
@@ -50,5 +53,5 @@ def start_comparison(body: NewComparison, state: State) -> ComparisonRow:
 def require_answer(row: ComparisonRow) -> Answer:
     """The answer of a comparison; raises ConflictError while there is none."""
     if row.answer is None:
-        raise ConflictError(f"the comparison is {row.status} and has no result", hint="wait for its job")
+        raise ConflictError(say("api.comparison_has_no_result", status=row.status), hint=say("api.wait_job"))
     return row.answer

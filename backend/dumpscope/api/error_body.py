@@ -16,7 +16,8 @@ from starlette.exceptions import HTTPException
 from dumpscope.api.http_methods import allowed
 from dumpscope.api.models.base import Error
 from dumpscope.api.replies import StrictJSON
-from dumpscope.errors import DumpscopeError, LimitError
+from dumpscope.errors import DumpscopeError, LimitError, error_body
+from dumpscope.texts import say
 
 log = logging.getLogger("dumpscope.api")
 
@@ -42,18 +43,24 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> Response:
-        return failure(422, "invalid", _sentence(error), "see /api/docs for what this call takes")
+        return failure(422, "invalid", _sentence(error), say("api.see_api_docs_what_call_takes"))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
         detail, hint = str(error.detail), None
         if error.status_code == 404 and detail == HTTPStatus.NOT_FOUND.phrase:
-            detail, hint = f"there is nothing at {request.url.path[:200]}", "GET /api/docs shows every call"
+            detail, hint = (
+                say("api.there_nothing", path=request.url.path[:200]),
+                say("api.get_api_docs_shows_every_call"),
+            )
         if error.status_code == 405:
             methods = ", ".join(allowed(app, request.scope))
             if request.method == "OPTIONS":
                 return Response(status_code=204, headers={"Allow": methods})
-            detail, hint = f"{request.method} means nothing here", f"this address takes {methods}"
+            detail, hint = (
+                say("api.means_nothing_here", method=request.method),
+                say("api.address_takes", methods=methods),
+            )
             error.headers = {"Allow": methods}
         reply = failure(error.status_code, CODES.get(error.status_code, "http"), detail, hint)
         reply.headers.update(error.headers or {})
@@ -69,18 +76,20 @@ def install(app: FastAPI) -> None:
 
 
 def failure(status: int, code: str, detail: str, hint: str | None) -> Response:
-    return StrictJSON({"error": code, "detail": detail, "hint": hint, "status": status}, status)
+    return StrictJSON(error_body(code, detail, hint, status), status)
 
 
 def too_large(limit: int) -> Response:
-    error = LimitError(f"the request body is larger than {limit} bytes", hint="files go to /api/uploads")
+    error = LimitError(say("api.request_body_larger_than_bytes_2", limit=limit), hint=say("api.files_go_api_uploads"))
     return StrictJSON(error.body(), error.status)
 
 
 def _unexpected(error: Exception) -> Response:
     number = secrets.token_hex(4)
     log.error("request failed, id %s", number, exc_info=error)
-    return failure(500, "internal", f"the server failed (id {number})", f"its log says more under the id {number}")
+    return failure(
+        500, "internal", say("api.server_failed_id", number=number), say("api.log_says_more_under_id", number=number)
+    )
 
 
 def _sentence(error: RequestValidationError) -> str:
@@ -88,4 +97,4 @@ def _sentence(error: RequestValidationError) -> str:
     for one in error.errors()[:5]:
         place = ".".join(str(step) for step in one["loc"][1:])  # the first step is body, query or path
         parts.append(f"{place}: {one['msg']}" if place else str(one["msg"]))
-    return "; ".join(parts) or "the request is not valid"
+    return "; ".join(parts) or say("api.request_not_valid")

@@ -12,25 +12,26 @@ from dumpscope.api.replies import reply
 from dumpscope.api.state import State
 from dumpscope.errors import ForbiddenError, NotFoundError, UsageError
 from dumpscope.index.dumps.catalogue import change_dump
+from dumpscope.texts import say
 
 
 def resolve_path(state: State, given: str) -> Path:
     """The real path, links followed; raises ForbiddenError outside the roots, NotFoundError where nothing is."""
     roots = state.settings.roots
-    hint = "start the server with --root for the folder that holds it"
+    hint = say("api.start_server_root_folder_holds")
     if "\0" in given:
-        raise UsageError("the path holds a NUL character")
+        raise UsageError(say("api.path_holds_nul_character"))
     path = Path(given).expanduser()
     if not path.is_absolute():
         path = roots[0] / path
     try:
         real = path.resolve()
     except (OSError, RuntimeError) as error:
-        raise NotFoundError("the path cannot be resolved", where=given) from error
+        raise NotFoundError(say("api.path_cannot_resolved"), where=given) from error
     if not any(real == root or root in real.parents for root in roots):
-        raise ForbiddenError("the path lies outside the server's roots", where=given, hint=hint)
+        raise ForbiddenError(say("api.path_lies_outside_servers_roots"), where=given, hint=hint)
     if not real.exists():
-        raise NotFoundError("nothing is there", where=given)
+        raise NotFoundError(say("api.nothing_there"), where=given)
     return real
 
 

@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from dumpscope.api.proxy_prefix import clean_prefix
+from dumpscope.texts import say
 
 router = APIRouter(include_in_schema=False)
 
@@ -71,7 +72,7 @@ def plotly(request: Request) -> Response:
     found = find_spec("plotly")  # importing it would cost a second
     file = Path(found.origin).parent / "package_data" / "plotly.min.js" if found and found.origin else None
     if file is None or not file.is_file():
-        raise HTTPException(404, "the plotly package ships no plotly.min.js")
+        raise HTTPException(404, say("api.plotly_package_ships_no_plotly_min"))
     tag = f'"{metadata.version("plotly")}"'
     headers = {"ETag": tag, "Cache-Control": "public, max-age=86400, stale-while-revalidate=31536000"}
     if request.headers.get("if-none-match") == tag:
@@ -84,7 +85,7 @@ def file(name: str, kind: str) -> Response:
     """Files beside the page (icons)."""
     found = STATIC / f"{name}.{kind}"
     if kind == "html" or "/" in name or name.startswith(".") or not found.is_file():
-        raise HTTPException(404, "no such page")
+        raise HTTPException(404, say("api.no_such_page"))
     return FileResponse(found)
 
 

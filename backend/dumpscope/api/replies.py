@@ -18,6 +18,7 @@ from dumpscope.index.store.codec import storable
 from dumpscope.index.store.page import Page, Seek
 from dumpscope.index.trees.tree_levels import Level, Levels
 from dumpscope.index.trees.trees import TreeRow
+from dumpscope.texts import say
 
 REPLY_BYTES: Final = 190_000
 """A page ends before its JSON would pass this; the promise is 200 kB."""
@@ -137,7 +138,7 @@ def decode_cursor(cursor: str | None) -> tuple[Seek | None, int | None]:
     except (ValueError, TypeError, binascii.Error, UnicodeError, RecursionError):
         sound = False
     if not sound:
-        raise UsageError("the cursor is not one of ours", hint="pass `next` of the page before, or none to start")
+        raise UsageError(say("api.cursor_not_one_ours"), hint=say("api.pass_next_page_before_none_start"))
     clean = tuple(storable([part])[0] if isinstance(part, str) else part for part in key)
     return Seek(key=clean, back=bool(back)), total
 

@@ -18,6 +18,7 @@ from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.uploads.unfinished import UnfinishedUploads
 from dumpscope.settings import Settings
+from dumpscope.texts import say
 
 STOP_SECONDS: Final = 10.0
 """How long removing something waits for its job to stop."""
@@ -44,7 +45,7 @@ class State:
         deadline = time.monotonic() + STOP_SECONDS
         while job is not None and not job.over:
             if time.monotonic() > deadline:
-                raise ConflictError("its job is still stopping", hint="try again in a moment")
+                raise ConflictError(say("api.job_still_stopping"), hint=say("api.try_again_moment"))
             time.sleep(0.1)
             job = self.jobs.get(job_id)
 

@@ -6,6 +6,7 @@ A command lives in a file of its own, which is imported only when it runs or its
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -74,6 +75,7 @@ for _name, _line in COMMANDS.items():
 
 @app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
 ) -> None:
     if version:
@@ -81,6 +83,8 @@ def _root(
 
         typer.echo(__version__)
         raise typer.Exit
+    if context.invoked_subcommand != "serve" and signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # see __main__; `serve` has its own (cli.ending)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,10 +11,10 @@ from dumpscope.cli.opening import open_layout
 from dumpscope.cli.printing import line, plural, print_json
 from dumpscope.domain.leftovers import said
 from dumpscope.domain.options import Options
-from dumpscope.domain.phrases import english
 from dumpscope.match.preview import Preview
 from dumpscope.parallel.plan import write_plan
 from dumpscope.pipeline.compare.in_process import preview_layouts
+from dumpscope.texts import english
 
 SHOWN: Final = 20
 """Calls without a partner that are printed of a rank; --json lists all."""

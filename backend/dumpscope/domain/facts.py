@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from dumpscope.domain.distances import Distances, Standing
-from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import Float64, Int8, Int32, Int64, UInt8
+from dumpscope.texts import Phrase
 
 
 class Method(IntEnum):
@@ -169,6 +169,11 @@ class TensorFacts:
 TENSOR_METRICS: Final = (
     "cosine", "euclidean", "max_abs", "max_rel", "ratio_1e3", "ratio_5e3", "rel_l2", "max_ulp", "median_ulp",
 )  # fmt: skip
+"""Metrics that are measured and stored, in the order of their columns in `Facts.tensor` and of their state bits in every stored
+database: append only. Look a column up by name (`Facts.metric`). What each is: `metrics.table`."""
+
+COUNTS: Final = ("elements", "unequal", "nonfinite_target", "nonfinite_golden", "nonfinite_disagree")
+"""Numbers of positions that a pair of tensors is measured by."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +210,16 @@ class Facts:
 
     def __len__(self) -> int:
         return len(self.outcome)
+
+    def metric(self, name: str) -> Float64:
+        """The column of `tensor` that holds one of TENSOR_METRICS; shape (n,)."""
+        column: Float64 = self.tensor[:, TENSOR_METRICS.index(name)]
+        return column
+
+    def metric_state(self, name: str) -> UInt8:
+        """State of every number of `metric`; shape (n,)."""
+        column: UInt8 = self.tensor_state[:, TENSOR_METRICS.index(name)]
+        return column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dumpscope.domain.phrases import Phrase
+from dumpscope.texts import Phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

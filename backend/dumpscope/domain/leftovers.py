@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dumpscope.domain.facts import LEFTOVER_WORDS
-from dumpscope.domain.phrases import Phrase, phrase
+from dumpscope.texts import Phrase, phrase
 
 
 def said(word: str, beside: str | None) -> list[Phrase]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dumpscope.texts import say
+
 
 def as_ranges(numbers: Iterable[int]) -> str:
     """Numbers in order, each once, with neighbours joined: "0-3, 6"."""
@@ -19,4 +21,4 @@ def as_ranges(numbers: Iterable[int]) -> str:
 def on_ranks(rank: int, ranks: Iterable[int]) -> str:
     """Where an origin shows: "rank 0", or "ranks 0-3" where replicas show it alike."""
     all_ranks = {rank, *ranks}
-    return f"ranks {as_ranges(all_ranks)}" if len(all_ranks) > 1 else f"rank {rank}"
+    return say("domain.ranks", as_ranges=as_ranges(all_ranks)) if len(all_ranks) > 1 else say("domain.rank", rank=rank)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dumpscope.errors import UsageError
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,10 @@ class Options:
         known = set(cls.__dataclass_fields__)
         for key in data:
             if key not in known:
-                raise UsageError(f"unknown option {key!r}", hint=f"known: {', '.join(sorted(known))}")
+                raise UsageError(
+                    say("domain.unknown_option", key=f"{key!r}"),
+                    hint=say("domain.known", names=", ".join(sorted(known))),
+                )
         clean = dict(data)
         for key in ("steps", "ranks"):
             if key in clean:

@@ -12,21 +12,23 @@ from dataclasses import dataclass
 from typing import Final
 
 from dumpscope.errors import UsageError
+from dumpscope.texts import say
 
 WORD_KEYS: Final = ("name", "api", "class", "verdict", "match", "kind", "direction", "left", "note", "alone")
 """Keys whose values are words: `key:value` or `key:one,another`."""
 NUMBER_KEYS: Final = ("err", "in", "score", "inscore", "ratio", "confidence", "order")
 """Keys whose values are numbers: `key>1`, `key<=1e-2`, `key:1..5`, `key>5%`."""
-ELSEWHERE: Final = {"rank": "the rank is chosen beside the search", "step": "the step is chosen beside the search"}
+ELSEWHERE: Final = {"rank": say("domain.rank_chosen_beside_search"), "step": say("domain.step_chosen_beside_search")}
 
 LONGEST: Final = 64
 """Terms of a search; more are refused."""
 
 _TOKEN: Final = re.compile(r'(?P<text>(?:[^\s"]|"[^"]*"?)+)')
 _KEYED: Final = re.compile(r"(?P<key>[A-Za-z]+)(?P<op>:|>=|<=|>|<|=)(?P<rest>.*)", re.DOTALL)
-_HINT: Final = (
-    f"known: {', '.join(f'{key}:' for key in WORD_KEYS)} and, with :, <, <=, > or >=, {', '.join(NUMBER_KEYS)}; "
-    "put text that holds such a sign in quotes"
+_HINT: Final = say(
+    "domain.known_put_text_holds_such_sign",
+    names=", ".join(f"{key}:" for key in WORD_KEYS),
+    names2=", ".join(NUMBER_KEYS),
 )
 
 
@@ -58,7 +60,7 @@ def parse(text: str) -> list[Term]:
     """The terms of a search. Raises UsageError that names the term, its place and what would be right."""
     found = [_term(match["text"], match.start() + 1) for match in _TOKEN.finditer(text)]
     if len(found) > LONGEST:
-        raise UsageError(f"the search has {len(found)} terms", hint=f"at most {LONGEST}")
+        raise UsageError(say("domain.search_has_terms", count=len(found)), hint=say("domain.most", longest=LONGEST))
     return [term for term in found if term is not None]
 
 
@@ -72,10 +74,10 @@ def _term(token: str, place: int) -> Term | None:
     key, op, rest = keyed["key"].lower(), keyed["op"], keyed["rest"]
     if key in WORD_KEYS:
         if op not in (":", "="):
-            raise _wrong(token, place, f"{key} takes words, not {op}")
+            raise _wrong(token, place, say("domain.takes_words_not", key=key, op=op))
         values = tuple(filter(None, map(_unquoted, _split(rest))))
         if not values:
-            raise _wrong(token, place, f"a word is missing after {key}{op}")
+            raise _wrong(token, place, say("domain.word_missing_after", key=key, op=op))
         return Words(key, values, negated)
     if key in NUMBER_KEYS:
         return _bounds(key, op, rest, negated, token, place)
@@ -84,7 +86,7 @@ def _term(token: str, place: int) -> Term | None:
 
 def _bounds(key: str, op: str, rest: str, negated: bool, token: str, place: int) -> Bounds:
     if not rest:
-        raise _wrong(token, place, f"a number is missing after {key}{op}")
+        raise _wrong(token, place, say("domain.number_missing_after", key=key, op=op))
     low, dots, high = rest.partition("..")
     if op in (":", "=") and dots:
         return Bounds(
@@ -108,7 +110,7 @@ def _number(text: str, token: str, place: int) -> float:
     except ValueError:
         value = math.nan
     if math.isnan(value):
-        raise _wrong(token, place, f"{text!r} is not a number")
+        raise _wrong(token, place, say("domain.not_number", text=f"{text!r}"))
     return value / 100 if share else value
 
 
@@ -122,4 +124,4 @@ def _unquoted(text: str) -> str:
 
 
 def _wrong(token: str, place: int, what: str) -> UsageError:
-    return UsageError(f"{what} ({token!r}, character {place} of the search)", hint=_HINT)
+    return UsageError(say("domain.character_search", what=what, token=f"{token!r}", place=place), hint=_HINT)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from dumpscope.domain.facts import Facts, ItemOpinions, ItemPairs, NodeOpinions, NodePairs, Origin
 from dumpscope.domain.joined import Joined, JoinedUnit
-from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import Header, Int32, RankDump
 from dumpscope.errors import Problem
+from dumpscope.texts import Phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What `compare --json` and `/summary` say (contract.md), before wire encoding.
+    """What `compare --json` and `/summary` say (docs/rest.md), before it is written as JSON.
 
     settings: how the two dumps were taken differently (dtype, task, level...), one sentence each; settings_said: the same
     joined: where ranks were joined, which and how

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from dumpscope.domain.facts import VERDICT_WORDS, Origin
 from dumpscope.domain.joined import Joined
-from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Int64
 from dumpscope.domain.result import Answer, Reference, Side
 from dumpscope.errors import Problem
@@ -19,6 +18,7 @@ from dumpscope.export.stack_frames import frame_documents
 from dumpscope.export.table.cell_text import Cell
 from dumpscope.export.table.cells import Drawn, Series
 from dumpscope.export.table.series import Table
+from dumpscope.texts import english
 
 SCHEMA: Final = 1
 _EXACT = 2**53
@@ -133,8 +133,14 @@ def joined_document(joined: Joined) -> dict[str, Any]:
     }
 
 
-def problem_document(problem: Problem) -> dict[str, str | int | None]:
-    return {"loc": problem.loc, "kind": problem.kind, "message": problem.message, "records": problem.records}
+def problem_document(problem: Problem) -> dict[str, Any]:
+    return {
+        "loc": problem.loc,
+        "kind": problem.kind,
+        "message": problem.message,
+        "said": problem.said,
+        "records": problem.records,
+    }
 
 
 def pair_texts(table: Table) -> Iterator[list[str]]:

@@ -14,11 +14,12 @@ from typing import Any, ParamSpec, TypeVar
 
 from dumpscope.errors import UsageError
 from dumpscope.gc_tuning import collect_rarely
+from dumpscope.texts import say
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-FORMS = "processes:N, threads:N or tcp://HOST:PORT of a dask scheduler"
+FORMS = say("jobs.processes_n_threads_n_tcp_host")
 
 
 def make_executor(spec: str) -> Executor:
@@ -32,7 +33,7 @@ def make_executor(spec: str) -> Executor:
         return Processes(workers) if kind == "processes" else ThreadPoolExecutor(workers, thread_name_prefix="work")
     if kind in ("tcp", "tls"):
         return _cluster(spec)
-    raise UsageError(f"unknown executor {spec!r}", hint=f"use {FORMS}")
+    raise UsageError(say("jobs.unknown_executor", spec=f"{spec!r}"), hint=say("jobs.use", forms=FORMS))
 
 
 class Processes(Executor):
@@ -81,7 +82,10 @@ def _workers(spec: str, count: str) -> int:
     if not count:
         return os.cpu_count() or 1
     if not count.isdecimal() or not 1 <= int(count) <= 1024:
-        raise UsageError(f"executor {spec!r}: {count!r} is not a number of workers", hint=f"use {FORMS}")
+        raise UsageError(
+            say("jobs.executor_not_number_workers", spec=f"{spec!r}", count=f"{count!r}"),
+            hint=say("jobs.use", forms=FORMS),
+        )
     return int(count)
 
 
@@ -89,10 +93,12 @@ def _cluster(spec: str) -> Executor:
     try:
         distributed: Any = import_module("distributed")  # an extra
     except ImportError as error:
-        raise UsageError("dask is not installed", hint="pip install 'dumpscope[cluster]'") from error
+        raise UsageError(say("jobs.dask_not_installed"), hint=say("jobs.pip_install_dumpscope_cluster")) from error
     try:
         client = distributed.Client(spec, timeout=10, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise UsageError(f"the dask scheduler {spec} cannot be reached: {error}", hint="is it running?") from error
+        raise UsageError(
+            say("jobs.dask_scheduler_cannot_reached", spec=spec, error=error), hint=say("jobs.running")
+        ) from error
     executor: Executor = client.get_executor(pure=False)
     return executor

@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from dumpscope.domain.job import Job
 from dumpscope.errors import CancelledError, DumpscopeError
+from dumpscope.texts import say
 
 Progress = Callable[[float, str], None]
 Cancelled = Callable[[], bool]
@@ -135,15 +136,19 @@ class Runner:
         except DumpscopeError as failure:
             status, error = "failed", failure.body()
         except MemoryError:
-            status, error = "failed", DumpscopeError("out of memory", hint="compare fewer ranks at once").body()
+            status, error = (
+                "failed",
+                DumpscopeError(say("jobs.out_memory"), hint=say("jobs.compare_fewer_ranks_once")).body(),
+            )
         except Exception as failure:
             log.exception("job %s (%s of %s) failed", job.id, job.kind, job.subject)
             status = "failed"
             error = DumpscopeError(
-                f"unexpected: {type(failure).__name__}: {failure}", hint="the server's log has the details"
+                say("jobs.unexpected", name=type(failure).__name__, failure=failure),
+                hint=say("jobs.servers_log_has_details"),
             ).body()
         if status == "cancelled" and self._store.stop_asked(job.id) == SHUTDOWN:
-            self._store.change(job.id, status="queued", cancel=0, progress=0.0, message="restarted", eta=None)
+            self._store.change(job.id, status="queued", cancel=0, progress=0.0, message=say("jobs.restarted"), eta=None)
             return
         self._store.finish(job.id, status, error)
         self._ended(self._store.get(job.id))

@@ -18,6 +18,7 @@ from dumpscope.match.matching import Matching
 from dumpscope.match.operators.fusion_rules import load_rules
 from dumpscope.match.renames.mapping_files import Mapping, parse_mapping
 from dumpscope.match.result_tree import node_pairs, result_tree
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ def _map_items(matching: Matching, mapping: Mapping) -> tuple[dict[int, int], li
                 Problem(
                     loc="data_mapping",
                     kind="mapping",
-                    message=f"{name} is not an item of the {side}; check its spelling",
+                    message=say("match.not_item_check_spelling", name=name, side=side),
                 )
             )
             continue

@@ -12,10 +12,11 @@ from dumpscope.domain.facts import Method
 from dumpscope.errors import Problem, UsageError
 from dumpscope.match.matching import Matching
 from dumpscope.match.renames.mapping_files import load_yaml
+from dumpscope.texts import say
 
 MOST: Final = 10_000
 """Edits of one comparison."""
-HINT: Final = "write `matches: [{match: {target: NAME, golden: NAME}}, {unmatch: {target: NAME}}]` (docs/matching.md)"
+HINT: Final = say("match.write_matches_docs_matching_md")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,7 @@ def parse_edits(text: str | None) -> tuple[Edit, ...]:
     data = load_yaml(text, "matches", HINT)
     listed = data.get("matches", [])
     if set(data) - {"matches"} or not isinstance(listed, list) or len(listed) > MOST:
-        raise UsageError(f"matches must hold one list `matches` of at most {MOST} edits", hint=HINT)
+        raise UsageError(say("match.matches_must_hold_one_list_matches", most=MOST), hint=HINT)
     return tuple(_edit(number, one) for number, one in enumerate(listed, start=1))
 
 
@@ -44,7 +45,7 @@ def _edit(number: int, one: object) -> Edit:
             return Edit(join=True, target=names["target"], golden=names["golden"])
         if known and verb == "unmatch" and set(names) in ({"target"}, {"golden"}):
             return Edit(join=False, target=names.get("target"), golden=names.get("golden"))
-    raise UsageError(f"matches: edit {number} is neither a match of two names nor an unmatch of one", hint=HINT)
+    raise UsageError(say("match.matches_edit_neither_match_two_names", number=number), hint=HINT)
 
 
 def write_edits(edits: Sequence[Edit]) -> str:
@@ -74,7 +75,7 @@ def apply_edits(matching: Matching, edits: Sequence[Edit]) -> list[Problem]:
         ]
         for entry, (word, name) in zip(found, _names(edit), strict=True):
             if entry == -1:
-                message = f"{name} is not a node of the {word}; this match made by hand was left out."
+                message = say("match.not_node_match_made_by_hand", name=name, word=word)
                 problems.append(Problem(loc="matches", kind="mapping", message=message))
         if -1 in found:
             continue

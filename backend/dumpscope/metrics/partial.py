@@ -3,13 +3,63 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
 
 import numpy as np
 
 from dumpscope.domain.records import Int64
 from dumpscope.metrics.histogram import DECADE_BINS, ULP_BINS
+
+SUM_TOLERANCE: Final = 1e-12
+"""Relative difference of two sums of the same numbers that were added in another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How one field of several stretches becomes that of the whole, and when two kernels agree about it."""
+
+    merge: Callable[[list[Any]], Any]
+    agrees: Callable[[Any, Any], bool]
+
+
+def _exact_sum(terms: Iterable[float]) -> float:
+    try:
+        return math.fsum(terms)
+    except (OverflowError, ValueError):  # float64 data near its limit: measured again, scaled
+        return math.inf
+
+
+def _same(first: Any, second: Any) -> bool:
+    return bool(first == second)
+
+
+def _close(first: float, second: float) -> bool:
+    return math.isclose(first, second, rel_tol=SUM_TOLERANCE)
+
+
+_COUNT: Final = _Kind(sum, _same)
+_SUM: Final = _Kind(_exact_sum, _close)
+_LARGEST: Final = _Kind(max, _same)
+_TABLE: Final = _Kind(lambda tables: np.sum(tables, axis=0), lambda first, second: bool(np.array_equal(first, second)))
+
+
+def _count() -> Any:
+    return field(default=0, metadata={"kind": _COUNT})
+
+
+def _sum() -> Any:
+    return field(default=0.0, metadata={"kind": _SUM})
+
+
+def _largest(none: float) -> Any:
+    return field(default=none, metadata={"kind": _LARGEST})
+
+
+def _place_of(name: str) -> Any:
+    """Flat index of the first largest value of another field."""
+    return field(default=-1, metadata={"kind": _LARGEST, "of": name})
 
 
 def _decades() -> Int64:
@@ -24,56 +74,41 @@ def _ulps() -> Int64:
 class Partial:
     """Sums run over the positions finite on both sides (t target, g golden, d = t - g).
 
+    Every field says how stretches are merged, so none can be lost: a field without that is an error when this is imported.
+
     excluded: positions not finite on at least one side; disagree: those of them whose non-finite values differ
     products, targets, goldens, differences: sums of t*g, t*t, g*g, d*d
     max_at: flat index of the first largest |d|, -1 where every d is zero
     below_1e3, below_5e3: relative errors below 0.001 and 0.005
     """
 
-    elements: int = 0
-    excluded: int = 0
-    unequal: int = 0
-    nonfinite_target: int = 0
-    nonfinite_golden: int = 0
-    disagree: int = 0
-    products: float = 0.0
-    targets: float = 0.0
-    goldens: float = 0.0
-    differences: float = 0.0
-    max_abs: float = 0.0
-    max_at: int = -1
-    max_rel: float = 0.0
-    below_1e3: int = 0
-    below_5e3: int = 0
-    max_ulp: int = 0
-    ulps: Int64 = field(default_factory=_ulps)
-    abs_decades: Int64 = field(default_factory=_decades)
-    rel_decades: Int64 = field(default_factory=_decades)
+    elements: int = _count()
+    excluded: int = _count()
+    unequal: int = _count()
+    nonfinite_target: int = _count()
+    nonfinite_golden: int = _count()
+    disagree: int = _count()
+    products: float = _sum()
+    targets: float = _sum()
+    goldens: float = _sum()
+    differences: float = _sum()
+    max_abs: float = _largest(0.0)
+    max_at: int = _place_of("max_abs")
+    max_rel: float = _largest(0.0)
+    below_1e3: int = _count()
+    below_5e3: int = _count()
+    max_ulp: int = _largest(0)
+    ulps: Int64 = field(default_factory=_ulps, metadata={"kind": _TABLE})
+    abs_decades: Int64 = field(default_factory=_decades, metadata={"kind": _TABLE})
+    rel_decades: Int64 = field(default_factory=_decades, metadata={"kind": _TABLE})
 
     def matches(self, other: Partial) -> bool:
         """Whether all counts and extremes are the same and the sums agree but for rounding."""
-        exact = all(getattr(self, name) == getattr(other, name) for name in (*_COUNTS, *_EXTREMES))
-        counted = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in _TABLES)
-        return (
-            exact
-            and counted
-            and all(math.isclose(getattr(self, name), getattr(other, name), rel_tol=1e-12) for name in _SUMS)
-        )
+        return all(kind.agrees(getattr(self, name), getattr(other, name)) for name, kind in _KINDS.items())
 
 
-_EXTREMES = ("max_abs", "max_at", "max_rel", "max_ulp")
-_TABLES = ("ulps", "abs_decades", "rel_decades")
-_COUNTS = (
-    "elements", "excluded", "unequal", "nonfinite_target", "nonfinite_golden", "disagree", "below_1e3", "below_5e3",
-)  # fmt: skip
-_SUMS = ("products", "targets", "goldens", "differences")
-
-
-def _sum(terms: Iterable[float]) -> float:
-    try:
-        return math.fsum(terms)
-    except (OverflowError, ValueError):  # float64 data near its limit: measured again, scaled
-        return math.inf
+_KINDS: Final[dict[str, _Kind]] = {one.name: one.metadata["kind"] for one in fields(Partial)}
+_PLACES: Final[dict[str, str]] = {one.name: one.metadata["of"] for one in fields(Partial) if "of" in one.metadata}
 
 
 def merge(partials: Iterable[Partial]) -> Partial:
@@ -81,17 +116,10 @@ def merge(partials: Iterable[Partial]) -> Partial:
     parts = list(partials)
     if len(parts) == 1:
         return parts[0]
-    whole = Partial()
-    for name in _COUNTS:
-        setattr(whole, name, sum(getattr(part, name) for part in parts))
-    for name in _SUMS:
-        setattr(whole, name, _sum(getattr(part, name) for part in parts))
-    for part in parts:
-        if part.max_abs > whole.max_abs:
-            whole.max_abs, whole.max_at = part.max_abs, part.max_at
-        whole.max_rel = max(whole.max_rel, part.max_rel)
-        whole.max_ulp = max(whole.max_ulp, part.max_ulp)
-        whole.ulps += part.ulps
-        whole.abs_decades += part.abs_decades
-        whole.rel_decades += part.rel_decades
+    if not parts:
+        return Partial()
+    whole = Partial(**{name: kind.merge([getattr(part, name) for part in parts]) for name, kind in _KINDS.items()})
+    for name, value in _PLACES.items():
+        first = next(part for part in parts if getattr(part, value) == getattr(whole, value))
+        setattr(whole, name, getattr(first, name))
     return whole

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from dumpscope.domain.facts import TensorFacts
+from dumpscope.domain.facts import TENSOR_METRICS, TensorFacts
 from dumpscope.metrics import kernels
 from dumpscope.metrics.histogram import SAMPLED_FROM, median_ulp
 from dumpscope.metrics.kernels import BLOCK, LARGE_SUM, SMALL_SUM, Plan
 from dumpscope.metrics.native import loader
 from dumpscope.metrics.partial import Partial, merge
 from dumpscope.metrics.stretches import LONGEST, STRETCH, Pair, Parts
+from dumpscope.metrics.table import Sums, measure_metrics
 from dumpscope.metrics.ulps import Raw, is_float
 
 
@@ -36,8 +37,7 @@ def compare_tensors(target: Raw, golden: Raw, *, threads: int = 1, detail: bool 
     whole = _measure(target, golden, plan, threads, detail)
     where = index_of(whole.max_at, target.shape) if whole.max_at >= 0 else None
     worst = None if where is None else (_scalar(target[where]), _scalar(golden[where]))
-    middle = median_ulp(whole.ulps) if plan.ulp is not None else None
-    return finish(whole, _norms(whole, target, golden, plan), plan, where, worst, middle, detail=detail)
+    return _facts(whole, _norms(whole, target, golden, plan), plan, where, worst, detail=detail)
 
 
 def _measure(target: Raw, golden: Raw, plan: Plan, threads: int, detail: bool) -> Partial:
@@ -118,59 +118,25 @@ def _blocks(target: Raw, golden: Raw, plan: Plan) -> Iterator[tuple[Raw, Raw]]:
 class Norms:
     """Sum of t*g and the norms of t, g and d, each divided by a power of two of its own.
 
-    powers: exponents for t, g, d; products is divided by those of t and g
+    powers: exponents for t, g, d, None where nothing was divided; products is divided by those of t and g
     """
 
     products: float
     target: float
     golden: float
-    delta: float
-    powers: tuple[int, int, int] = (0, 0, 0)
-
-    @property
-    def cosine(self) -> float | None:
-        """1.0 for two zero vectors, None where exactly one is zero: no angle exists."""
-        if (self.target == 0.0 and self.golden == 0.0) or self.delta == 0.0:
-            return 1.0
-        if self.target == 0.0 or self.golden == 0.0:
-            return None
-        return min(1.0, max(-1.0, self.products / self.target / self.golden))
-
-    @property
-    def euclidean(self) -> float:
-        return _times_power(self.delta, self.powers[2])
-
-    @property
-    def relative(self) -> float:
-        """Norm of d by norm of g: 0.0 where both are zero, inf where only g is."""
-        if self.golden == 0.0:
-            return 0.0 if self.delta == 0.0 else math.inf
-        return _times_power(self.delta / self.golden, self.powers[2] - self.powers[1])
-
-
-def _times_power(number: float, power: int) -> float:
-    if power == 0:
-        return number
-    try:
-        return math.ldexp(number, power)
-    except OverflowError:
-        return math.inf
+    difference: float
+    powers: tuple[int, int, int] | None = None
 
 
 def _norms(whole: Partial, target: Raw, golden: Raw, plan: Plan) -> Norms:
     sums = (whole.targets, whole.goldens, whole.differences)
     if plan.scaled and whole.max_abs > 0 and not all(SMALL_SUM <= value <= LARGE_SUM for value in sums):
         return _scaled_norms(whole.max_abs, target, golden, plan)
-    return plain_norms(whole)
-
-
-def plain_norms(whole: Partial) -> Norms:
-    """The norms by the sums as they are."""
     return Norms(
         products=whole.products,
         target=math.sqrt(whole.targets),
         golden=math.sqrt(whole.goldens),
-        delta=math.sqrt(whole.differences),
+        difference=math.sqrt(whole.differences),
     )
 
 
@@ -190,7 +156,7 @@ def _scaled_norms(max_abs: float, target: Raw, golden: Raw, plan: Plan) -> Norms
         products=products,
         target=math.sqrt(targets),
         golden=math.sqrt(goldens),
-        delta=math.sqrt(deltas),
+        difference=math.sqrt(deltas),
         powers=powers,
     )
 
@@ -198,40 +164,44 @@ def _scaled_norms(max_abs: float, target: Raw, golden: Raw, plan: Plan) -> Norms
 Scalar = float | int | str
 
 
-def finish(
+def _facts(
     whole: Partial,
     norms: Norms,
     plan: Plan,
     where: tuple[int, ...] | None,
     worst: tuple[Scalar, Scalar] | None,
-    middle: float | None,
     *,
     detail: bool,
 ) -> TensorFacts:
     """The facts that follow from what was summed and counted.
 
     where, worst: index of the largest absolute error and both values there, None where there is no error
-    middle: median ULP distance, None where none was counted
     """
-    compared = whole.elements - whole.disagree  # positions finite on both sides, or not finite in the same way
-    usable = whole.elements - whole.excluded
-    several = whole.elements > 1
     max_abs = whole.max_abs
     if plan.narrow and worst is not None:  # found in float32
         max_abs = abs(float(worst[0]) - float(worst[1]))
-    measured = compared > 0
+    middle = median_ulp(whole.ulps) if plan.ulp is not None else None
+    sums = Sums(
+        elements=np.array([whole.elements]),
+        excluded=np.array([whole.excluded]),
+        disagree=np.array([whole.disagree]),
+        products=np.array([norms.products]),
+        target=np.array([norms.target]),
+        golden=np.array([norms.golden]),
+        difference=np.array([norms.difference]),
+        powers=None if norms.powers is None else np.array([norms.powers]).T,
+        max_abs=np.array([max_abs]),
+        max_rel=np.array([whole.max_rel]),
+        below_1e3=np.array([whole.below_1e3]),
+        below_5e3=np.array([whole.below_5e3]),
+        max_ulp=np.array([float(whole.max_ulp) if plan.ulp is not None else math.nan]),
+        median_ulp=np.array([math.nan if middle is None else middle]),
+    )
+    numbers = [None if number != number else number for number in measure_metrics(sums)[0].tolist()]  # noqa: PLR0124
     return TensorFacts(
         elements=whole.elements,
         unequal=whole.unequal,
-        cosine=norms.cosine if measured and several else None,
-        euclidean=norms.euclidean if measured and several else None,
-        max_abs=max_abs if measured else None,
-        max_rel=whole.max_rel if measured else None,
-        ratio_1e3=whole.below_1e3 / compared if measured and several else None,
-        ratio_5e3=whole.below_5e3 / compared if measured and several else None,
-        rel_l2=norms.relative if measured else None,
-        max_ulp=float(whole.max_ulp) if plan.ulp is not None and usable else None,
-        median_ulp=middle,
+        **dict(zip(TENSOR_METRICS, numbers, strict=True)),
         nonfinite_target=whole.nonfinite_target,
         nonfinite_golden=whole.nonfinite_golden,
         nonfinite_disagree=whole.disagree,

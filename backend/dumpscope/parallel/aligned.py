@@ -17,6 +17,7 @@ from dumpscope.errors import UnreadableError
 from dumpscope.match import match_nodes
 from dumpscope.parallel.columns import keep_nodes, merged_codes
 from dumpscope.parallel.replicas import agree, tolerance
+from dumpscope.texts import say
 
 BLOCK = 1 << 13
 """Items whose statistics are worked on at once."""
@@ -91,8 +92,8 @@ def align_members(members: Sequence[RankDump]) -> Aligned:
     there = np.stack(partners).min(axis=0) >= 0
     if there.mean() < ENOUGH:
         raise UnreadableError(
-            f"ranks that should have run the same calls have {int(there.sum())} of {len(there)} in common",
-            hint="give another plan with --plan",
+            say("parallel.ranks_should_have_run_same_calls", value=int(there.sum()), count=len(there)),
+            hint=say("parallel.give_another_plan_plan"),
             where=first.ref.folder,
         )
     base = keep_nodes(first, there)

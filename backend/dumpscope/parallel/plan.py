@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import yaml
 
-from dumpscope.domain.phrases import Phrase, english
 from dumpscope.errors import UsageError
+from dumpscope.texts import Phrase, english, say
 
-HINT: Final = "dumpscope compare TARGET GOLDEN --dry-run prints a plan to begin with; docs/parallel.md explains it"
+HINT: Final = say("parallel.dumpscope_compare_target_golden_dry_run")
 SIZES: Final = ("ranks", "tp", "cp", "ep", "pp", "vpp", "order", "sequence")
 SEQUENCES: Final = ("plain", "zigzag")
 """How context-parallel ranks share a sequence: one part each from its beginning on, or the first and last halves of parts."""
@@ -120,15 +120,19 @@ def parse_plan(text: str | None) -> Given:
         data = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise _wrong(
-            f"is no yaml: {' '.join(str(error).split())[:200]}", "close every bracket and quote, and indent with spaces"
+            say("parallel.no_yaml", names=" ".join(str(error).split())[:200]),
+            say("parallel.close_every_bracket_quote_indent_spaces"),
         ) from error
     data = _mapping(data or {}, "the file", ("target", "golden", "units", "gradients", "dimensions"))
     units = _units(data.get("units") or [])
     if units and ("target" in data or "golden" in data):
-        raise _wrong("gives both units and sizes", "units are what sizes would make, so leave out one of them")
+        raise _wrong(say("parallel.gives_both_units_sizes"), say("parallel.units_what_sizes_would_make_so"))
     gradients = data.get("gradients")
     if gradients is not None and gradients not in GRADIENTS:
-        raise _wrong(f"gradients: {gradients!r} is not one of {', '.join(GRADIENTS)}", "leave it out to have it found")
+        raise _wrong(
+            say("parallel.gradients_not_one", gradients=f"{gradients!r}", names=", ".join(GRADIENTS)),
+            say("parallel.leave_out_have_found"),
+        )
     sides = [_sizes(data.get(side), side) for side in ("target", "golden")]
     return Given(
         target=sides[0],
@@ -173,8 +177,14 @@ def require_ranks(units: Collection[UnitPlan], target: Collection[int], golden: 
             if lacking:
                 known = ", ".join(map(str, sorted(there)[:16])) + (", ..." if len(there) > 16 else "")
                 raise _wrong(
-                    f"unit {unit.rank}: the {name} has no rank {', '.join(map(str, lacking))} (it has {known})",
-                    f"name ranks of the {name} only",
+                    say(
+                        "parallel.unit_has_no_rank_has",
+                        rank=unit.rank,
+                        name=name,
+                        names=", ".join(map(str, lacking)),
+                        known=known,
+                    ),
+                    say("parallel.name_ranks_only", name=name),
                 )
 
 
@@ -192,16 +202,27 @@ def sizes_ranks(sizes: Sizes, there: Collection[int], side: str) -> Ranks:
     numbers = sorted(there)
     count = len(numbers)
     if sizes.ranks is not None and sizes.ranks != count:
-        raise _wrong(f"{side}: ranks is {sizes.ranks}, and its dump has {count}", f"leave it out, or write {count}")
+        raise _wrong(
+            say("parallel.ranks_dump_has", side=side, ranks=sizes.ranks, count=count),
+            say("parallel.leave_out_write", count=count),
+        )
     one = sizes.tp * sizes.cp * sizes.pp
     if count % one:
         sized = f"tp {sizes.tp} times pp {sizes.pp}" + (f" times cp {sizes.cp}" if sizes.cp > 1 else "")
-        raise _wrong(f"{side}: {count} ranks cannot be cut into {sized}", f"their product must divide {count}")
+        raise _wrong(
+            say("parallel.ranks_cannot_cut_into", side=side, count=count, sized=sized),
+            say("parallel.their_product_must_divide", count=count),
+        )
     extent = {"tp": sizes.tp, "cp": sizes.cp, "pp": sizes.pp, "dp": count // one}
     if extent["dp"] * sizes.cp % sizes.ep:
         raise _wrong(
-            f"{side}: {extent['dp'] * sizes.cp} replicas cannot share experts among ep {sizes.ep}",
-            f"ep must divide {extent['dp'] * sizes.cp}, which is dp times cp",
+            say(
+                "parallel.replicas_cannot_share_experts_among_ep",
+                side=side,
+                extent=extent["dp"] * sizes.cp,
+                ep=sizes.ep,
+            ),
+            say("parallel.ep_must_divide_which_dp_times", extent=extent["dp"] * sizes.cp),
         )
     stride, step = dict.fromkeys(extent, 0), 1
     for name in sizes.order:
@@ -221,21 +242,24 @@ def sizes_ranks(sizes: Sizes, there: Collection[int], side: str) -> Ranks:
 
 
 def _wrong(what: str, remedy: str = HINT) -> UsageError:
-    return UsageError(f"plan: {what}", hint=remedy)
+    return UsageError(say("parallel.plan", what=what), hint=remedy)
 
 
 def _mapping(data: Any, where: str, known: Collection[str]) -> dict[str, Any]:
     if not isinstance(data, dict):
-        raise _wrong(f"{where} is no mapping")
+        raise _wrong(say("parallel.no_mapping", where=where))
     for key in data:
         if key not in known:
-            raise _wrong(f"{where}: {key!r} is not one of {', '.join(known)}", "take it out, or correct its name")
+            raise _wrong(
+                say("parallel.not_one", where=where, key=f"{key!r}", names=", ".join(known)),
+                say("parallel.take_out_correct_name"),
+            )
     return data
 
 
 def _number(value: Any, where: str, least: int) -> int:
     if type(value) is not int or not least <= value <= LARGEST:
-        raise _wrong(f"{where}: {value!r} is no number from {least} to {LARGEST}")
+        raise _wrong(say("parallel.no_number_from", where=where, value=f"{value!r}", least=least, largest=LARGEST))
     return value
 
 
@@ -246,7 +270,7 @@ def _sizes(data: Any, side: str) -> Sizes | None:
     words = ("order", "sequence")
     numbers = {name: _number(data[name], f"{side}.{name}", 1) for name in data if name not in words}
     if numbers.get("vpp", 1) > 1 and numbers.get("pp", 1) == 1:
-        raise _wrong(f"{side}: vpp needs pp above 1", "give pp, or leave out vpp")
+        raise _wrong(say("parallel.vpp_needs_pp_above_1", side=side), say("parallel.give_pp_leave_out_vpp"))
     return Sizes(
         order=_order(data.get("order", "tp-cp-dp-pp"), numbers.get("cp", 1), side),
         sequence=_sequence(data.get("sequence"), numbers.get("cp", 1), side),
@@ -260,8 +284,10 @@ def _order(order: Any, context: int, side: str) -> tuple[str, ...]:
         words.insert(words.index("tp") + 1, "cp")
     if sorted(words) != ["cp", "dp", "pp", "tp"]:
         raise _wrong(
-            f"{side}.order: {order!r} does not name tp, {'cp, ' if context > 1 else ''}dp and pp once",
-            "write the fastest first, as in tp-cp-ep-dp-pp",
+            say(
+                "parallel.order_does_not_name_tp_dp", side=side, order=f"{order!r}", part="cp, " if context > 1 else ""
+            ),
+            say("parallel.write_fastest_first_tp_cp_ep"),
         )
     return tuple(words)
 
@@ -271,16 +297,19 @@ def _sequence(word: Any, context: int, where: str) -> str | None:
         return None
     if word not in SEQUENCES:
         raise _wrong(
-            f"{where}.sequence: {word!r} is not one of {', '.join(SEQUENCES)}", "leave it out to have it found"
+            say("parallel.sequence_not_one", where=where, word=f"{word!r}", names=", ".join(SEQUENCES)),
+            say("parallel.leave_out_have_found"),
         )
     if context == 1:
-        raise _wrong(f"{where}: sequence needs ranks that share one", "give cp (of units: context), or leave it out")
+        raise _wrong(
+            say("parallel.sequence_needs_ranks_share_one", where=where), say("parallel.give_cp_units_context_leave_out")
+        )
     return str(word)
 
 
 def _units(data: Any) -> tuple[UnitPlan, ...]:
     if not isinstance(data, list):
-        raise _wrong("units is no list", "begin each unit with a dash")
+        raise _wrong(say("parallel.units_no_list"), say("parallel.begin_each_unit_dash"))
     units = []
     for place, found in enumerate(data):
         where = f"units[{place}]"
@@ -296,7 +325,7 @@ def _units(data: Any) -> tuple[UnitPlan, ...]:
         twice = next((number for number in numbers if numbers.count(number) > 1), None)
         if twice is not None:
             raise _wrong(
-                f"{what} {twice} stands in it twice", "every rank has one place, and every unit a number of its own"
+                say("parallel.stands_twice", what=what, twice=twice), say("parallel.every_rank_has_one_place_every")
             )
     return tuple(units)
 
@@ -308,30 +337,31 @@ def _side(data: Any, where: str) -> SidePlan:
         ranks = [[[ranks]]]
     if not _nested(ranks):
         raise _wrong(
-            f"{where}.ranks: {ranks!r} is no list of replicas, each a list of stages, each a list of ranks",
-            "write [[[0, 1]]] for two shards, [[[0], [1]]] for two stages, [[[0]], [[1]]] for two replicas",
+            say("parallel.ranks_no_list_replicas_each_list", where=where, ranks=f"{ranks!r}"),
+            say("parallel.write_0_1_two_shards_0"),
         )
     found: Ranks = tuple(
         tuple(tuple(_number(rank, f"{where}.ranks", 0) for rank in stage) for stage in replica) for replica in ranks
     )
     if len({len(replica) for replica in found}) > 1 or len({len(stage) for replica in found for stage in replica}) > 1:
         raise _wrong(
-            f"{where}.ranks: {ranks!r} has replicas or stages of different size",
-            "give every replica as many stages, and every stage as many ranks",
+            say("parallel.ranks_has_replicas_stages_different_size", where=where, ranks=f"{ranks!r}"),
+            say("parallel.give_every_replica_many_stages_every"),
         )
     chunks = _number(data.get("chunks", 1), f"{where}.chunks", 1)
     virtual = len(found[0]) * chunks
     offsets = data.get("offsets", [0] * virtual)
     if not isinstance(offsets, list) or len(offsets) != virtual:
         raise _wrong(
-            f"{where}.offsets: {offsets!r} does not list {virtual} numbers, one per stage",
-            "stages times chunks is how many; leave it out where every stage numbers its layers as the whole does",
+            say("parallel.offsets_does_not_list_numbers_one", where=where, offsets=f"{offsets!r}", virtual=virtual),
+            say("parallel.stages_times_chunks_how_many_leave"),
         )
     shared = {name: _number(data.get(name, 1), f"{where}.{name}", 1) for name in ("context", "experts")}
     for name, count in shared.items():
         if len(found) % count:
             raise _wrong(
-                f"{where}.{name}: {count} does not divide {len(found)} replicas", "list as many replicas in ranks"
+                say("parallel.does_not_divide_replicas", where=where, name=name, count=count, count2=len(found)),
+                say("parallel.list_many_replicas_ranks"),
             )
     return SidePlan(
         ranks=found,
@@ -355,12 +385,17 @@ def _nested(ranks: Any) -> bool:
 
 def _dimensions(data: Any) -> dict[str, int | str]:
     if not isinstance(data, dict):
-        raise _wrong("dimensions is no mapping from item names to dimensions", 'write "Module.*.output.0": 1')
+        raise _wrong(say("parallel.dimensions_no_mapping_from_item_names"), say("parallel.write_module_output_0_1"))
     for name, way in data.items():
         if type(name) is not str or (type(way) is not int and way not in WAYS) or (type(way) is int and way < 0):
             raise _wrong(
-                f"dimensions: {name!r}: {way!r} is neither a dimension nor one of {', '.join(WAYS)}",
-                "count dimensions from 0",
+                say(
+                    "parallel.dimensions_neither_dimension_nor_one",
+                    name=f"{name!r}",
+                    way=f"{way!r}",
+                    names=", ".join(WAYS),
+                ),
+                say("parallel.count_dimensions_from_0"),
             )
     return dict(data)
 

@@ -10,7 +10,6 @@ from itertools import pairwise, permutations, product
 from math import lcm
 from typing import Final
 
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.errors import UsageError
 from dumpscope.parallel.evidence import Evidence
 from dumpscope.parallel.plan import (
@@ -24,6 +23,7 @@ from dumpscope.parallel.plan import (
     require_ranks,
     sizes_ranks,
 )
+from dumpscope.texts import Phrase, phrase, say
 
 ORDERS: Final = tuple(permutations(("tp", "dp", "pp")))
 """Orders of ranks, in the order in which they are tried."""
@@ -57,8 +57,8 @@ def _require_unlike(units: Sequence[UnitPlan]) -> None:
             count = getattr(unit.target, name)
             if count == getattr(unit.golden, name) > 1:
                 raise UsageError(
-                    f"plan: unit {unit.rank} joins {count} {word} on both sides",
-                    hint=f"make {count} units, each of one of them of either side",
+                    say("parallel.plan_unit_joins_both_sides", rank=unit.rank, count=count, word=word),
+                    hint=say("parallel.make_units_each_one_them_either", count=count),
                 )
 
 
@@ -176,7 +176,7 @@ def _found(
 
 
 def _unknown() -> UsageError:
-    return UsageError("how the ranks of the two dumps belong together cannot be told", hint=f"give --plan; {HINT}")
+    return UsageError(say("parallel.how_ranks_two_dumps_belong_together"), hint=say("parallel.give_plan", hint=HINT))
 
 
 def _ratio(target: Mapping[int, Evidence], golden: Mapping[int, Evidence]) -> Fraction | None:

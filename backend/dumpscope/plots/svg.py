@@ -10,13 +10,12 @@ from html import escape
 
 import numpy as np
 
-from dumpscope.domain.english import MEASURE
-from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.error_axis import Lanes
 from dumpscope.plots.run.distribution import ApiDistribution, api_distribution_said
 from dumpscope.plots.run.order import ErrorOrder, Mark, error_order_said
-from dumpscope.plots.template import MARK, OUTPUT, TARGET, number
+from dumpscope.plots.template import MARK, MEASURE, OUTPUT, TARGET, number
+from dumpscope.texts import english
 
 WIDTH, HEIGHT = 960, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 12, 14, 34

@@ -10,10 +10,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64
+from dumpscope.texts import Phrase, phrase, template
 
 Figure = dict[str, Any]
+
+MEASURE: Final = template("measure.score")
+"""What errors in figures are, as an axis names it."""
 
 TARGET: Final = "#0072b2"
 GOLDEN: Final = "#e69f00"

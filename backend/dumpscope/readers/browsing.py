@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from dumpscope.errors import UnreadableError
 from dumpscope.readers.ptdbg.case_files import is_cases
+from dumpscope.texts import say
 from dumpscope_format.journal import JOURNAL
 from dumpscope_format.paths import DEBUG_JSON, DUMP_JSON, inside, is_single, natural_key, rank_number, step_number
 
@@ -39,7 +40,7 @@ def offers(folder: str, roots: Sequence[str]) -> tuple[list[Offer], bool]:
             listed = [entry for _, entry in zip(range(ENTRY_LIMIT), entries, strict=False)]
             more = next(entries, None) is not None
     except OSError as error:
-        raise UnreadableError(f"cannot be listed: {error.strerror}", where=folder) from error
+        raise UnreadableError(say("readers.cannot_listed", reason=error.strerror), where=folder) from error
     found = [offer for entry in listed if (offer := _offer(entry, roots)) is not None]
     return sorted(found, key=lambda offer: (offer.kind != "folder", natural_key(offer.name))), more
 

@@ -16,6 +16,7 @@ from dumpscope.readers.msprobe.json_members import open_regular
 from dumpscope.readers.ptdbg.case_files import DATA_FOLDER, find_cases, is_cases, lone_cases
 from dumpscope.readers.ptdbg.files import SUFFIX, Found, find_files, lone_file, rank_ref, without_processes
 from dumpscope.readers.ptdbg.lines import looks_like_lines
+from dumpscope.texts import say
 from dumpscope_format.journal import JOURNAL, is_flushed, read_header
 from dumpscope_format.paths import (
     CONSTRUCT_JSON,
@@ -29,10 +30,7 @@ from dumpscope_format.paths import (
     step_number,
 )
 
-HINT: Final = (
-    "name a dump root (holding step0, ...), a step folder, a rank folder, a dump.json or debug.json, a ptdbg .pkl, "
-    "or a .zip/.tar of one"
-)
+HINT: Final = say("readers.name_dump_root_holding_step0_step")
 SEARCH_DEPTH: Final = 3
 ENTRY_LIMIT: Final = 20_000
 HEAD: Final = 64 << 10
@@ -52,19 +50,21 @@ def discover(path: str | os.PathLike[str]) -> Layout:
         status = os.stat(named)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise UnreadableError(f"cannot be opened: {reason}", where=named, hint=HINT) from error
+        raise UnreadableError(say("readers.cannot_opened", reason=reason), where=named, hint=HINT) from error
     real = os.path.realpath(named)
     if stat.S_ISDIR(status.st_mode):
         return _Search(root=real, shown=named).run()
     if not stat.S_ISREG(status.st_mode):
-        raise UnreadableError("is neither a folder nor a regular file", where=named, hint=HINT)
+        raise UnreadableError(say("readers.neither_folder_nor_regular_file"), where=named, hint=HINT)
     return _lone_file(real, named)
 
 
 def _lone_file(real: str, named: str) -> Layout:
     name = os.path.basename(real)
     if name in (STACK_JSON, CONSTRUCT_JSON):
-        raise UnreadableError(f"{name} alone is no dump", where=named, hint=f"name the {DUMP_JSON} beside it")
+        raise UnreadableError(
+            say("readers.alone_no_dump", name=name), where=named, hint=say("readers.name_beside", dump_json=DUMP_JSON)
+        )
     if is_cases(name):
         return Layout(root=os.path.dirname(real), ranks=[lone_cases(real)], problems=[])
     head = _head(real)
@@ -130,13 +130,19 @@ class _Search:
         return Layout(root=root, ranks=find_cases(root, root, self._note), problems=self.problems)
 
     def _nothing(self) -> UnreadableError:
-        detail = "holds no dump"
+        detail = say("readers.holds_no_dump")
         found = None if self.problems else contents(self.root)
         if found is not None:
             name, kind = found
-            return ForeignError(f"{detail}: {name} is {kind.text}", kind=kind.word, where=self.shown, hint=kind.hint)
+            return ForeignError(
+                say("readers.is", detail=detail, name=name, text=kind.text),
+                kind=kind.word,
+                where=self.shown,
+                hint=kind.hint,
+            )
         if self.problems:
-            detail += f": {self.problems[0].loc}: {self.problems[0].message}"
+            first = self.problems[0]
+            detail = say("error.at", where=detail, what=say("error.at", where=first.loc, what=first.message))
         return UnreadableError(detail, where=self.shown, hint=HINT)
 
     def _descend(self, folder: str, depth: int, is_dump: Callable[[str], bool]) -> str | None:
@@ -149,7 +155,11 @@ class _Search:
         if len(found) > 1:
             some = ", ".join(os.path.relpath(below, self.root) for below in found[:5])
             more = ", ..." if len(found) > 5 else ""
-            raise UnreadableError(f"holds {len(found)} dumps", where=self.shown, hint=f"name one of them: {some}{more}")
+            raise UnreadableError(
+                say("readers.holds_dumps", count=len(found)),
+                where=self.shown,
+                hint=say("readers.name_one_them", some=some, more=more),
+            )
         return found[0] if found else None
 
     def _is_dump(self, folder: str) -> bool:
@@ -174,9 +184,7 @@ class _Search:
         for step, below in parts.steps:
             ranks += self._step(below, step, self._folders(below))
         if parts.steps and (parts.ranks or parts.singles):
-            self._note(
-                folder, "ignored", "Rank folders beside step folders were left out; name one of them to read it."
-            )
+            self._note(folder, "ignored", say("readers.rank_folders_beside_step_folders_left"))
         return ranks or self._step(folder, step_number(name) or 0, parts)
 
     def _step(self, folder: str, step: int, parts: Folders) -> list[RankRef]:
@@ -185,12 +193,12 @@ class _Search:
         singles = [ref for below in parts.singles if (ref := self._rank(below, step, None, None, any_form=True))]
         if ranks:
             if singles:
-                self._several(folder, f"ranks {ranks[0].label} to {ranks[-1].label} are read", singles)
+                self._several(folder, say("readers.ranks_read", label=ranks[0].label, label2=ranks[-1].label), singles)
             return ranks
         if len(singles) > 1:
             used = max(singles, key=_newest)
             self._several(
-                folder, f"{used.label} is read, the newest with data", [ref for ref in singles if ref is not used]
+                folder, say("readers.read_newest_data", label=used.label), [ref for ref in singles if ref is not used]
             )
             return [used]
         if singles:
@@ -199,7 +207,7 @@ class _Search:
         if ref is None and len(parts.others) == 1 and (tagged := self._folders(parts.others[0])).ranks:
             return self._step(parts.others[0], step, tagged)  # ptdbg's guide puts the tag below the step
         if ref is None:
-            self._note(folder, "missing", "The step folder holds no rank with a dump.json; it was left out.")
+            self._note(folder, "missing", say("readers.step_folder_holds_no_rank_dump"))
         return [] if ref is None else [ref]
 
     def _several(self, folder: str, used: str, left: list[RankRef]) -> None:
@@ -207,7 +215,7 @@ class _Search:
         self._note(
             folder,
             "several_runs",
-            f"Several runs wrote into this step: {used}; left out: {names}. Name another one's folder to read it.",
+            say("readers.several_runs_wrote_into_step_left", used=used, names=names),
         )
 
     def _files(self, folder: str, *, flat: bool) -> Found | None:
@@ -237,7 +245,9 @@ class _Search:
         if main is None:
             return None
         if dump and debug:
-            self._note(folder, "ignored", f"{DEBUG_JSON} beside {DUMP_JSON} was left out; name it to read it.")
+            self._note(
+                folder, "ignored", say("readers.beside_left_out_name_read", debug_json=DEBUG_JSON, dump_json=DUMP_JSON)
+            )
         where = self._loc(folder)
         return RankRef(
             step=step,
@@ -259,7 +269,7 @@ class _Search:
             with os.scandir(folder) as entries:
                 listed = [entry for _, entry in zip(range(ENTRY_LIMIT), entries, strict=False)]
         except OSError as error:
-            self._note(folder, "unreadable", f"The folder cannot be listed: {error.strerror}.")
+            self._note(folder, "unreadable", say("readers.folder_cannot_listed", reason=error.strerror))
             listed = []
         for entry in sorted(listed, key=lambda entry: natural_key(entry.name)):
             name = entry.name
@@ -269,7 +279,7 @@ class _Search:
                 continue
             if entry.is_symlink() and not inside(self.root, entry.path):
                 if known:
-                    self._note(entry.path, "refused", "The folder is a link out of the dump; it was left out.")
+                    self._note(entry.path, "refused", say("readers.folder_link_out_dump_left_out"))
                 continue
             if step is not None:
                 steps.append((step, entry.path))
@@ -309,17 +319,17 @@ def _side(folder: str, name: str, root: str, problems: list[Problem], where: str
         return None
     reason = None
     if os.path.islink(path) and not inside(root, path):
-        reason = "is a link out of the dump"
+        reason = say("readers.link_out_dump")
     else:
         try:
             if not stat.S_ISREG(os.stat(path).st_mode):
-                reason = "is not a regular file"
+                reason = say("readers.not_regular_file")
         except OSError as error:
-            reason = f"cannot be opened ({error.strerror})"
+            reason = say("readers.cannot_opened_2", reason=error.strerror)
     if reason is None:
         return path
     loc = name if where in ("", ".") else f"{where}/{name}"
-    problem = Problem(loc=loc, kind="refused", message=f"{name} {reason}; it was not read.")
+    problem = Problem(loc=loc, kind="refused", message=say("readers.not_read", name=name, reason=reason))
     if problem not in problems:
         problems.append(problem)
     return None

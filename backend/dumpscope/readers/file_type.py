@@ -8,12 +8,13 @@ from typing import Final
 
 from dumpscope.errors import ForeignError, UnreadableError
 from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.texts import say
 
 HEAD: Final = 4096
 LISTED: Final = 200
 """Files and folders below a folder that are looked at."""
-_PACK: Final = "unpack it and name its folder, or pack the dump as .zip or .tar.gz"
-_BESIDE: Final = "name the folder of the dump that it belongs to, with the dump.json"
+_PACK: Final = say("readers.unpack_name_folder_pack_dump_zip")
+_BESIDE: Final = say("readers.name_folder_dump_belongs_dump_json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,38 +30,36 @@ def _kind(word: str, text: str, hint: str) -> Kind:
     return Kind(word=word, text=text, hint=hint)
 
 
-CUT: Final = _kind("cut", "a {archive} archive that is cut off or damaged", "copy or send it again, whole")
+CUT: Final = _kind("cut", "", say("readers.copy_send_again_whole"))
 COMPRESSED: Final = _kind(
-    "compressed", "a compressed file without a .tar in it", "unpack it and name the file, or pack the folder as .tar.gz"
+    "compressed", say("readers.compressed_file_without_tar"), say("readers.unpack_name_file_pack_folder_tar")
 )
-_EMPTY: Final = _kind("empty", "an empty file", "copy or send it again, or let the run write it to its end")
-_OFFICE: Final = _kind("document", "a document", "name the folder of the dump, or a .zip or .tar of it")
-_TORCH: Final = _kind("tensor", "a saved tensor or model", _BESIDE)
-_ZIP_CUT: Final = _kind(CUT.word, CUT.text.format(archive="zip"), CUT.hint)
-_ARCHIVE: Final = _kind("archive", "an archive", "name it, not the folder it is in")
-_TEXT: Final = _kind("text", "a text file", "name the folder of the dump, or a .zip or .tar of it")
-_JSON: Final = _kind("json", "a JSON file without the records of a dump", _BESIDE)
-_BINARY: Final = _kind(
-    "binary", "a binary file of no known kind", "name the folder of the dump, or a .zip or .tar of it"
-)
+_EMPTY: Final = _kind("empty", say("readers.empty_file"), say("readers.copy_send_again_let_run_write"))
+_OFFICE: Final = _kind("document", say("readers.document"), say("readers.name_folder_dump_zip_tar"))
+_TORCH: Final = _kind("tensor", say("readers.saved_tensor_model"), _BESIDE)
+_ZIP_CUT: Final = _kind(CUT.word, say("readers.cut_archive", archive="zip"), CUT.hint)
+_ARCHIVE: Final = _kind("archive", say("readers.archive"), say("readers.name_not_folder"))
+_TEXT: Final = _kind("text", say("readers.text_file"), say("readers.name_folder_dump_zip_tar"))
+_JSON: Final = _kind("json", say("readers.json_file_without_records_dump"), _BESIDE)
+_BINARY: Final = _kind("binary", say("readers.binary_file_no_known_kind"), say("readers.name_folder_dump_zip_tar"))
 _MAGIC: Final = (
-    (b"Rar!\x1a\x07", _kind("rar", "a RAR archive", _PACK)),
-    (b"7z\xbc\xaf\x27\x1c", _kind("7z", "a 7-Zip archive", _PACK)),
-    (b"\x28\xb5\x2f\xfd", _kind("zstd", "packed with zstd", _PACK)),
-    (b"\x04\x22\x4d\x18", _kind("lz4", "packed with lz4", _PACK)),
+    (b"Rar!\x1a\x07", _kind("rar", say("readers.rar_archive"), _PACK)),
+    (b"7z\xbc\xaf\x27\x1c", _kind("7z", say("readers.7_zip_archive"), _PACK)),
+    (b"\x28\xb5\x2f\xfd", _kind("zstd", say("readers.packed_zstd"), _PACK)),
+    (b"\x04\x22\x4d\x18", _kind("lz4", say("readers.packed_lz4"), _PACK)),
     (
         b"SQLite format 3\0",
-        _kind("result", "a SQLite file, as results are", "open a result with `dumpscope serve FILE`"),
+        _kind("result", say("readers.sqlite_file_results"), say("readers.open_result_dumpscope_serve_file")),
     ),
     (b"\x1f\x8b", _ARCHIVE),
     (b"BZh", _ARCHIVE),
     (b"\xfd7zXZ\0", _ARCHIVE),
-    (b"\x93NUMPY", _kind("tensor", "a NumPy array", _BESIDE)),
+    (b"\x93NUMPY", _kind("tensor", say("readers.numpy_array"), _BESIDE)),
     *((b"\x80%c" % protocol, _TORCH) for protocol in range(2, 6)),
     (b"%PDF-", _OFFICE),
     (b"\xd0\xcf\x11\xe0", _OFFICE),
-    (b"\x89PNG", _kind("image", "an image", "name the folder of the dump, or a .zip or .tar of it")),
-    (b"\xff\xd8\xff", _kind("image", "an image", "name the folder of the dump, or a .zip or .tar of it")),
+    (b"\x89PNG", _kind("image", say("readers.image"), say("readers.name_folder_dump_zip_tar"))),
+    (b"\xff\xd8\xff", _kind("image", say("readers.image"), say("readers.name_folder_dump_zip_tar"))),
 )
 _TAIL: Final = 65_557
 """Bytes that the end of a zip archive may take: its last record and a comment."""
@@ -92,26 +91,28 @@ def recognise(path: str) -> Kind:
 def refuse_file(path: str, shown: str) -> ForeignError:
     """The error for a file that is no dump. shown: what the user called it"""
     kind = recognise(path)
-    return ForeignError(f"is {kind.text}, no dump", kind=kind.word, where=shown, hint=kind.hint)
+    return ForeignError(say("readers.no_dump", text=kind.text), kind=kind.word, where=shown, hint=kind.hint)
 
 
 def refuse_archive(path: str) -> ForeignError | None:
     """The error for an archive that is something else by its contents; None where it is a plain archive."""
     kind = recognise(path)
     if kind in (_OFFICE, _TORCH):
-        return ForeignError(f"is {kind.text}, no dump", kind=kind.word, where=path, hint=kind.hint)
+        return ForeignError(say("readers.no_dump", text=kind.text), kind=kind.word, where=path, hint=kind.hint)
     return None
 
 
 def refuse_cut(path: str, archive: str, why: str) -> ForeignError:
     """The error for an archive of which nothing could be unpacked."""
-    text = CUT.text.format(archive=archive)
-    return ForeignError(f"is {text}: {why}", kind=CUT.word, where=path, hint=CUT.hint)
+    text = say("readers.cut_archive", archive=archive)
+    return ForeignError(say("readers.is_2", text=text, why=why), kind=CUT.word, where=path, hint=CUT.hint)
 
 
 def refuse_compressed(path: str) -> ForeignError:
     """The error for a single file that is compressed."""
-    return ForeignError(f"is {COMPRESSED.text}", kind=COMPRESSED.word, where=path, hint=COMPRESSED.hint)
+    return ForeignError(
+        say("readers.is_3", text=COMPRESSED.text), kind=COMPRESSED.word, where=path, hint=COMPRESSED.hint
+    )
 
 
 def contents(folder: str) -> tuple[str, Kind] | None:

@@ -9,18 +9,19 @@ from dumpscope.domain.run import Run
 from dumpscope.errors import UsageError
 from dumpscope.reproduce.modules import stand_in
 from dumpscope.reproduce.values import Reader
+from dumpscope.texts import say
 from dumpscope_format.naming import NodeName, parse, split_item
 from dumpscope_format.replay import CallDocument
 
 Body = dict[str, Any]
 REFUSED: Final = {
-    "Distributed": "a communication needs the other ranks of its group",
-    "Triton": "a Triton kernel is not found by its name",
-    "MindSpeed": "its package patches it in at run time; give its module's own path with register_custom_api",
-    "Jit": "a compiled function is not found by its name",
-    "Mint": "it belongs to MindSpore",
-    "MintFunctional": "it belongs to MindSpore",
-    "Primitive": "it belongs to MindSpore",
+    "Distributed": say("reproduce.communication_needs_other_ranks_group"),
+    "Triton": say("reproduce.triton_kernel_not_found_by_name"),
+    "MindSpeed": say("reproduce.package_patches_run_time_give_modules"),
+    "Jit": say("reproduce.compiled_function_not_found_by_name"),
+    "Mint": say("reproduce.belongs_mindspore"),
+    "MintFunctional": say("reproduce.belongs_mindspore"),
+    "Primitive": say("reproduce.belongs_mindspore"),
 }
 CONVERSIONS: Final = ("to", "type", "type_as")
 
@@ -49,7 +50,10 @@ def forward_name(node: str) -> NodeName:
             return NodeName(
                 kind=found.kind, direction="forward", label=found.label, index=found.index, prefix=found.prefix
             )
-    raise UsageError(f"{node!r} names no call", hint="Functional.softmax.1, with or without .forward or .backward")
+    raise UsageError(
+        say("reproduce.names_no_call", node=f"{node!r}"),
+        hint=say("reproduce.functional_softmax_1_without_forward_backward"),
+    )
 
 
 def label_of(name: NodeName) -> str:
@@ -61,7 +65,7 @@ def document(records: Records) -> CallDocument:
     name, forward, backward = records.name, records.forward, records.backward
     prefix = name.label.split(".")[0] if name.kind == "api" else ""
     if prefix in REFUSED:
-        raise UsageError(f"{name.label} cannot be run alone: {REFUSED[prefix]}")
+        raise UsageError(say("reproduce.cannot_run_alone", label=name.label, refused=REFUSED[prefix]))
     reader = Reader(forward.get("containers") or {}, forward.get("storage") or {})
     notes: list[str] = []
     if name.kind == "module":
@@ -110,7 +114,7 @@ def _arguments(target: str, forward: Body, reader: Reader, notes: list[str]) -> 
         dtype = _output_dtype(forward)
         if dtype is not None:
             kwargs["dtype"] = {"dtype": dtype}
-            notes.append(f"the dump does not name the type or device it was given; {dtype} is that of the result")
+            notes.append(say("reproduce.result_dtype", dtype=dtype))
     args = [reader.value(record, f"input.{place}") for place, record in enumerate(records)]
     if short in ("__getitem__", "__setitem__") and len(args) > 1 and isinstance(args[1], list):
         args[1] = index(args[1], forward)
@@ -202,4 +206,7 @@ def reason(error: UsageError, calls: list[str]) -> UsageError:
     """A refusal of a module that names the calls inside it."""
     if not calls:
         return error
-    return UsageError(error.detail, hint=f"calls inside it: {', '.join(calls[:5])}{', ...' if len(calls) > 5 else ''}")
+    return UsageError(
+        error.detail,
+        hint=say("reproduce.calls_inside", names=", ".join(calls[:5]), part=", ..." if len(calls) > 5 else ""),
+    )

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dumpscope.errors import UsageError
 from dumpscope.reproduce.values import Reader
+from dumpscope.texts import say
 from dumpscope_format.naming import NodeName
 
 Made = tuple[str, list[Any], list[str], list[str]]
@@ -17,7 +18,7 @@ def stand_in(name: NodeName, forward: dict[str, Any], reader: Reader) -> Made:
     cls = name.label.rpartition(".")[2]
     make = _MAKERS.get(cls)
     if make is None:
-        raise UsageError(f"the dump does not hold how this {cls} was built, so {name} cannot be run alone")
+        raise UsageError(say("reproduce.dump_does_not_hold_how_built", cls=cls, name=name))
     records = forward.get("input_args")
     given = [reader.value(record, f"input.{place}") for place, record in enumerate(records or [])]
     stored = forward.get("parameters")
@@ -26,7 +27,7 @@ def stand_in(name: NodeName, forward: dict[str, Any], reader: Reader) -> Made:
         for key, record in (stored.items() if isinstance(stored, dict) else ())
     }
     if not given or forward.get("input_kwargs"):
-        raise UsageError(f"{name} was called with keyword arguments, which the function in its place does not have")
+        raise UsageError(say("reproduce.called_keyword_arguments_which_function_place", name=name))
     return make(given[0], parameters)
 
 
@@ -35,7 +36,7 @@ def _linear(given: Any, parameters: dict[str, Any]) -> Made:
         "Functional.linear",
         [given, _weight(parameters), parameters.get("bias")],
         ["input", "weight", "bias"],
-        ["torch.nn.functional.linear with the recorded parameters stands for the module"],
+        [say("reproduce.linear_stands")],
     )
 
 
@@ -45,7 +46,7 @@ def _layer_norm(given: Any, parameters: dict[str, Any]) -> Made:
         "Functional.layer_norm",
         [given, weight["shape"], weight, parameters.get("bias"), 1e-5],
         ["input", "normalized_shape", "weight", "bias", "eps"],
-        ["torch.nn.functional.layer_norm stands for the module; eps is assumed to be 1e-05, its default"],
+        [say("reproduce.layer_norm_stands")],
     )
 
 
@@ -54,7 +55,7 @@ def _embedding(given: Any, parameters: dict[str, Any]) -> Made:
         "Functional.embedding",
         [given, _weight(parameters)],
         ["input", "weight"],
-        ["torch.nn.functional.embedding stands for the module, with no padding index and no largest norm"],
+        [say("reproduce.embedding_stands")],
     )
 
 
@@ -64,7 +65,7 @@ def _plain(function: str) -> Callable[[Any, dict[str, Any]], Made]:
             f"Functional.{function}",
             [given],
             ["input"],
-            [f"torch.nn.functional.{function} with its defaults stands for the module"],
+            [say("reproduce.function_stands", function=function)],
         )
 
     return make
@@ -72,7 +73,7 @@ def _plain(function: str) -> Callable[[Any, dict[str, Any]], Made]:
 
 def _weight(parameters: dict[str, Any]) -> Any:
     if not isinstance(parameters.get("weight"), dict):
-        raise UsageError("the dump holds no weight of this module")
+        raise UsageError(say("reproduce.dump_holds_no_weight_module"))
     return parameters["weight"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dumpscope.errors import UsageError
+from dumpscope.texts import say
 from dumpscope_format.replay import CallDocument
 from dumpscope_format.saved_call import Documents, Tables
 
@@ -50,7 +51,7 @@ def document(saved: Documents) -> CallDocument:
             "environment": call["environment"],
             "layouts": True,
         },
-        notes=[f"an intervention ran it as {substituted}"] if substituted else [],
+        notes=[say("reproduce.intervened", substituted=substituted)] if substituted else [],
     )
 
 
@@ -107,7 +108,7 @@ class _Values:
             return {"complex": value["value"]}
         if kind in _PLAIN:
             return {kind: value["value"]}
-        raise UsageError(f"{item} is a {value.get('class', kind)}, which cannot be made again")
+        raise UsageError(say("reproduce.which_cannot_made_again", item=item, get=value.get("class", kind)))
 
     def _tensor(self, place: int, item: str) -> dict[str, Any]:
         """One entry is one object, so a second mention of it has the item of the first."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dumpscope.errors import UsageError
+from dumpscope.texts import say
 
 NOT_FINITE: Final = ("nan", "inf", "-inf")
 _NUMBERS: Final = ("int", "float", "bool")
@@ -30,11 +31,11 @@ class Reader:
         if not isinstance(record, dict):
             return record
         if not record:
-            raise UsageError(f"the dump holds no value of {item}: it names neither type nor number")
+            raise UsageError(say("reproduce.dump_holds_no_value_names_neither", item=item))
         kind = record.get("type")
         if not isinstance(kind, str):
             if "class_type" in record:
-                raise UsageError(f"{item} is a {record['class_type']}, which needs the other ranks")
+                raise UsageError(say("reproduce.which_needs_other_ranks", item=item, record=record["class_type"]))
             return {"dict": {key: self.value(part, f"{item}.{key}") for key, part in record.items()}}
         if "dtype" in record and "shape" in record:
             return self._tensor(record, item, kind)
@@ -42,10 +43,10 @@ class Reader:
 
     def _tensor(self, record: Mapping[str, Any], item: str, kind: str) -> dict[str, Any]:
         if kind not in _TENSORS:
-            raise UsageError(f"{item} is a {kind}, whose parts are not in the dump")
+            raise UsageError(say("reproduce.whose_parts_not_dump", item=item, kind=kind))
         dtype, shape = record["dtype"], record["shape"]
         if not isinstance(dtype, str) or not isinstance(shape, list):
-            raise UsageError(f"the record of {item} names no type or shape")
+            raise UsageError(say("reproduce.record_names_no_type_shape", item=item))
         made: dict[str, Any] = {"tensor": item, "dtype": dtype.removeprefix("torch."), "shape": shape}
         if record.get("requires_grad"):
             made["requires_grad"] = True
@@ -69,7 +70,7 @@ def scalar(kind: str, record: Mapping[str, Any], item: str) -> Any:
     value = record.get("value", record.get("format"))
     if kind == "slice" and isinstance(value, list):
         if any(isinstance(part, str) for part in value):
-            raise UsageError(f"{item} is a slice whose bound is not in the dump")
+            raise UsageError(say("reproduce.slice_whose_bound_not_dump", item=item))
         return {"slice": value}
     if kind in ("ellipsis", "Ellipsis"):
         return {"ellipsis": True}
@@ -88,5 +89,5 @@ def scalar(kind: str, record: Mapping[str, Any], item: str) -> Any:
     if isinstance(value, bool | int | float):
         return float(value) if kind == "float" else value
     if value is None and kind not in _NUMBERS:
-        raise UsageError(f"{item} is a {kind}, whose value is not in the dump")
-    raise UsageError(f"{item} is a {kind}, which cannot be made again from {str(value)[:60]!r}")
+        raise UsageError(say("reproduce.whose_value_not_dump", item=item, kind=kind))
+    raise UsageError(say("reproduce.which_cannot_made_again_from", item=item, kind=kind, value=f"{str(value)[:60]!r}"))

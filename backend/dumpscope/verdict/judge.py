@@ -73,7 +73,7 @@ def _default(context: Context, facts: Facts, scores: Float64, policy: Policy, mo
 
 
 def _ptdbg(context: Context, facts: Facts, verdict: Int8, rule: Int8, mode: str) -> tuple[Int8, Int8]:
-    """The guide's label: strict thresholds, no dtype- or scale-aware tolerance (spec/ptdbg.md 3.6)."""
+    """The guide's label: strict thresholds, no dtype- or scale-aware tolerance. Source: the user guide of ptdbg_ascend."""
     verdict, rule = verdict.copy(), rule.copy()
     compared = facts.outcome == Outcome.COMPARED
     if mode == "md5":

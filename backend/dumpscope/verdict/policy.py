@@ -9,6 +9,7 @@ from typing import Any, Final
 import yaml
 
 from dumpscope.errors import UsageError
+from dumpscope.texts import say
 from dumpscope.verdict.policy_patterns import compiled
 
 
@@ -68,10 +69,10 @@ _WRITTEN: Final = re.compile(r"[0-9]+([.][0-9]*)?[eE][+-]?[0-9]+")
 """What everybody means as a number and yaml 1.1 takes for text: 1e-4."""
 
 FORMS: Final = (
-    ("name", str, "a text"),
-    ("base", str, "the name of a rule book"),
+    ("name", str, say("verdict.text")),
+    ("base", str, say("verdict.name_rule_book")),
     ("floors", dict, "{dtype: {bulk: number, peak: number}}"),
-    ("ignore", list, "a list of regular expressions"),
+    ("ignore", list, say("verdict.list_regular_expressions")),
     ("scale", dict, "{regular expression: factor}"),
 )
 """Type of the values of a policy file, and how to say it."""
@@ -87,21 +88,33 @@ def load_policy(text: str) -> Policy:
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise UsageError("the policy file is not valid yaml", hint=str(error).splitlines()[0]) from error
+        raise UsageError(say("verdict.policy_file_not_valid_yaml"), hint=str(error).splitlines()[0]) from error
     except (ValueError, RecursionError) as error:  # an impossible date, nesting without end
-        raise UsageError("the policy file cannot be read as yaml", hint="see docs/verdicts.md") from error
+        raise UsageError(
+            say("verdict.policy_file_cannot_read_yaml"), hint=say("verdict.see_docs_verdicts_md")
+        ) from error
     if not isinstance(data, dict):
-        raise UsageError(f"unknown policy {text!r}", hint=f"allowed: {', '.join(RULE_BOOKS)}, or a yaml file")
+        raise UsageError(
+            say("verdict.unknown_policy", text=f"{text!r}"),
+            hint=say("verdict.allowed_yaml_file", names=", ".join(RULE_BOOKS)),
+        )
     known = {"name", "base", "floors", "warn", "ignore", "scale"}
     for key in data:
         if key not in known:
-            raise UsageError(f"policy: unknown key {key!r}", hint=f"allowed: {', '.join(sorted(known))}")
+            raise UsageError(
+                say("verdict.policy_unknown_key", key=f"{key!r}"),
+                hint=say("verdict.allowed", names=", ".join(sorted(known))),
+            )
     for key, kind, form in FORMS:
         if not isinstance(data.get(key), kind | None):
-            raise UsageError(f"policy: {key} is a {type(data[key]).__name__}", hint=f"write {form}")
+            raise UsageError(
+                say("verdict.policy_2", key=key, name=type(data[key]).__name__), hint=say("verdict.write", form=form)
+            )
     base = data.get("base") or "default"
     if base not in RULE_BOOKS:
-        raise UsageError(f"policy: base is {base!r}", hint=f"allowed: {', '.join(RULE_BOOKS)}")
+        raise UsageError(
+            say("verdict.policy_base", base=f"{base!r}"), hint=say("verdict.allowed", names=", ".join(RULE_BOOKS))
+        )
     policy = Policy(name=data.get("name") or "custom", base=base)
     return replace(
         policy,
@@ -117,7 +130,7 @@ def _floors(data: dict[str, Any]) -> dict[str, Floor]:
     for dtype, body in data.items():
         name = dtype if str(dtype).startswith("torch.") else f"torch.{dtype}"
         if not isinstance(body, dict) or not {"bulk", "peak"} >= set(body):
-            raise UsageError(f"policy: floors.{dtype} is {_short(body)}", hint="write {bulk: number, peak: number}")
+            raise UsageError(say("verdict.policy_floors", dtype=dtype, body=_short(body)), hint=say("verdict.write_2"))
         old = FLOORS.get(name, FLOORS["torch.float32"])
         floors[name] = Floor(
             bulk=_positive(f"floors.{dtype}.bulk", body.get("bulk", old.bulk)),
@@ -130,7 +143,7 @@ def _positive(key: str, value: Any) -> float:
     if isinstance(value, str) and _WRITTEN.fullmatch(value):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise UsageError(f"policy: {key} is {_short(value)}", hint="it must be a number above 0")
+        raise UsageError(say("verdict.policy", key=key, value=_short(value)), hint=say("verdict.must_number_above_0"))
     return float(value)
 
 
@@ -141,6 +154,8 @@ def _short(value: Any) -> str:
 
 def _pattern(key: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"policy: {key} holds {_short(value)}", hint="write a regular expression as text")
+        raise UsageError(
+            say("verdict.policy_holds", key=key, value=_short(value)), hint=say("verdict.write_regular_expression_text")
+        )
     compiled(value, key)
     return value

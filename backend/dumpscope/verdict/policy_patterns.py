@@ -7,6 +7,7 @@ from collections.abc import Callable
 import re2
 
 from dumpscope.errors import UsageError
+from dumpscope.texts import say
 
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
@@ -23,8 +24,12 @@ def compiled(pattern: str, where: str) -> Callable[[str], bool]:
     except (re2.error, UnicodeEncodeError) as error:
         why = error.args[0]
         raise UsageError(
-            f"policy: {where} holds {pattern[:200]!r}, which cannot be used as a regular expression"
-            f" ({why.decode('utf-8', 'replace') if isinstance(why, bytes) else error})",
-            hint="write it in RE2's syntax, which has no backreferences and no (?=, (?!, (?<",
+            say(
+                "verdict.policy_holds_which_cannot_used_regular",
+                where=where,
+                pattern=f"{pattern[:200]!r}",
+                part=why.decode("utf-8", "replace") if isinstance(why, bytes) else error,
+            ),
+            hint=say("verdict.write_re2s_syntax_which_has_no"),
         ) from error
     return lambda text: search(text.encode("utf-8", "replace").decode()) is not None

@@ -8,8 +8,8 @@ from typing import Final
 from dumpscope.domain.context import Context
 from dumpscope.domain.distances import FARTHER, MEASURE_WORDS
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions
-from dumpscope.domain.phrases import Phrase, Value, english, phrase
 from dumpscope.domain.records import STATISTICS, State
+from dumpscope.texts import Phrase, Value, as_value, english, phrase
 from dumpscope.verdict.rules import RULES
 
 _FINITE: Final = int(State.FINITE)
@@ -73,7 +73,7 @@ def said(context: Context, facts: Facts, opinions: ItemOpinions, row: int) -> li
     if rule.id == "I-1" and facts.unequal[row] >= 0:
         return [phrase("item.integers", unequal=int(facts.unequal[row]), elements=int(facts.elements[row]))]
     if rule.id == "X-3" and row in facts.errors:
-        return [phrase("item.unreadable", error=facts.errors[row])]
+        return [phrase("item.unreadable", error=as_value(facts.errors[row]))]
     return [phrase(f"rule.{rule.id}")]
 
 

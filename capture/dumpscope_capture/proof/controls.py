@@ -1,6 +1,6 @@
 """Proof that an operator is to blame: the program run with it substituted, and with every control.
 
-The runs and the rules lie in `dumpscope_format.trials`.
+The runs and the rules lie in `dumpscope_format.proof_runs`.
 """
 
 from __future__ import annotations

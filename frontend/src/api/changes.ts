@@ -1,7 +1,7 @@
 /** What screens change, as hooks. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, take } from "./client";
-import { type Noun, of } from "./queries";
+import { type Noun, of } from "./records";
 import type { CompareRequest, Comparison, ComparisonOptions } from "./types";
 
 /** A change to one noun; lists and records of it are read again afterwards, which the change does not wait for. */

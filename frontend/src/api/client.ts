@@ -1,6 +1,7 @@
 /** One way to ask the server: paths, parameters and answers are checked against its OpenAPI document, and there is one error. */
 import createClient, { type Client } from "openapi-fetch";
-import { mountPrefix } from "../base/location";
+import { mountPrefix } from "../base/address/location";
+import { isPhrases, type Phrase } from "../base/text/phrases";
 import type { paths } from "./schema";
 
 /** Codes of errors the server did not write; screens say them in the reader's language. */
@@ -15,6 +16,9 @@ export class ApiError extends Error {
     readonly hint: string | null,
     /** What a file is that is no dump. */
     readonly kind: string | null = null,
+    /** The phrases behind detail and hint. */
+    readonly said: Phrase[] | null = null,
+    readonly hintSaid: Phrase[] | null = null,
   ) {
     super(detail);
     this.name = "ApiError";
@@ -52,9 +56,17 @@ export async function take<T>(asked: Promise<Reply<T>>): Promise<T> {
 export function toError(status: number, body: unknown): ApiError {
   const parsed = typeof body === "string" ? parse(body) : body;
   if (typeof parsed === "object" && parsed !== null && "detail" in parsed) {
-    const { error, detail, hint, kind } = parsed as Record<string, unknown>;
+    const { error, detail, hint, kind, said, hint_said } = parsed as Record<string, unknown>;
     const text = typeof detail === "string" ? detail : JSON.stringify(detail);
-    return new ApiError(status, String(error ?? "error"), text, textOf(hint), textOf(kind));
+    return new ApiError(
+      status,
+      String(error ?? "error"),
+      text,
+      textOf(hint),
+      textOf(kind),
+      isPhrases(said) ? said : null,
+      isPhrases(hint_said) ? hint_said : null,
+    );
   }
   return status === 0
     ? new ApiError(0, UNREACHABLE, "The server does not answer.", null)

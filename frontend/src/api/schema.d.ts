@@ -1730,6 +1730,10 @@ export interface components {
             status: number;
             /** Kind */
             kind?: string | null;
+            /** Said */
+            said?: components["schemas"]["Phrase"][] | null;
+            /** Hint Said */
+            hint_said?: components["schemas"]["Phrase"][] | null;
         };
         /**
          * FailingCall
@@ -2023,8 +2027,12 @@ export interface components {
             made_up: boolean;
             /** Mind */
             mind: string[];
+            /** Mind Said */
+            mind_said?: (components["schemas"]["Phrase"][] | null)[];
             /** Refused */
             refused: string | null;
+            /** Refused Said */
+            refused_said?: components["schemas"]["Phrase"][] | null;
         };
         /**
          * Health
@@ -2073,6 +2081,8 @@ export interface components {
             message: string;
             /** Provisional */
             provisional: string | null;
+            /** Said */
+            said?: components["schemas"]["Phrase"][] | null;
             /** Eta */
             eta: number | null;
             error: components["schemas"]["Error"] | null;
@@ -3164,6 +3174,7 @@ export interface components {
             message: string;
             /** Records */
             records?: number | null;
+            said?: components["schemas"]["Phrase"] | null;
         };
         /**
          * Producer
@@ -3318,12 +3329,16 @@ export interface components {
             text: string | null;
             /** Refused */
             refused: string | null;
+            /** Refused Said */
+            refused_said?: components["schemas"]["Phrase"][] | null;
             /** Tensors */
             tensors: number;
             /** Files */
             files: number;
             /** Notes */
             notes: string[];
+            /** Notes Said */
+            notes_said?: (components["schemas"]["Phrase"][] | null)[];
         };
         /** Side */
         Side: {

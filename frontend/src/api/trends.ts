@@ -1,7 +1,7 @@
 /** How calls go over steps and ranks, and how a dump was run, as hooks. */
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { api, take } from "./client";
-import { of, type Unit } from "./queries";
+import { of, type Unit } from "./records";
 
 export const STATISTICS = ["norm", "max", "min", "mean"] as const;
 export type Statistic = (typeof STATISTICS)[number];

@@ -1,7 +1,7 @@
 import { useTranslation } from "react-i18next";
-import { Header } from "../widgets/Header";
-import { Link, usePlace } from "../widgets/place";
-import { Boundary } from "../widgets/States";
+import { Link, usePlace } from "../widgets/basic/navigation";
+import { Boundary } from "../widgets/basic/States";
+import { Header } from "../widgets/page/Header";
 import { ComparisonView } from "./comparison/ComparisonView";
 import { DumpView } from "./dump/DumpView";
 import { HomeView } from "./home/HomeView";

@@ -17,11 +17,11 @@ from typing import Final, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.analysis.forward import forward_of
+from dumpscope.analysis.unit.calls import forward_of
 from dumpscope.domain.communication import unread
 from dumpscope.domain.limits import SCALED, at_limit, is_limit, limits
-from dumpscope.domain.phrases import Phrase, english, phrase
 from dumpscope.domain.records import Direction, Items, Kind, NodeKind, RankDump, Role, State, item_name
+from dumpscope.texts import Phrase, english, phrase
 
 GROWTH: Final = 100.0
 """Output norm over input norm from which a call counts as growing (msprobe's limit)."""
@@ -55,7 +55,7 @@ class Finding:
 
     inputs, outputs: what was found on each side ("nan", "inf", "-inf", "limit", "-limit"); items: names of the items that hold it
     forward: the call whose backward this is, "" for others and where it was not dumped
-    said, advised: evidence and advice as sentences of `dumpscope.domain.overflow_words`; advised may be empty
+    said, advised: evidence and advice as sentences of `dumpscope.texts`; advised may be empty
     level: medium (inputs only), high (both sides, or the norm grew a hundredfold), critical (outputs only)
     """
 

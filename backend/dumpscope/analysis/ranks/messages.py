@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.analysis.case import Case
+from dumpscope.analysis.unit.case import Case
 from dumpscope.domain.communication import (
     DEFAULT_ROOT,
     FROM_ROOT,
@@ -64,10 +64,10 @@ class Message:
 
 def messages(case: Case, rank: int) -> list[Message]:
     """Communication calls of this rank in order, as the target made them."""
-    story = case.story
+    columns = case.columns
     found: list[Message] = []
     for pair in np.flatnonzero(case.pairs.target >= 0).tolist():
-        if story.labels[pair].startswith(PREFIX) and story.direction[pair] == Direction.FORWARD:
+        if columns.labels[pair].startswith(PREFIX) and columns.direction[pair] == Direction.FORWARD:
             found += _Reader(case, pair, rank).read()
     return found
 
@@ -85,7 +85,7 @@ class _Reader:
         self.tensor = case.context.kind[self.rows] == Kind.TENSOR
 
     def read(self) -> list[Message]:
-        api = self.case.story.labels[self.pair].rpartition(".")[2]
+        api = self.case.columns.labels[self.pair].rpartition(".")[2]
         operations = self._operations()
         if operations:
             return [self._operation(path, told) for path, told in operations]
@@ -130,7 +130,7 @@ class _Reader:
         self, api: str, group: Group, peer: int | None, in_group: bool, tag: int, given: Half | None, taken: Half | None
     ) -> Message:
         return Message(
-            pair=self.pair, name=self.case.story.names[self.pair], api=api, group=group, peer=peer, in_group=in_group,
+            pair=self.pair, name=self.case.columns.names[self.pair], api=api, group=group, peer=peer, in_group=in_group,
             tag=tag, given=given, taken=taken,
         )  # fmt: skip
 
@@ -148,7 +148,7 @@ class _Reader:
         return Half(
             verdict=max(judged, default=int(Verdict.NA)),
             score=worst,
-            bad=bool(worst > self.case.story.threshold[self.pair]),
+            bad=bool(worst > self.case.columns.threshold[self.pair]),
         )
 
     # -- arguments -----------------------------------------------------------------------------------------------------

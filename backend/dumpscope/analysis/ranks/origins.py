@@ -1,4 +1,4 @@
-"""Origins over ranks: what a rank received it is not to blame for, and what happened first is told by communication."""
+"""Origins over all ranks: a rank is not to blame for what it received, and communication tells what happened first."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from dumpscope.analysis.case import Case
-from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.ranks.collectives import Collective, Part, Traffic, connect
 from dumpscope.analysis.ranks.messages import Message
+from dumpscope.analysis.rules.registry import rule_of
+from dumpscope.analysis.rules.rule import Finding
+from dumpscope.analysis.unit.case import Case
 from dumpscope.domain.facts import Origin, Reached
 from dumpscope.domain.numbering import as_ranges
-from dumpscope.domain.phrases import Phrase, english, phrase
 from dumpscope.domain.records import Direction
+from dumpscope.texts import Phrase, english, phrase
 
 NAMED: Final = 8
 """Ranks that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A finding and what is said of it, so that its unit need not be kept.
+class DescribedFinding:
+    """A finding and its origin, with what the ranks together need of its unit, so that the unit need not be kept.
 
     name: of its node; share: of the rank's run that had passed; reached: node pairs that its data flow reaches, its own too
     listed: it is an origin of the answer; a communication that fails is one on one rank only, and so is what replicas share
@@ -35,33 +36,29 @@ class Told:
     reached: frozenset[int]
     listed: bool = True
 
-    @property
-    def idle(self) -> bool:
-        """It changes no value."""
-        return self.finding.kind == "structure" and not self.finding.items
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankFindings:
     step: int
     rank: int
-    findings: Sequence[Told]
+    findings: Sequence[DescribedFinding]
     messages: Sequence[Message]
 
 
-def tell(case: Case, finding: Finding, origin: Origin, reached: Iterable[int]) -> Told:
-    story = case.story
-    return Told(
+def describe_for_ranks(case: Case, finding: Finding, origin: Origin, reached: Iterable[int]) -> DescribedFinding:
+    """The finding without its unit."""
+    columns = case.columns
+    return DescribedFinding(
         finding=finding,
-        name=story.names[finding.pair],
+        name=columns.names[finding.pair],
         origin=origin,
-        backward=bool(story.direction[finding.pair] == Direction.BACKWARD),
-        share=finding.pair / max(len(story), 1),
+        backward=bool(columns.direction[finding.pair] == Direction.BACKWARD),
+        share=finding.pair / max(len(columns), 1),
         reached=frozenset(reached),
     )
 
 
-def traffic_of(units: Iterable[RankFindings]) -> dict[int, Traffic]:
+def connect_steps(units: Iterable[RankFindings]) -> dict[int, Traffic]:
     """Communication by step."""
     messages: dict[int, dict[int, Sequence[Message]]] = {}
     for unit in units:
@@ -69,27 +66,27 @@ def traffic_of(units: Iterable[RankFindings]) -> dict[int, Traffic]:
     return {step: connect(step, by_rank) for step, by_rank in messages.items()}
 
 
-def settle(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[RankFindings]:
+def drop_received(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[RankFindings]:
     """Leave out what other ranks explain, and make one origin of a communication that fails on several ranks."""
     failed: set[int] = set()  # collectives that have their origin, by identity
-    settled = []
+    kept_units = []
     for unit in sorted(units, key=lambda one: (one.step, one.rank)):
-        road = traffic[unit.step]
+        connected = traffic[unit.step]
         kept = []
-        for told in unit.findings:
-            calls = road.of(unit.rank, told.finding.pair)
-            excused = _unread(told, unit.rank, calls) or _received(told, unit.rank, calls)
-            if excused if calls else _unseen(told, unit, road):
+        for entry in unit.findings:
+            calls = connected.of(unit.rank, entry.finding.pair)
+            excused = _is_unread(entry, unit.rank, calls) or _was_received(entry, unit.rank, calls)
+            if excused if calls else _follows_unknown(entry, unit, connected):
                 continue
-            culprits = [one for one in calls if _took(one, unit.rank, told.finding.pair)]
+            culprits = [one for one in calls if _took(one, unit.rank, entry.finding.pair)]
             if culprits:
                 known = all(id(one) in failed for one in culprits)
                 failed.update(map(id, culprits))
-                kept.append(replace(told, listed=not known, origin=_as_fault(told.origin, culprits)))
+                kept.append(replace(entry, listed=not known, origin=_blame_collective(entry.origin, culprits)))
             else:
-                kept.append(told)
-        settled.append(replace(unit, findings=kept))
-    return settled
+                kept.append(entry)
+        kept_units.append(replace(unit, findings=kept))
+    return kept_units
 
 
 def drop_echoes(units: Sequence[RankFindings]) -> list[RankFindings]:
@@ -98,10 +95,10 @@ def drop_echoes(units: Sequence[RankFindings]) -> list[RankFindings]:
     out = []
     for unit in sorted(units, key=lambda one: (one.step, one.rank)):
         kept = []
-        for told in unit.findings:
-            key = (unit.rank, told.name, told.finding.kind)
+        for entry in unit.findings:
+            key = (unit.rank, entry.name, entry.finding.kind)
             if key not in seen:
-                kept.append(told)
+                kept.append(entry)
             seen.add(key)
         out.append(replace(unit, findings=kept))
     return out
@@ -112,92 +109,101 @@ def join_replicas(units: Sequence[RankFindings]) -> list[RankFindings]:
     first of them, which names the others."""
     alike: dict[tuple[object, ...], list[int]] = {}
     for unit in units:
-        for told in unit.findings:
-            if told.listed:
-                alike.setdefault(_likeness(unit, told), []).append(unit.rank)
+        for entry in unit.findings:
+            if entry.listed:
+                alike.setdefault(_likeness(unit, entry), []).append(unit.rank)
     joined = []
     for unit in units:
         kept = []
-        for told in unit.findings:
-            ranks = sorted(alike.get(_likeness(unit, told), ()))
-            if told.listed and len(ranks) > 1:
+        for entry in unit.findings:
+            ranks = sorted(alike.get(_likeness(unit, entry), ()))
+            if entry.listed and len(ranks) > 1:
                 first = unit.rank == ranks[0]
-                kept.append(replace(told, listed=first, origin=_on_ranks(told.origin, ranks) if first else told.origin))
+                kept.append(
+                    replace(entry, listed=first, origin=_name_ranks(entry.origin, ranks) if first else entry.origin)
+                )
             else:
-                kept.append(told)
+                kept.append(entry)
         joined.append(replace(unit, findings=kept))
     return joined
 
 
-def tell_spread(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[RankFindings]:
+def add_reached_ranks(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[RankFindings]:
     """The findings, each with the other ranks that it reached."""
     return [
         replace(
             unit,
             findings=[
-                replace(told, origin=_with_spread(told.origin, _spread(told, unit.rank, traffic[unit.step])))
-                for told in unit.findings
+                replace(entry, origin=_add_reached(entry.origin, _find_reached(entry, unit.rank, traffic[unit.step])))
+                for entry in unit.findings
             ],
         )
         for unit in units
     ]
 
 
-def causal_order(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[Told]:
+def causal_order(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[DescribedFinding]:
     """All findings that are listed, causal first: those that change values before those that do not, then by step and by the
     order that communication forces upon the ranks; where it forces none, forward before backward, the share of the rank's
     run that had passed, and rank."""
     placed = [
-        ((told.idle, *place(traffic[unit.step], unit, told.finding.pair, told.share, backward=told.backward)), told)
+        (
+            (
+                entry.finding.idle,
+                *time_key(traffic[unit.step], unit, entry.finding.pair, entry.share, backward=entry.backward),
+            ),
+            entry,
+        )
         for unit in units
-        for told in unit.findings
-        if told.listed
+        for entry in unit.findings
+        if entry.listed
     ]
-    return [told for _, told in sorted(placed, key=lambda one: one[0])]
+    return [entry for _, entry in sorted(placed, key=lambda one: one[0])]
 
 
-def place(
-    road: Traffic, unit: RankFindings, pair: int, share: float, *, backward: bool = False
+def time_key(
+    traffic: Traffic, unit: RankFindings, pair: int, share: float, *, backward: bool = False
 ) -> tuple[int, int, int, bool, float, int]:
     """What sorts node pairs of all units by the time at which they ran, as far as it can be told."""
-    return (unit.step, *road.clock(unit.rank, pair), backward, share, unit.rank)
+    return (unit.step, *traffic.clock(unit.rank, pair), backward, share, unit.rank)
 
 
 def _took(one: Collective, rank: int, pair: int) -> bool:
     return any(part.rank == rank and part.message.pair == pair for part in one.hit)
 
 
-def _received(told: Told, rank: int, calls: Sequence[Collective]) -> bool:
+def _was_received(entry: DescribedFinding, rank: int, calls: Sequence[Collective]) -> bool:
     """All that is bad in what a communication call took was fed to it."""
-    taken = [one for one in calls if _took(one, rank, told.finding.pair)]
+    taken = [one for one in calls if _took(one, rank, entry.finding.pair)]
     return bool(taken) and all(one.fed for one in taken)
 
 
-def _unread(told: Told, rank: int, calls: Sequence[Collective]) -> bool:
+def _is_unread(entry: DescribedFinding, rank: int, calls: Sequence[Collective]) -> bool:
     """Only the content of a buffer differs that the communication does not read, or what it leaves in one that nobody reads."""
-    if told.finding.rule == "O-4":
+    shown_by = rule_of(entry.finding.rule).shown_by
+    if shown_by == "received":
         return not any(one.fed or one.hit for one in calls)
     own = [
         part.message
         for one in calls
         for part in one.parts
-        if (part.rank, part.message.pair) == (rank, told.finding.pair)
+        if (part.rank, part.message.pair) == (rank, entry.finding.pair)
     ]
-    return told.finding.rule == "O-1" and all(message.taken is None for message in own)
+    return shown_by == "made" and all(message.taken is None for message in own)
 
 
-def _unseen(told: Told, unit: RankFindings, road: Traffic) -> bool:
+def _follows_unknown(entry: DescribedFinding, unit: RankFindings, traffic: Traffic) -> bool:
     """Data that nothing dumped made, after a communication that was fed and whose result on this rank is not known."""
-    return told.finding.rule == "O-4" and any(
+    return rule_of(entry.finding.rule).shown_by == "received" and any(
         message.taken is not None
         and message.taken.score != message.taken.score
-        and any(part.rank != unit.rank for one in road.of(unit.rank, message.pair) for part in one.fed)
+        and any(part.rank != unit.rank for one in traffic.of(unit.rank, message.pair) for part in one.fed)
         for message in unit.messages
-        if message.pair < told.finding.pair
+        if message.pair < entry.finding.pair
     )
 
 
-def _as_fault(origin: Origin, culprits: Sequence[Collective]) -> Origin:
+def _blame_collective(origin: Origin, culprits: Sequence[Collective]) -> Origin:
     """What all ranks together say of a communication that failed."""
     missing = sorted({rank for one in culprits for rank in one.missing})
     hit = sorted({part.rank for one in culprits for part in one.hit})
@@ -205,27 +211,31 @@ def _as_fault(origin: Origin, culprits: Sequence[Collective]) -> Origin:
     more: list[Phrase] = []
     confidence = origin.confidence
     if missing:
-        more = [phrase("origin.absent_ranks", ranks=_listed(missing))]
+        more = [phrase("origin.absent_ranks", ranks=_join_ranks(missing))]
         confidence *= 0.5
     elif all(one.faulty for one in culprits):
         word = "origin.collective" if givers > 1 else "origin.message"
-        more = [phrase(word, count=givers, ranks=_listed(hit))] if givers > 1 else [phrase(word, ranks=_listed(hit))]
+        more = (
+            [phrase(word, count=givers, ranks=_join_ranks(hit))]
+            if givers > 1
+            else [phrase(word, ranks=_join_ranks(hit))]
+        )
         confidence = max(confidence, 0.8)
     said = [*origin.evidence_said, *more]
     return replace(origin, confidence=round(confidence, 2), evidence=english(said), evidence_said=said)
 
 
-def _likeness(unit: RankFindings, told: Told) -> tuple[object, ...]:
-    finding = told.finding
-    return unit.step, told.name, finding.kind, finding.rule, finding.weight, *told.origin.stack
+def _likeness(unit: RankFindings, entry: DescribedFinding) -> tuple[object, ...]:
+    finding = entry.finding
+    return unit.step, entry.name, finding.kind, finding.rule, finding.name, *entry.origin.stack
 
 
-def _on_ranks(origin: Origin, ranks: list[int]) -> Origin:
+def _name_ranks(origin: Origin, ranks: list[int]) -> Origin:
     said = [*origin.evidence_said, phrase("origin.on_ranks", ranks=as_ranges(ranks))]
     return replace(origin, ranks=ranks, evidence=english(said), evidence_said=said)
 
 
-def _with_spread(origin: Origin, spread: list[Reached]) -> Origin:
+def _add_reached(origin: Origin, spread: list[Reached]) -> Origin:
     if not spread:
         return origin
     shown = [phrase("origin.spread_rank", rank=one.rank, node=one.node) for one in spread[:NAMED]]
@@ -238,15 +248,15 @@ def _with_spread(origin: Origin, spread: list[Reached]) -> Origin:
     return replace(origin, spread=spread, evidence=english(said), evidence_said=said)
 
 
-def _spread(told: Told, rank: int, road: Traffic) -> list[Reached]:
+def _find_reached(entry: DescribedFinding, rank: int, traffic: Traffic) -> list[Reached]:
     """The calls through which other ranks received what this finding spoiled, one for each rank, in order."""
     found: dict[int, Part] = {}
-    visited = {rank, *told.origin.ranks}
+    visited = {rank, *entry.origin.ranks}
     queue = [
         (rank, one)
-        for pair in sorted(told.reached)
-        for one in road.of(rank, pair)
-        if _gave(one, rank) or (pair == told.finding.pair and one.hit)
+        for pair in sorted(entry.reached)
+        for one in traffic.of(rank, pair)
+        if _gave(one, rank) or (pair == entry.finding.pair and one.hit)
     ]
     while queue:
         giver, one = queue.pop(0)
@@ -255,12 +265,12 @@ def _spread(told: Told, rank: int, road: Traffic) -> list[Reached]:
                 continue
             visited.add(part.rank)
             found[part.rank] = part
-            later = road.clocks[part.rank][0]
+            later = traffic.clocks[part.rank][0]
             queue += [
                 (part.rank, other)
                 for pair in later
                 if pair >= part.message.pair
-                for other in road.of(part.rank, pair)
+                for other in traffic.of(part.rank, pair)
                 if _gave(other, part.rank)
             ]
     parts = sorted(found.values(), key=lambda part: (part.clock, part.rank))
@@ -271,5 +281,5 @@ def _gave(one: Collective, rank: int) -> bool:
     return any(part.rank == rank for part in one.fed)
 
 
-def _listed(ranks: Sequence[int]) -> str:
+def _join_ranks(ranks: Sequence[int]) -> str:
     return ", ".join(map(str, ranks[:NAMED])) + (", ..." if len(ranks) > NAMED else "")

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
-from dumpscope.analysis.case import Case
-from dumpscope.analysis.finding import Finding
-from dumpscope.analysis.node_columns import Story
-from dumpscope.analysis.noise import JUMP
-from dumpscope.analysis.taint import untainted
+from dumpscope.analysis.rules.evidence import (
+    SATURATED,
+    advise_by_kind,
+    describe_birth,
+    describe_items,
+    is_backward,
+    name_in_call,
+)
+from dumpscope.analysis.rules.rule import Finding, Rule
+from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.node_columns import NodeColumns
+from dumpscope.analysis.unit.noise import JUMP
+from dumpscope.analysis.unit.taint import untainted
 from dumpscope.domain.facts import Outcome
-from dumpscope.domain.limits import at_limit, limits
-from dumpscope.domain.records import Bool, Direction, Float64, Int64, Kind, NodeKind, Role
+from dumpscope.domain.limits import LIMITS, at_limit, limits
+from dumpscope.domain.records import Bool, Direction, Float64, Int64, Kind, NodeKind, Role, State
+from dumpscope.texts import Phrase, phrase
 from dumpscope.verdict.score import is_exact_kind, nonfinite_differs
 
+TIES: Final = "ties"
+RANDOM: Final = "random"
+"""Variants of a configuration: only the order of equal elements differs; a random call."""
 STEEP: Final = 10.0
 """An output that differs so much more than inputs that do not count as different owes nothing to them."""
-RANDOM: Final = frozenset(
+RANDOM_CALLS: Final = frozenset(
     {
         "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "normal", "normal_",
         "uniform_", "random_", "bernoulli", "bernoulli_", "multinomial", "exponential_", "dropout", "dropout_",
@@ -27,8 +39,6 @@ RANDOM: Final = frozenset(
         "native_dropout", "poisson", "gumbel_softmax", "rrelu", "cauchy_", "geometric_", "log_normal_",
     }
 )  # fmt: skip
-
-
 ORDERING: Final = frozenset(
     {
         "argmax", "argmin", "argsort", "cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "msort",
@@ -38,64 +48,113 @@ ORDERING: Final = frozenset(
 """Calls whose indices depend on which of several equal elements comes first."""
 
 
-def find_computations(case: Case, *, after_wrong: bool, causes: Sequence[int] = ()) -> list[Finding]:
-    """Leaf calls at which something went wrong.
+class Computation(Rule):
+    """Inputs agree and the output does not. The kind says what of: a communication, a random call, a new NaN or infinity..."""
 
-    after_wrong: in an earlier step something did, so all weights differ and only bit-equal inputs are clean
-    causes: calls with another weight, whether it shows there or not
+    id: ClassVar = "O-1"
+    kinds: ClassVar = ("computation", "overflow", "communication", "configuration", "input")
+    shown_by: ClassVar = "made"
+
+    def find(self, case: Case, found: Sequence[Finding]) -> list[Finding]:
+        return _find(case, [one.pair for one in found if one.kind == "weight"])
+
+    def evidence(self, case: Case, finding: Finding) -> list[Phrase]:
+        word = "overflow" if finding.kind == "overflow" and finding.variant != SATURATED else "computation"
+        if is_backward(case, finding):
+            word += "_backward"
+        if finding.variant == TIES:
+            special = [phrase("origin.ties")]
+        elif finding.variant == SATURATED:
+            special = [_describe_limit(case, finding)]
+        else:
+            special = describe_birth(case, finding)
+        places = [name_in_call(case, row) for row in _half_known_inputs(case, finding.pair)]
+        return [
+            phrase(f"origin.{word}", inputs=[_describe_inputs(case, finding.pair)]),
+            *special,
+            *describe_items(case, finding.items),
+            *([phrase("origin.blind", places=", ".join(places[:5]))] if places else []),
+        ]
+
+    def advice(self, case: Case, finding: Finding) -> list[Phrase]:
+        return [phrase(f"advice.{finding.variant}")] if finding.variant else advise_by_kind(case, finding)
+
+    def confidence(self, case: Case, finding: Finding, limit: float) -> float:
+        """Lower for inputs that were not or half compared, a score near the floor, and calls of one side only just before."""
+        columns, pair = case.columns, finding.pair
+        if finding.variant == TIES:
+            limit *= 0.5
+        if np.isnan(columns.in_score[pair]) or _half_known_inputs(case, pair):
+            limit *= 0.7
+        if not columns.quiet and columns.out_score[pair] < 3:
+            limit *= 0.7
+        alone = np.flatnonzero(columns.alone[:pair])
+        if len(alone) and pair - alone[-1] < 5:
+            limit *= 0.8
+        return limit
+
+
+def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
+    """Leaf calls at which something went wrong. causes: calls with another weight, whether it shows there or not
+
+    Where something went wrong in an earlier step all weights differ, and only bit-equal inputs are clean.
     """
-    story = case.story
+    columns = case.columns
     broken = nonfinite_differs(case.context, case.facts)
     new_nonfinite = _at(case, broken, outputs=True) & ~_at(case, broken, outputs=False)
     with np.errstate(invalid="ignore"):
         # A weight that differs is a cause of its own, or left so by the step before.
-        wrong = story.argument | (story.out_score > story.threshold) | (story.own_data > story.threshold)
-        first = min([int(np.flatnonzero(wrong)[0]) if wrong.any() else len(story), *causes])
-        noise = np.minimum(_noise(np.fmax(story.out_score, story.own_in), first), story.threshold / JUMP)
-        clean = ~(story.in_score > np.maximum(0.5 * story.threshold, noise))
-        clean |= (story.in_score <= story.threshold) & (story.out_score > STEEP * story.in_score)
-        clean |= new_nonfinite & ~np.isinf(story.in_score)
-        jump = np.isnan(story.in_score) | (story.out_score > JUMP * np.maximum(story.in_score, noise)) | new_nonfinite
-        suspects = story.leaf & clean & jump & (story.out_score > story.threshold) & ~story.argument
-    suspects &= ~(story.excused > 0)
-    suspects &= ~_runs_again(story)
-    backward = np.flatnonzero(story.direction == Direction.BACKWARD)
-    if not story.quiet and len(backward):  # an optimizer lifts gradients that are pure rounding to any size
-        suspects[int(backward[-1]) + 1 :] &= (new_nonfinite | ~(story.inexact > 0))[int(backward[-1]) + 1 :]
-    if after_wrong:
-        suspects &= ~(story.inexact > 0)
+        wrong = columns.argument | (columns.out_score > columns.threshold) | (columns.own_data > columns.threshold)
+        first = min([int(np.flatnonzero(wrong)[0]) if wrong.any() else len(columns), *causes])
+        noise = np.minimum(_noise(np.fmax(columns.out_score, columns.own_in), first), columns.threshold / JUMP)
+        clean = ~(columns.in_score > np.maximum(0.5 * columns.threshold, noise))
+        clean |= (columns.in_score <= columns.threshold) & (columns.out_score > STEEP * columns.in_score)
+        clean |= new_nonfinite & ~np.isinf(columns.in_score)
+        jump = (
+            np.isnan(columns.in_score)
+            | (columns.out_score > JUMP * np.maximum(columns.in_score, noise))
+            | new_nonfinite
+        )
+        suspects = columns.leaf & clean & jump & (columns.out_score > columns.threshold) & ~columns.argument
+    suspects &= ~(columns.excused > 0)
+    suspects &= ~_find_run_again(columns)
+    backward = np.flatnonzero(columns.direction == Direction.BACKWARD)
+    if not columns.quiet and len(backward):  # an optimizer lifts gradients that are pure rounding to any size
+        suspects[int(backward[-1]) + 1 :] &= (new_nonfinite | ~(columns.inexact > 0))[int(backward[-1]) + 1 :]
+    if case.history.went_wrong:
+        suspects &= ~(columns.inexact > 0)
     findings = []
     for pair in _independent(case, np.flatnonzero(suspects), first, noise, causes):
-        items = case.dirty_items(case.outputs_of(pair))
+        items = case.different(case.outputs_of(pair))
         ties = _only_order(case, pair, items)
         if ties and not _reaches_values(case, pair):
             continue
-        clipped = not broken[items].any() and bool(saturated(case, items).any())
-        kind = "configuration" if ties else _kind(case, pair, bool(broken[items].any()) or clipped)
-        random = kind == "configuration" and not ties
-        clipped = clipped and kind == "overflow"
-        shown = tuple(items.tolist())
-        findings.append(
-            Finding(pair=pair, kind=kind, rule="O-1", items=shown, random=random, saturated=clipped, ties=ties)
-        )
+        clipped = not broken[items].any() and bool(_stands_at_limit(case, items).any())
+        kind = "configuration" if ties else _kind_of(case, pair, bool(broken[items].any()) or clipped)
+        variant = ""
+        if kind == "configuration":
+            variant = TIES if ties else RANDOM
+        elif kind == "overflow" and clipped:
+            variant = SATURATED
+        findings.append(Finding(pair=pair, kind=kind, rule="O-1", items=tuple(items.tolist()), variant=variant))
     return findings
 
 
-def _runs_again(story: Story) -> Bool:
+def _find_run_again(columns: NodeColumns) -> Bool:
     """Backward calls inside which a checkpoint ran forward calls again, one of which went wrong: these are recorded behind it,
     and it computed with what they made. What follows the last backward call is an optimizer."""
-    found = np.zeros(len(story), bool)
-    leaf = np.flatnonzero(story.leaf & (story.kind != NodeKind.GRADIENT) & ~story.alone)
+    found = np.zeros(len(columns), bool)
+    leaf = np.flatnonzero(columns.leaf & (columns.kind != NodeKind.GRADIENT) & ~columns.alone)
     bad = within = False
     for pair in leaf[::-1].tolist():
-        if story.direction[pair] == Direction.BACKWARD:
+        if columns.direction[pair] == Direction.BACKWARD:
             found[pair], bad, within = bad, False, True
         else:
-            bad = bad or (within and story.dirty(pair))
+            bad = bad or (within and columns.dirty(pair))
     return found
 
 
-def saturated(case: Case, rows: Int64) -> Bool:
+def _stands_at_limit(case: Case, rows: Int64) -> Bool:
     """Which of these item pairs stand at the limit of their dtype on one side only."""
     context = case.context
     table = limits(context.dtypes)
@@ -109,36 +168,36 @@ def saturated(case: Case, rows: Int64) -> Bool:
 def _only_order(case: Case, pair: int, items: Int64) -> bool:
     """A call that sorts or picks puts out other indices and, where it puts out values too, equal ones: equal elements stand in
     another order, which no kernel is to blame for."""
-    label, direction = case.story.labels[pair].rpartition(".")[2], case.story.direction[pair]
+    label, direction = case.columns.labels[pair].rpartition(".")[2], case.columns.direction[pair]
     integers = bool(is_exact_kind(case.context)[items].all())
     return label in ORDERING and direction == Direction.FORWARD and integers
 
 
 def only_order(case: Case) -> Bool:
     """Nodes at which nothing differs but integers, from the first on that put equal values in another order."""
-    story = case.story
+    columns = case.columns
     with np.errstate(invalid="ignore"):
-        dirty = (case.opinions.score > case.bar) & (case.context.kind == Kind.TENSOR)
-    values = np.zeros(len(story), bool)
+        dirty = (case.opinions.score > case.threshold) & (case.context.kind == Kind.TENSOR)
+    values = np.zeros(len(columns), bool)
     values[case.context.pair[dirty & ~is_exact_kind(case.context)]] = True
-    for pair in np.flatnonzero(story.wrong & story.leaf).tolist():
-        items = case.dirty_items(case.outputs_of(pair))
+    for pair in np.flatnonzero(columns.wrong & columns.leaf).tolist():
+        items = case.different(case.outputs_of(pair))
         if len(items) and _only_order(case, pair, items):
-            return ~values & (np.arange(len(story)) >= pair)
-    return np.zeros(len(story), bool)
+            return ~values & (np.arange(len(columns)) >= pair)
+    return np.zeros(len(columns), bool)
 
 
 def _reaches_values(case: Case, pair: int) -> bool:
     """Something that is no integer differs later on."""
     rows = (case.context.pair > pair) & (case.context.kind == Kind.TENSOR) & ~is_exact_kind(case.context)
     with np.errstate(invalid="ignore"):
-        return bool((case.opinions.score[rows] > case.bar[rows]).any())
+        return bool((case.opinions.score[rows] > case.threshold[rows]).any())
 
 
 def _at(case: Case, rows: Bool, *, outputs: bool) -> Bool:
     """Nodes that have one of `rows` among their outputs (or inputs)."""
     side = np.isin(case.context.role, (Role.OUTPUT, Role.GRADIENT)) == outputs
-    out = np.zeros(len(case.story), bool)
+    out = np.zeros(len(case.columns), bool)
     out[case.context.pair[rows & side]] = True
     return out
 
@@ -156,24 +215,66 @@ def _independent(case: Case, suspects: Int64, first: int, noise: Float64, causes
     after the first difference a suspect must be as clean as everything was before it (bit-equal in a quiet pair), and
     nothing that it received may come from a call that was wrong.
     """
-    story = case.story
+    columns = case.columns
     with np.errstate(invalid="ignore"):
-        clean = np.isnan(story.in_score) & (story.kind != NodeKind.GRADIENT) | (story.in_score <= 2 * noise)
-        if story.quiet:
-            clean &= ~(story.inexact > 0)
+        clean = np.isnan(columns.in_score) & (columns.kind != NodeKind.GRADIENT) | (columns.in_score <= 2 * noise)
+        if columns.quiet:
+            clean &= ~(columns.inexact > 0)
     early = [pair for pair in suspects.tolist() if pair <= first]
     late = [pair for pair in suspects.tolist() if pair > first and clean[pair]]
     return early + (untainted(case, first, late, causes) if late else [])
 
 
-def _kind(case: Case, pair: int, broken: bool) -> str:
-    story = case.story
-    if story.labels[pair].startswith("Distributed."):
+def _kind_of(case: Case, pair: int, broken: bool) -> str:
+    columns = case.columns
+    if columns.labels[pair].startswith("Distributed."):
         return "communication"
-    if story.labels[pair].rpartition(".")[2] in RANDOM and story.direction[pair] != Direction.BACKWARD:
+    if columns.labels[pair].rpartition(".")[2] in RANDOM_CALLS and columns.direction[pair] != Direction.BACKWARD:
         return "configuration"
     if broken:
         return "overflow"
-    if np.isnan(story.in_score[pair]) and story.direction[pair] == Direction.FORWARD:
+    if np.isnan(columns.in_score[pair]) and columns.direction[pair] == Direction.FORWARD:
         return "input"
     return "computation"
+
+
+def _describe_inputs(case: Case, pair: int) -> Phrase:
+    rows = case.inputs_of(pair)
+    scores = case.opinions.score[rows]
+    compared = int((~np.isnan(scores)).sum())
+    if not compared:
+        return phrase("inputs.none")
+    worst = float(np.nanmax(scores))
+    if (
+        worst == 0 and (case.facts.equal[rows[scores == 0]] < 0).any()
+    ):  # the golden's own error, see `reference.of_target`
+        return phrase("inputs.as_near", count=compared)
+    if worst == 0:
+        return phrase("inputs.equal", count=compared) if compared > 1 else phrase("inputs.equal_one")
+    return phrase("inputs.agree", count=compared, worst=f"{worst:.2g}")
+
+
+def _half_known_inputs(case: Case, pair: int) -> list[int]:
+    """Inputs of which only Max and Min were there to compare, as msprobe keeps of integers, masks and float64."""
+    context = case.context
+    rows = case.inputs_of(pair)
+    stored = (context.t_state[rows] != State.ABSENT) & (context.g_state[rows] != State.ABSENT)
+    extremes = stored[:, :2].all(axis=1) & ~stored[:, 2:].any(axis=1) & (context.elements[rows] > 2)
+    otherwise = (case.facts.unequal[rows] >= 0) | (case.target.items.hash[context.target[rows]] >= 0)
+    found: list[int] = rows[extremes & ~otherwise].tolist()
+    return found
+
+
+def _describe_limit(case: Case, finding: Finding) -> Phrase:
+    """Where a result stands at the limit of its dtype."""
+    rows = np.array(finding.items, np.int64)
+    row = int(rows[_stands_at_limit(case, rows)][0])
+    context = case.context
+    code = context.t_dtype[[row]]
+    at_target = any(
+        one[0] for one in at_limit(context.t_stats[[row]], context.t_state[[row]], limits(context.dtypes)[code])
+    )
+    dtype = context.dtypes[int(code[0] if at_target else context.g_dtype[row])]
+    said = [phrase("side.target" if at_target else "side.golden")]
+    limit = f"{LIMITS[dtype]:.6g}"
+    return phrase("origin.saturated", side=said, place=name_in_call(case, row), dtype=dtype, limit=limit)

@@ -1,71 +1,134 @@
-"""O-4 and O-5: data that differs before any dumped call made it, and calls that one side only made."""
+"""O-4: data that differs before any dumped call made it."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import ClassVar, Final
 
 import numpy as np
 
-from dumpscope.analysis.case import Case
-from dumpscope.analysis.dataflow import find_makers
-from dumpscope.analysis.finding import Finding
 from dumpscope.analysis.rules.computation import only_order
-from dumpscope.analysis.taint import Fingerprint, fingerprint
+from dumpscope.analysis.rules.evidence import (
+    advise_by_kind,
+    count_group,
+    describe_birth,
+    describe_items,
+)
+from dumpscope.analysis.rules.rule import HIDDEN, Finding, Rule
+from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.dataflow import find_makers
+from dumpscope.analysis.unit.taint import Fingerprint, fingerprint
 from dumpscope.domain.records import Direction, Kind, NodeKind, Role
+from dumpscope.texts import Phrase, phrase
 from dumpscope.verdict.score import is_exact_kind, nonfinite_differs
 
 LOOKBACK: Final = 40
 """Leaf calls before a suspicious input in which an unmatched call can be its source."""
 
 
-def find_sources(case: Case, weights: set[int]) -> list[Finding]:
+class Sources(Rule):
+    """Masks, indices and what the first call receives are input; other data was computed by what was not dumped.
+
+    Calls of one side only right before it (O-5), or the module that hides what computed it (O-6), are named in its place.
+    """
+
+    id: ClassVar = "O-4"
+    kinds: ClassVar = ("input", "computation", "overflow")
+    shown_by: ClassVar = "received"
+
+    def find(self, case: Case, found: Sequence[Finding]) -> list[Finding]:
+        history = case.history
+        weights = {int(case.context.target[row]) for weight in case.weights for row in weight.items}
+        if not history.differs:
+            return self._find_in_first_step(case, found, weights)
+        if history.went_wrong or history.before is None:
+            return []
+        # Later steps differ in the last bits: only integers, masks and indices from outside must still agree.
+        exact = is_exact_kind(case.context)
+        return [
+            one
+            for one in _find(case, weights)
+            if one.kind == "input" and one.items and all(exact[item] for item in one.items)
+        ]
+
+    def _find_in_first_step(self, case: Case, found: Sequence[Finding], weights: set[int]) -> list[Finding]:
+        columns = case.columns
+        # A gradient of which nothing is known that went into it shows the same as the gradients that are first seen behind it.
+        modules = [
+            one.pair
+            for one in found
+            if one.rule == "O-6"
+            or (columns.kind[one.pair] == NodeKind.GRADIENT and not np.isfinite(columns.in_score[one.pair]))
+        ]
+        sources = [
+            one for one in _find(case, weights) if not (one.hidden and any(module < one.pair for module in modules))
+        ]
+        if not found and sources and all(one.hidden and one.rule == self.id for one in sources):
+            return find_first_bit(case, min(one.pair for one in sources)) or sources
+        return sources
+
+    def find_last(self, case: Case, found: Sequence[Finding]) -> list[Finding]:
+        comparable = not case.history.differs or not (case.history.went_wrong or case.columns.quiet)
+        return _find_first_visible(case) if comparable and not found else []
+
+    def evidence(self, case: Case, finding: Finding) -> list[Phrase]:
+        shown = describe_items(case, finding.items)
+        if not finding.hidden:
+            return [phrase("origin.input"), *shown, *count_group(finding)]
+        return [_name_last_call(case, finding.pair), *describe_birth(case, finding), *shown]
+
+    def advice(self, case: Case, finding: Finding) -> list[Phrase]:
+        return advise_by_kind(case, finding)
+
+    def confidence(self, case: Case, finding: Finding, limit: float) -> float:
+        return (0.5 * limit if finding.hidden else limit) * 0.9
+
+
+def _find(case: Case, weights: set[int]) -> list[Finding]:
     """O-4: data that differs before any dumped operator made it; O-5 where a call of one side only stands before it."""
-    story = case.story
-    leaf = story.leaf & ~story.alone
+    columns = case.columns
+    leaf = columns.leaf & ~columns.alone
     with np.errstate(invalid="ignore"):
         # A parameter gradient fires before the backward of its module is recorded, so it is never the first place.
-        firsts = np.flatnonzero(leaf & (story.kind != NodeKind.GRADIENT) & (story.out_score > story.threshold))
-        candidates = np.flatnonzero(leaf & (story.own_in > story.threshold))
-    last = int(firsts[0]) if len(firsts) else len(story) - 1
-    backward = np.flatnonzero(story.direction == Direction.BACKWARD)
-    if not story.quiet and len(backward):  # an optimizer lifts gradients that are pure rounding to any size
+        firsts = np.flatnonzero(leaf & (columns.kind != NodeKind.GRADIENT) & (columns.out_score > columns.threshold))
+        candidates = np.flatnonzero(leaf & (columns.own_in > columns.threshold))
+    last = int(firsts[0]) if len(firsts) else len(columns) - 1
+    backward = np.flatnonzero(columns.direction == Direction.BACKWARD)
+    if not columns.quiet and len(backward):  # an optimizer lifts gradients that are pure rounding to any size
         last = min(last, int(backward[-1]))
     findings: list[Finding] = []
     maker = find_makers(case)
     # What a wrong parameter gradient holds has a source: the optimizer that takes it is none.
-    gradients = np.flatnonzero((story.kind == NodeKind.GRADIENT) & (story.out_score > story.threshold))
+    gradients = np.flatnonzero((columns.kind == NodeKind.GRADIENT) & (columns.out_score > columns.threshold))
     seen: set[Fingerprint] = {
-        fingerprint(case, row)
-        for pair in gradients.tolist()
-        for row in case.dirty_items(case.outputs_of(pair)).tolist()
+        fingerprint(case, row) for pair in gradients.tolist() for row in case.different(case.outputs_of(pair)).tolist()
     }
     for pair in candidates[candidates <= last].tolist():
-        items = [i for i in case.dirty_items(case.inputs_of(pair)).tolist() if case.context.target[i] not in weights]
+        items = [i for i in case.different(case.inputs_of(pair)).tolist() if case.context.target[i] not in weights]
         fresh = [i for i in items if fingerprint(case, i) not in seen]
         seen.update(fingerprint(case, i) for i in items)
         if not fresh:
             continue
-        made_by = [int(maker[i]) for i in fresh if maker[i] >= 0 and story.extra[maker[i]]]
-        alone = made_by[:1] or _unmatched_before(case, pair)
+        made_by = [int(maker[i]) for i in fresh if maker[i] >= 0 and columns.extra[maker[i]]]
+        alone = made_by[:1] or _find_unmatched_before(case, pair)
         if alone:
             group = tuple(alone[1:])
             return [*findings, Finding(pair=alone[0], kind="structure", rule="O-5", items=tuple(fresh), group=group)]
-        if story.direction[pair] == Direction.BACKWARD:
-            return [*findings, Finding(pair=pair, kind="computation", rule="O-4", items=tuple(fresh), hidden=True)]
-        module = _hiding_module(case, pair, fresh)
+        if columns.direction[pair] == Direction.BACKWARD:
+            return [*findings, Finding(pair=pair, kind="computation", rule="O-4", items=tuple(fresh), variant=HIDDEN)]
+        module = _find_hiding_module(case, pair, fresh)
         if module is not None:
-            items = case.dirty_items(case.outputs_of(module)).tolist()
-            return [*findings, Finding(pair=module, kind="computation", rule="O-6", items=tuple(items), hidden=True)]
-        hidden = _computed(case, pair, fresh)
-        findings.append(
-            Finding(pair=pair, kind="computation" if hidden else "input", rule="O-4", items=tuple(fresh), hidden=hidden)
-        )
+            items = case.different(case.outputs_of(module)).tolist()
+            return [*findings, Finding(pair=module, kind="computation", rule="O-6", items=tuple(items), variant=HIDDEN)]
+        hidden = _was_computed(case, pair, fresh)
+        kind, variant = ("computation", HIDDEN) if hidden else ("input", "")
+        findings.append(Finding(pair=pair, kind=kind, rule="O-4", items=tuple(fresh), variant=variant))
         if hidden:  # what was not dumped may carry it anywhere
             return findings
     return findings
 
 
-def _computed(case: Case, pair: int, items: list[int]) -> bool:
+def _was_computed(case: Case, pair: int, items: list[int]) -> bool:
     """Floating-point data that turns up after the first call of a pass was computed by something that was not dumped. Masks and
     indices are given, and so is what the first call receives."""
     exact = is_exact_kind(case.context)
@@ -75,55 +138,39 @@ def _computed(case: Case, pair: int, items: list[int]) -> bool:
     return bool(made.any())
 
 
-def find_first_visible(case: Case) -> list[Finding]:
+def _find_first_visible(case: Case) -> list[Finding]:
     """Last resort: something differs and no rule names a cause, since it lies in what was not dumped (of an API's backward
     msprobe records its last autograd node only). Say where it is first seen."""
-    story = case.story
+    columns = case.columns
     with np.errstate(invalid="ignore"):
-        seen = (story.own_in > story.threshold) | (story.out_score > story.threshold)
-    if not story.quiet:  # noise grows along a net: only a new NaN or infinity surely has a place where it began
-        broken = np.zeros(len(story), bool)
+        seen = (columns.own_in > columns.threshold) | (columns.out_score > columns.threshold)
+    if not columns.quiet:  # noise grows along a net: only a new NaN or infinity surely has a place where it began
+        broken = np.zeros(len(columns), bool)
         broken[case.context.pair[nonfinite_differs(case.context, case.facts)]] = True
         seen &= broken
     seen &= ~only_order(case)
-    if not (seen & (np.fmax(story.own_in, story.out_score) > 4 * story.threshold)).any():
+    if not (seen & (np.fmax(columns.own_in, columns.out_score) > 4 * columns.threshold)).any():
         return []
-    ordered = np.flatnonzero(seen & ~story.alone & (story.kind != NodeKind.GRADIENT))
+    ordered = np.flatnonzero(seen & ~columns.alone & (columns.kind != NodeKind.GRADIENT))
     pair = int(ordered[0]) if len(ordered) else int(np.flatnonzero(seen)[0])
-    items = case.dirty_items(case.items_of(pair)).tolist()
-    return [Finding(pair=pair, kind="computation", rule="O-4", items=tuple(items), hidden=True)]
+    items = case.different(case.items_of(pair)).tolist()
+    return [Finding(pair=pair, kind="computation", rule="O-4", items=tuple(items), variant=HIDDEN)]
 
 
-def find_first_bit(case: Case, before: int) -> list[Finding]:
-    """In a quiet pair, the first call before `before` of which any bit differs: the cause of a difference that statistics hide
-    at first and that comes to light where nothing dumped made it."""
-    context, story = case.context, case.story
-    if not story.quiet:
-        return []
-    rows = (case.facts.equal == 0) & (context.kind == Kind.TENSOR) & (context.pair < before) & ~context.unread
-    rows &= story.leaf[context.pair] & (story.kind[context.pair] != NodeKind.GRADIENT)
-    if not rows.any():
-        return []
-    pair = int(context.pair[rows].min())
-    items = tuple(np.flatnonzero(rows & (context.pair == pair)).tolist())
-    given = bool(case.received[list(items)].any())
-    return [Finding(pair=pair, kind="computation", rule="O-4" if given else "O-1", items=items, hidden=given)]
-
-
-def _hiding_module(case: Case, pair: int, items: list[int]) -> int | None:
+def _find_hiding_module(case: Case, pair: int, items: list[int]) -> int | None:
     """Innermost module around `pair` whose inputs agree and whose output does not, if code in it may have gone unseen.
 
     Floating-point data that differs inside such a module was computed there, by a call that the dump leaves out (its level
     or risk level). Masks and indices are given, not computed.
     """
-    story, tree = case.story, case.tree
+    columns, tree = case.columns, case.tree
     exact = is_exact_kind(case.context)
     if all(exact[item] for item in items):
         return None
-    parent = int(tree.parent[story.entry[pair]])
+    parent = int(tree.parent[columns.entry[pair]])
     while parent >= 0:
         module = int(tree.pair[parent])
-        if module >= 0 and story.clean(module) and story.dirty(module) and _leaves_out(case, parent, pair):
+        if module >= 0 and columns.clean(module) and columns.dirty(module) and _leaves_out(case, parent, pair):
             return module
         parent = int(tree.parent[parent])
     return None
@@ -131,63 +178,51 @@ def _hiding_module(case: Case, pair: int, items: list[int]) -> int | None:
 
 def _leaves_out(case: Case, entry: int, pair: int) -> bool:
     """The module made calls before `pair` that were not dumped: no API was (level L0), or its construct names more."""
-    if not (case.story.kind == NodeKind.API).any() or case.story.alone[case.story.kind == NodeKind.API].all():
+    if not (case.columns.kind == NodeKind.API).any() or case.columns.alone[case.columns.kind == NodeKind.API].all():
         return True
     names = set(case.target.nodes.names)
     tree = case.target.tree
     own = next((e for e in range(len(tree)) if tree.names[e] == case.tree.names[entry]), -1)
     below = np.flatnonzero(tree.parent == own)
-    limit = next((int(tree.order[e]) for e in range(len(tree)) if tree.names[e] == case.story.names[pair]), -1)
+    limit = next((int(tree.order[e]) for e in range(len(tree)) if tree.names[e] == case.columns.names[pair]), -1)
     return any(tree.names[e] not in names and tree.order[e] < limit for e in below.tolist())
 
 
-def _unmatched_before(case: Case, pair: int) -> list[int]:
+def _find_unmatched_before(case: Case, pair: int) -> list[int]:
     """The run of calls of one side only right before `pair`, in order. A matched call in between that received and made
     the same on both sides clears them."""
-    story = case.story
-    same_pass = story.direction[:pair] == story.direction[pair]
-    before = np.flatnonzero(story.leaf[:pair] & same_pass)[-LOOKBACK:][::-1].tolist()
+    columns = case.columns
+    same_pass = columns.direction[:pair] == columns.direction[pair]
+    before = np.flatnonzero(columns.leaf[:pair] & same_pass)[-LOOKBACK:][::-1].tolist()
     run: list[int] = []
     for candidate in before:
-        if story.extra[candidate]:
+        if columns.extra[candidate]:
             run.append(candidate)
-        elif run or not story.alone[candidate]:
+        elif run or not columns.alone[candidate]:
             break
     return run[::-1]
 
 
-def in_forward(case: Case, finding: Finding) -> Finding:
-    """An extra call is named by its forward, also where only its backward changes a value."""
-    story = case.story
-    if finding.kind != "structure" or story.direction[finding.pair] != Direction.BACKWARD:
-        return finding
-    calls = {story.names[pair].removesuffix(".backward") for pair in (finding.pair, *finding.group)}
-    forward = [
-        pair
-        for pair in np.flatnonzero(story.alone & (story.direction == Direction.FORWARD)).tolist()
-        if story.names[pair].removesuffix(".forward") in calls
-    ]
-    if not forward:
-        return finding
-    return Finding(pair=forward[0], kind="structure", rule=finding.rule, items=finding.items, group=tuple(forward[1:]))
-
-
-def find_structure(case: Case) -> list[Finding]:
-    """All values agree and one side made more calls: say where, in runs of neighbouring calls."""
-    story = case.story
-    forward = story.direction != Direction.BACKWARD
-    extra = story.extra & story.leaf
-    extra &= forward if (extra & forward).any() else ~forward
-    if not extra.any() or story.alone.mean() > 0.5:
+def find_first_bit(case: Case, before: int) -> list[Finding]:
+    """In a quiet pair, the first call before `before` of which any bit differs: the cause of a difference that statistics hide
+    at first and that comes to light where nothing dumped made it."""
+    context, columns = case.context, case.columns
+    if not columns.quiet:
         return []
-    runs: list[list[int]] = []
-    previous = -2
-    order = np.flatnonzero(story.leaf)
-    for place, pair in enumerate(order.tolist()):
-        if not extra[pair]:
-            continue
-        if place - previous > 2 or not runs:
-            runs.append([])
-        runs[-1].append(pair)
-        previous = place
-    return [Finding(pair=run[0], kind="structure", rule="O-5", group=tuple(run[1:])) for run in runs[:20]]
+    rows = (case.facts.equal == 0) & (context.kind == Kind.TENSOR) & (context.pair < before) & ~context.unread
+    rows &= columns.leaf[context.pair] & (columns.kind[context.pair] != NodeKind.GRADIENT)
+    if not rows.any():
+        return []
+    pair = int(context.pair[rows].min())
+    items = tuple(np.flatnonzero(rows & (context.pair == pair)).tolist())
+    given = bool(case.received[list(items)].any())
+    rule, variant = ("O-4", HIDDEN) if given else ("O-1", "")
+    return [Finding(pair=pair, kind="computation", rule=rule, items=items, variant=variant)]
+
+
+def _name_last_call(case: Case, pair: int) -> Phrase:
+    """The call that ended last before `pair`: what it did beyond its own record is among the suspects."""
+    leaf = np.flatnonzero(case.columns.leaf[:pair])
+    if not len(leaf):
+        return phrase("origin.hidden")
+    return phrase("origin.hidden_after", before=case.columns.names[int(leaf[-1])])

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from dumpscope.export.stack_frames import SENT_FRAMES, read_frames
+from dumpscope.texts import said_of
 
 EXACT: Final = 2**53
 """Beyond it a browser rounds integers."""
@@ -78,12 +79,21 @@ class Wire(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True, populate_by_name=True)
 
 
+class Phrase(Wire):
+    """A sentence as data: id of its template (docs/rest.md), and a count, written number, name or enumeration per placeholder."""
+
+    id: str
+    values: dict[str, int | str | list[Phrase]]
+
+
 class Error(Wire):
     error: str
     detail: str
     hint: str | None
     status: int
     kind: str | None = None
+    said: list[Phrase] | None = None
+    hint_said: list[Phrase] | None = None
 
 
 class Page(Wire, Generic[Row]):
@@ -104,6 +114,7 @@ class Problem(Wire):
     kind: str
     message: str
     records: int | None = None
+    said: Phrase | None = None
 
 
 class StackFrame(Wire):
@@ -117,16 +128,15 @@ class StackFrame(Wire):
     own: bool
 
 
-class Phrase(Wire):
-    """A sentence as data: id of its template (docs/rest.md), and a count, written number, name or enumeration per placeholder."""
-
-    id: str
-    values: dict[str, int | str | list[Phrase]]
-
-
 class Accepted(Wire):
     id: str
     job: str
+
+
+def phrases_of(sentence: str | None) -> list[Phrase] | None:
+    """The sentence as data, None where there is none behind it."""
+    said = said_of(sentence)
+    return None if said is None else [Phrase.model_validate(one) for one in said]
 
 
 Problems = Annotated[list[Problem], BeforeValidator(first(PROBLEMS))]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator
+from pydantic import AliasChoices, BeforeValidator, Field
 
-from dumpscope.api.models.base import Error, Moment, MomentOrNone, Wire
+from dumpscope.api.models.base import Error, Moment, MomentOrNone, Phrase, Wire
 from dumpscope.domain.job import without_provisional
+from dumpscope.texts import said_of
+
+
+def _said(message: Any) -> Any:
+    """A job's message as phrases."""
+    return said_of(message) if isinstance(message, str) else message
 
 
 class Health(Wire):
@@ -30,6 +36,9 @@ class Job(Wire):
     progress: float
     message: Annotated[str, BeforeValidator(without_provisional)]
     provisional: str | None
+    said: Annotated[
+        list[Phrase] | None, BeforeValidator(_said), Field(validation_alias=AliasChoices("said", "message"))
+    ] = None
     eta: float | None
     error: Error | None
     created: Moment

@@ -6,9 +6,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
+from dumpscope import texts
 from dumpscope.api.models.base import Frames, Phrase, Real, Stack, VerdictWord, Wire
 from dumpscope.api.models.dumps import Leaf
-from dumpscope.domain import phrases
 from dumpscope.domain.facts import ERROR_BINS
 from dumpscope.domain.leftovers import said as unmatched
 from dumpscope.index.dumps.leaves import Leaf as Record
@@ -164,16 +164,16 @@ class Strip(Wire):
     backward: int | None
 
 
-def reason(row: NodePairRow, worst: ItemPairRow | None) -> list[phrases.Phrase]:
+def reason(row: NodePairRow, worst: ItemPairRow | None) -> list[texts.Phrase]:
     """Why the node got its verdict: the sentence of its worst item."""
     if row.leftover is not None:
         return unmatched(row.leftover, row.beside)
     if worst is None:
-        return [phrases.phrase("node.no_partner" if row.match == "none" else "node.nothing")]
-    role = [phrases.phrase(f"role.{worst.role}")]
+        return [texts.phrase("node.no_partner" if row.match == "none" else "node.nothing")]
+    role = [texts.phrase(f"role.{worst.role}")]
     if worst.verdict == "yes":
-        return [phrases.phrase("node.agrees", items=row.items, role=role), *worst.said]
-    return [phrases.phrase("node.worst", role=role, path=_path(worst)), *worst.said]
+        return [texts.phrase("node.agrees", items=row.items, role=role), *worst.said]
+    return [texts.phrase("node.worst", role=role, path=_path(worst)), *worst.said]
 
 
 def _path(row: ItemPairRow) -> str:

@@ -6,10 +6,10 @@ from typing import Final
 
 from dumpscope.api.models.base import PROBLEMS, Phrase, Problem, Wire
 from dumpscope.domain import joined as domain
-from dumpscope.domain.phrases import english
 from dumpscope.errors import Problem as FoundProblem
 from dumpscope.parallel.plan import Plan, write_plan
 from dumpscope.pipeline.compare.plan_dry_run import Trial
+from dumpscope.texts import english
 
 UNITS: Final = 200
 """Units sent at once."""

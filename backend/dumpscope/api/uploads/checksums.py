@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from dumpscope.errors import ConflictError, UsageError
+from dumpscope.texts import say
 
 _SUM: Final = re.compile("[0-9a-f]{8}")
 
@@ -13,7 +14,7 @@ _SUM: Final = re.compile("[0-9a-f]{8}")
 def parse_sum(text: str) -> int:
     """Raises UsageError for anything but eight hexadecimal digits."""
     if not _SUM.fullmatch(text.lower()):
-        raise UsageError(f"{text[:40]!r} is no CRC-32", hint="write it as eight hexadecimal digits")
+        raise UsageError(say("api.no_crc_32", text=f"{text[:40]!r}"), hint=say("api.write_eight_hexadecimal_digits"))
     return int(text, 16)
 
 
@@ -21,7 +22,7 @@ def compare_sums(wanted: int, found: int, where: str) -> None:
     """Raises ConflictError where they differ."""
     if wanted != found:
         raise ConflictError(
-            f"it arrived damaged: the CRC-32 is {found:08x}, and {wanted:08x} was announced",
+            say("api.arrived_damaged_crc_32_announced", found=f"{found:08x}", wanted=f"{wanted:08x}"),
             where=where,
-            hint="send it again",
+            hint=say("api.send_again"),
         )

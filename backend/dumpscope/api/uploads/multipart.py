@@ -15,6 +15,7 @@ from dumpscope.api.uploads.checksums import compare_sums, parse_sum
 from dumpscope.errors import LimitError, Problem, UsageError
 from dumpscope.pipeline.uploads.names import Names
 from dumpscope.readers.archives.entry_names import probe
+from dumpscope.texts import say
 
 NAME_LIMIT: Final = 64
 """Letters of a form field other than a file that are read (the dump's name, the CRC-32 of the file behind it)."""
@@ -48,7 +49,7 @@ class FolderStore:
         return self._names.claim(name)
 
     def refuse(self, name: str, reason: str) -> None:
-        self.problems.append(Problem(loc=name[:500], kind="refused", message=f"{reason} The file was left out."))
+        self.problems.append(Problem(loc=name[:500], kind="refused", message=say("api.file_left_out", reason=reason)))
 
     def create(self, name: str) -> BinaryIO:
         target = self._folder.joinpath(*name.split("/"))
@@ -81,8 +82,8 @@ class Receiver:
         boundary = options.get(b"boundary")
         if kind != b"multipart/form-data" or not boundary:
             raise UsageError(
-                "the upload is not multipart/form-data",
-                hint='send every file as a part named "files" with its relative path',
+                say("api.upload_not_multipart_form_data"),
+                hint=say("api.send_every_file_part_named_files"),
             )
         self.result = Received()
         self._store = store
@@ -111,21 +112,21 @@ class Receiver:
         self.result.bytes += len(piece)
         if self.result.bytes > self._limit:
             raise LimitError(
-                f"the upload is larger than {self._limit >> 20} MiB",
-                hint="register the folder by its path, or raise DUMPSCOPE_UPLOAD_MIB",
+                say("api.upload_larger_than_mib", limit=self._limit >> 20),
+                hint=say("api.register_folder_by_path_raise_dumpscope_upload_mib"),
             )
         try:
             self._parser.write(piece)
         except MultipartParseError as error:
-            raise UsageError(f"the upload is damaged: {error}", hint="send it again") from error
+            raise UsageError(say("api.upload_damaged", error=error), hint=say("api.send_again")) from error
 
     def finish(self) -> Received:
         try:
             self._parser.finalize()
         except MultipartParseError as error:
-            raise UsageError(f"the upload is damaged: {error}", hint="send it again") from error
+            raise UsageError(say("api.upload_damaged", error=error), hint=say("api.send_again")) from error
         if self._stream is not None:
-            raise UsageError("the upload ends in the middle of a file", hint="send it again")
+            raise UsageError(say("api.upload_ends_middle_file"), hint=say("api.send_again"))
         return self.result
 
     def close(self) -> None:
@@ -157,7 +158,7 @@ class Receiver:
         shown = given.decode("utf-8", "replace")
         if len(self.result.files) + self.result.refused >= self._files:
             raise LimitError(
-                f"more than {self._files} files", hint="upload one archive, or register the folder by its path"
+                say("api.more_than_files", files=self._files), hint=say("api.upload_one_archive_register_folder_by")
             )
         reason = self._store.refusal(shown)
         if reason is not None:

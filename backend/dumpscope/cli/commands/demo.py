@@ -9,6 +9,7 @@ import typer
 
 from dumpscope.cli.answer import print_answer
 from dumpscope.cli.commands.serve import run_server, settings
+from dumpscope.cli.ending import Ending
 from dumpscope.cli.exit_codes import COMPARED
 from dumpscope.cli.options import DataDir, Host, Port
 from dumpscope.cli.printing import line
@@ -45,5 +46,6 @@ def demo(
             comparison = known[0] if known else keep(database, outcome, options, name=NAME)
         finally:
             database.close()
-        run_server(chosen, f"/comparisons/{comparison}")
+        with Ending() as ending:
+            run_server(ending, chosen, f"/comparisons/{comparison}")
     return COMPARED

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import errno
-import signal
+import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
+from dumpscope.cli.ending import Ending
 from dumpscope.cli.exit_codes import COMPARED
 from dumpscope.cli.options import DataDir, Host, Port
 from dumpscope.cli.printing import line
@@ -35,21 +37,33 @@ def serve(
     ] = None,
 ) -> int:
     """Serve the web UI and the REST interface, for the data folder or for result files."""
-    roots = root or []
+    with Ending() as ending:
+        _serve(ending, results or [], host=host, port=port, data_dir=data_dir, roots=root or [])
+    return COMPARED
+
+
+def _serve(
+    ending: Ending,
+    results: Sequence[Path],
+    *,
+    host: str | None,
+    port: int | None,
+    data_dir: Path | None,
+    roots: Sequence[Path],
+) -> None:
+    """Serve until interrupted. results: files to show copies of, in place of a data folder"""
     if not results:
-        run_server(settings(host=host, port=port, data_dir=data_dir, roots=roots))
-        return COMPARED
+        run_server(ending, settings(host=host, port=port, data_dir=data_dir, roots=roots))
+        return
     if data_dir is not None:
         raise UsageError(
             "RESULT is opened as a copy that ends with the server, --data-dir holds a server's own data",
             hint="give one of them",
         )
-    with _ending(), _temporary() as folder:
+    with ending.removing(_temporary) as folder:
         chosen = settings(host=host, port=port, data_dir=folder, roots=roots, database_url="")
-        run_server(
-            chosen, _copied(results, folder / "dumpscope.db"), results=[str(result.absolute()) for result in results]
-        )
-    return COMPARED
+        page = _copied(results, folder / "dumpscope.db")
+        run_server(ending, chosen, page, results=[str(result.absolute()) for result in results])
 
 
 def _copied(results: Sequence[Path], file: Path) -> str:
@@ -70,33 +84,21 @@ def _copied(results: Sequence[Path], file: Path) -> str:
     return f"/comparisons/{known[0]}" if len(known) == 1 else "/"
 
 
-@contextmanager
-def _temporary() -> Iterator[Path]:
+def _temporary() -> tuple[Path, Callable[[], None]]:
+    """A folder for the copy, and what removes it."""
     try:
         room = Room("result")
     except OSError as error:
         raise DumpscopeError(
             f"no folder for a copy can be made: {error.strerror}", where=tempfile.gettempdir(), hint="set TMPDIR"
         ) from error
-    with room:
-        yield room.path
 
+    def remove() -> None:
+        room.close()
+        while room.path.exists():  # where a thread of a server that is starting made a file in it meanwhile
+            shutil.rmtree(room.path, ignore_errors=True)
 
-@contextmanager
-def _ending() -> Iterator[None]:
-    """A copy is removed also where the server is told to end, or its terminal is closed."""
-
-    def pass_on(_number: int, _frame: object) -> None:
-        signal.raise_signal(signal.SIGTERM)
-
-    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, signal.default_int_handler)}
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup stays nohup
-        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, pass_on)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return room.path, remove
 
 
 def settings(
@@ -131,19 +133,30 @@ def settings(
         raise UsageError(str(error)) from error
 
 
-def run_server(chosen: Settings, page: str = "/", results: Sequence[str] = ()) -> None:
+def run_server(ending: Ending, chosen: Settings, page: str = "/", results: Sequence[str] = ()) -> None:
     """Listen, say where, and serve. page: path the printed address opens; results: files of which a copy is served"""
     import uvicorn  # noqa: PLC0415
 
     from dumpscope.api.app import create_app  # noqa: PLC0415
     from dumpscope.index.store.database import Database  # noqa: PLC0415
 
+    class Server(uvicorn.Server):
+        """Of which a signal is only of concern once it has started: it would wait for the end of the start."""
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            if self.started:
+                ending.asked = sig
+                super().handle_exit(sig, frame)
+            else:
+                ending.end(sig, frame)
+
     Database.open(chosen.database).close()  # what is wrong with it is told in one line here, in a log later
     with closing(_listen(chosen.host, chosen.port)) as listener:
         app = create_app(chosen, results)
         line(f"dumpscope serves at {address(chosen, listener)}{page}")
         line("Ctrl-C ends it")
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3))
+        server = Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3))
+        ending.serves(server)
         sys.stdout.flush()
         server.run(sockets=[listener])
     if not server.started:

@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from dumpscope.domain.context import Context
-from dumpscope.domain.english import ENGLISH
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions
 from dumpscope.domain.records import STATISTICS, Float64, Int64, State, UInt8
 from dumpscope.export.table.cells import objects
+from dumpscope.texts import template as catalogued
 from dumpscope.verdict.rules import CODES
 from dumpscope.verdict.sentences import sentence
 
@@ -100,16 +100,16 @@ def _written(
         said = ", ".join(parts) or nothing
         if np.isfinite(score[rows[0]]):
             columns.append(score[rows].tolist())
-            template = ENGLISH["item.scored"].format(parts=said, score="%.3g")
+            template = catalogued("item.scored").format(parts=said, score="%.3g")
         else:
-            template = ENGLISH["item.measured"].format(parts=said)
+            template = catalogued("item.measured").format(parts=said)
         out[rows] = objects(map(template.__mod__, zip(*columns, strict=True))) if columns else template
     return out
 
 
 def _template(id: str, **values: str) -> str:
     """An English sentence part as a %-template."""
-    return ENGLISH[id].replace("%", "%%").format(**values)
+    return catalogued(id).replace("%", "%%").format(**values)
 
 
 def _numbers(values: Float64, states: UInt8) -> Float64:

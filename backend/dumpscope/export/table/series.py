@@ -10,13 +10,13 @@ import numpy as np
 from dumpscope.domain.context import gather
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, TENSOR_METRICS, Outcome
 from dumpscope.domain.leftovers import said
-from dumpscope.domain.phrases import english
 from dumpscope.domain.records import STATISTICS, Bool, Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.domain.result import Unit
 from dumpscope.export.table.cells import Series, objects
 from dumpscope.export.table.messages import messages
 from dumpscope.export.table.rows import scalar_changes
 from dumpscope.export.table.sides import SideTable
+from dumpscope.texts import english
 from dumpscope.verdict import msprobe
 from dumpscope.verdict.rules import RULES
 

@@ -25,6 +25,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.list_order import Order, list_key, ordered
 from dumpscope.index.store.owners import RANKS, UNITS, hide, remove, show
 from dumpscope.index.store.page import Seek
+from dumpscope.texts import say
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -84,7 +85,9 @@ def create_comparison(
                 continue
             serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar()
             if serial is None:
-                raise NotFoundError(f"no dump {dump_id!r}", hint="GET /api/dumps lists them")
+                raise NotFoundError(
+                    say("index.no_dump", dump_id=f"{dump_id!r}"), hint=say("index.get_api_dumps_lists_them")
+                )
             serials[dump_id] = serial
         connection.execute(
             insert_row(tables.comparison).values(
@@ -115,7 +118,10 @@ def edit_options(database: Database, comparison_id: str, change: Callable[[Optio
         found = select(table.c.options).where(table.c.id == comparison_id).with_for_update()
         stored = connection.execute(found).scalar()
         if stored is None:
-            raise NotFoundError(f"no comparison {comparison_id!r}", hint="GET /api/comparisons lists them")
+            raise NotFoundError(
+                say("index.no_comparison", comparison_id=f"{comparison_id!r}"),
+                hint=say("index.get_api_comparisons_lists_them"),
+            )
         options = change(Options.from_json(json.loads(stored)))
         connection.execute(update(table).where(table.c.id == comparison_id).values(options=to_json(options.to_json())))
     return options
@@ -126,7 +132,10 @@ def get_comparison(database: Database, comparison_id: str) -> ComparisonRow:
     with database.read() as connection:
         row = connection.execute(_select().where(tables.comparison.c.id == comparison_id)).one_or_none()
     if row is None:
-        raise NotFoundError(f"no comparison {comparison_id!r}", hint="GET /api/comparisons lists them")
+        raise NotFoundError(
+            say("index.no_comparison", comparison_id=f"{comparison_id!r}"),
+            hint=say("index.get_api_comparisons_lists_them"),
+        )
     return _row(row)
 
 
@@ -227,9 +236,11 @@ def find_unit(database: Database, comparison_id: str, step: int | None, rank: in
             return unit
     if not units:
         get_comparison(database, comparison_id)
-        raise NotFoundError("the comparison has no result yet", hint="wait for its job")
+        raise NotFoundError(say("index.comparison_has_no_result_yet"), hint=say("api.wait_job"))
     known = ", ".join(f"step {unit.step} rank {unit.rank}" for unit in units[:20])
-    raise NotFoundError(f"the comparison has no {unit_word(step, rank)}", hint=f"it has {known}")
+    raise NotFoundError(
+        say("index.comparison_has_no", unit_word=unit_word(step, rank)), hint=say("index.has", known=known)
+    )
 
 
 def store_answer(
@@ -256,7 +267,7 @@ def store_answer(
     with database.write() as connection:
         serial = connection.execute(select(table.c.serial).where(table.c.id == comparison_id)).scalar()
         if serial is None:
-            raise NotFoundError("the comparison was removed meanwhile", hint="compare again")
+            raise NotFoundError(say("index.comparison_removed_meanwhile"), hint=say("api.compare_again"))
         show(connection, UNITS, units, serial)
         connection.execute(
             update(table)

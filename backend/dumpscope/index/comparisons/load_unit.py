@@ -24,8 +24,18 @@ from dumpscope.errors import NotFoundError, Problem
 from dumpscope.index.comparisons.distances import read_distances
 from dumpscope.index.dumps.load_rank import load_rank
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import codes, number, numbers, scores, unpack_flags, unpack_histograms, unpack_states
+from dumpscope.index.store.codec import (
+    codes,
+    number,
+    numbers,
+    scores,
+    unpack_flags,
+    unpack_histograms,
+    unpack_states,
+    with_phrases,
+)
 from dumpscope.index.store.database import Database, fetch_columns
+from dumpscope.texts import say
 
 COUNTS = ("unequal", "nonfinite_target", "nonfinite_golden", "nonfinite_disagree")
 
@@ -35,7 +45,7 @@ def load_unit(database: Database, unit_id: int, *, sides: tuple[RankDump, RankDu
     with database.read() as connection:
         row = connection.execute(select(tables.unit).where(tables.unit.c.id == unit_id)).one_or_none()
     if row is None:
-        raise NotFoundError("this step and rank of the comparison is gone", hint="compare again")
+        raise NotFoundError(say("index.step_rank_comparison_gone"), hint=say("api.compare_again"))
     target, golden = sides or (load_rank(database, row.target), load_rank(database, row.golden))
     with database.read() as connection:
         pairs, node_opinions = _load_nodes(connection, unit_id)
@@ -194,8 +204,8 @@ def tensor_facts(record: Sequence[Any], elements: int) -> TensorFacts:
 
 def load_errors(connection: Connection, owner: int) -> dict[int, str]:
     """Item pair -> why it could not be read."""
-    keys, messages = _rows(connection, "item_error", ("id", "message"), owner)
-    return {key & tables.NUMBER_MASK: message for key, message in zip(keys, messages, strict=True)}
+    columns = _rows(connection, "item_error", ("id", "message", "said"), owner)
+    return {key & tables.NUMBER_MASK: with_phrases(message, said) for key, message, said in zip(*columns, strict=True)}
 
 
 def _number(value: float | int | str | None) -> float | int | str | None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, select, update as update_rows
 
-from dumpscope.analysis.dataflow import trace
+from dumpscope.analysis.unit.dataflow import trace
 from dumpscope.domain.facts import (
     CAUSES,
     CLASS_WORDS,
@@ -33,6 +33,7 @@ from dumpscope.index.store.codec import (
     pack_histograms,
     pack_makers,
     pack_states,
+    phrases_to_json,
     severities,
     storable,
     to_json,
@@ -41,6 +42,7 @@ from dumpscope.index.store.database import Database, insert, update
 from dumpscope.index.store.owners import BATCH, UNITS, Draft, draft
 from dumpscope.index.store.rollup import children_counts, sound_parents, subtree_sums
 from dumpscope.index.store.texts import intern_texts
+from dumpscope.texts import say
 
 OPINION_COLUMNS = ("verdict", "cls", "in_score", "severity", "yes", "na", "warning", "no")
 ROLLUP_COLUMNS = ("yes", "na", "warning", "no", "origin")
@@ -147,7 +149,7 @@ def comparison_serial(connection: Connection, comparison_id: str) -> int:
     found = select(tables.comparison.c.serial).where(tables.comparison.c.id == comparison_id)
     serial = connection.execute(found).scalar()
     if serial is None:
-        raise NotFoundError("the comparison was removed meanwhile", hint="compare again")
+        raise NotFoundError(say("index.comparison_removed_meanwhile"), hint=say("api.compare_again"))
     return int(serial)
 
 
@@ -295,9 +297,10 @@ def _store_items(new: Draft, unit: Unit) -> None:
         ],
     )
     rows = sorted(facts.errors)
+    errors = [facts.errors[row] for row in rows]
     new.append(
         tables.item_error,
-        [[base + row for row in rows], storable([facts.errors[row] for row in rows])],
+        [[base + row for row in rows], storable(errors), [phrases_to_json(error) for error in errors]],
     )
 
 

@@ -19,6 +19,7 @@ from dumpscope.index.store.codec import to_json
 from dumpscope.index.store.database import Database, fetch_columns, insert as insert_columns
 from dumpscope.index.store.owners import RANKS, UNITS
 from dumpscope.index.store.texts import intern_stacks, intern_texts, stacks_by_id, texts_by_id
+from dumpscope.texts import say
 
 SPAN: Final = 1 << 15
 """Keys that are read and written together."""
@@ -43,9 +44,12 @@ def copy_comparison(
         table = tables.comparison
         row = connection.execute(select(table).where(table.c.id == comparison_id)).one_or_none()
         if row is None:
-            raise NotFoundError(f"no comparison {comparison_id!r}", hint="GET /api/comparisons lists them")
+            raise NotFoundError(
+                say("index.no_comparison", comparison_id=f"{comparison_id!r}"),
+                hint=say("index.get_api_comparisons_lists_them"),
+            )
         if row.answer is None or row.status in ("pending", "running"):
-            raise ConflictError(f"the comparison is {row.status} and has no result", hint="wait for its job")
+            raise ConflictError(say("api.comparison_has_no_result", status=row.status), hint=say("api.wait_job"))
         return _Copy(connection, target, check).comparison(row)
 
 

@@ -20,6 +20,7 @@ from dumpscope.index.store.texts import stacks_by_id
 from dumpscope.index.trees.row_numbers import Numbers, kept, numbers_of, place_in
 from dumpscope.index.trees.tree_levels import entry_names
 from dumpscope.index.trees.trees import direction_word, kind_word
+from dumpscope.texts import say
 
 ITEM_LIMIT = 300
 """Records sent with one node; a node of an optimizer may have thousands."""
@@ -116,7 +117,7 @@ def _entry(connection: Connection, rank: StoredRank, name: str) -> Any:
     wanted = select(tables.entry).where(entry.name == storable([name])[0], dumped).limit(1)
     row = connection.execute(wanted).one_or_none()
     if row is None:
-        raise NotFoundError(f"no node {name!r} in this step and rank", hint="GET .../nodes?q= searches")
+        raise NotFoundError(say("index.no_node_step_rank", name=f"{name!r}"), hint=say("index.get_nodes_q_searches"))
     return row
 
 

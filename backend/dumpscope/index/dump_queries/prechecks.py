@@ -19,6 +19,7 @@ from dumpscope.index.store.database import Database, insert
 from dumpscope.index.store.precheck_table import precheck
 from dumpscope.index.trees.trees import address, shared_names
 from dumpscope.reproduce.alone import WORDS, Alone
+from dumpscope.texts import say
 
 BATCH: Final = 1000
 """Rows of one transaction."""
@@ -63,7 +64,7 @@ def put_prechecks(database: Database, dump_id: str, told: Iterable[Told]) -> Sto
     """Keep what is told of nodes, instead of what was told of them before. Raises NotFoundError for a dump that there is not."""
     ranks = {(one.step, one.rank): one.id for one in stored_ranks(database, dump_id)}
     if not ranks:
-        raise NotFoundError("the dump has no ranks (yet)", hint="wait for its ingest job")
+        raise NotFoundError(say("api.dump_has_no_ranks_yet"), hint=say("api.wait_ingest_job"))
     rows = unknown = 0
     rest = iter(told)
     while batch := list(islice(rest, BATCH)):
@@ -166,7 +167,10 @@ def alone_clause(unit: StoredUnit, words: tuple[str, ...]) -> ColumnElement[bool
     Raises UsageError for another word."""
     for word in words:
         if word not in (*WORDS, NONE):
-            raise UsageError(f"unknown alone {word!r} in the search", hint=f"known: {', '.join((*WORDS, NONE))}")
+            raise UsageError(
+                say("index.unknown_alone_search", word=f"{word!r}"),
+                hint=say("domain.known", names=", ".join((*WORDS, NONE))),
+            )
     sides = tuple(zip(SIDES, (unit.target, unit.golden), strict=True))
     told = or_(*(_said(owner, side, tuple(word for word in words if word != NONE)) for side, owner in sides))
     silent = not_(or_(*(func.coalesce(_said(owner, side, WORDS), False) for side, owner in sides)))

@@ -16,6 +16,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
 from dumpscope.index.trees.trees import kind_word
 from dumpscope.index.trees.trend_rows import Call, Calls, Kind, cut
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ def dump_trends(
         steps = list(connection.execute(select(owner.step).where(mine).distinct().order_by(owner.step)).scalars())
         ranks = list(connection.execute(select(owner.rank).where(mine).distinct().order_by(owner.rank)).scalars())
         if not steps:
-            raise NotFoundError("the dump has no ranks (yet)", hint="wait for its ingest job")
+            raise NotFoundError(say("api.dump_has_no_ranks_yet"), hint=say("api.wait_ingest_job"))
         edges = buckets_of(steps, buckets)
         calls = _calls(connection, serial, rank)
         listed = calls.listed(kind, q, name)

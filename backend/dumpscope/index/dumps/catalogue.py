@@ -18,6 +18,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.list_order import Order, list_key, ordered
 from dumpscope.index.store.owners import RANKS, hide, remove
 from dumpscope.index.store.page import Seek
+from dumpscope.texts import say
 
 PROBLEM_LIMIT = 1000
 """Problems kept per dump and per comparison; beyond that only their number is."""
@@ -100,7 +101,7 @@ def get_dump(database: Database, dump_id: str) -> DumpRow:
     with database.read() as connection:
         row = connection.execute(select(tables.dump).where(tables.dump.c.id == dump_id)).one_or_none()
     if row is None:
-        raise NotFoundError(f"no dump {dump_id!r}", hint="GET /api/dumps lists them")
+        raise NotFoundError(say("index.no_dump", dump_id=f"{dump_id!r}"), hint=say("index.get_api_dumps_lists_them"))
     return _row(row)
 
 
@@ -139,7 +140,9 @@ def delete_dump(database: Database, dump_id: str) -> DumpRow:
         users = select(comparison.name).where(or_(*(side == serial for side in sides))).limit(3)
         names = list(connection.execute(users).scalars())
         if names:
-            raise ConflictError(f"the dump is used by {', '.join(names)}", hint="delete these comparisons first")
+            raise ConflictError(
+                say("index.dump_used_by", names=", ".join(names)), hint=say("index.delete_these_comparisons_first")
+            )
         left = hide(connection, RANKS, serial)
         connection.execute(delete(tables.dump).where(tables.dump.c.serial == serial))
     remove(database, RANKS, left)
@@ -186,8 +189,8 @@ def find_rank(database: Database, dump_id: str, step: int | None, rank: int | No
         if step in (None, stored.step) and rank in (None, stored.rank):
             return stored
     raise NotFoundError(
-        f"the dump has no {unit_word(step, rank)}" if there else "the dump has no ranks (yet)",
-        hint=_known(there) if there else "wait for its ingest job",
+        say("index.dump_has_no", unit_word=unit_word(step, rank)) if there else say("api.dump_has_no_ranks_yet"),
+        hint=_known(there) if there else say("api.wait_ingest_job"),
     )
 
 
@@ -236,13 +239,13 @@ def capped(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
     left = len(problems) - PROBLEM_LIMIT + 1
     return [
         *problems[: PROBLEM_LIMIT - 1],
-        {"loc": "", "kind": "more", "message": f"{left} more problems of this input."},
+        _clean(Problem(loc="", kind="more", message=say("problem.more", count=left))),
     ]
 
 
-def _clean(problem: Problem) -> dict[str, str]:
+def _clean(problem: Problem) -> dict[str, Any]:
     loc, kind, message = storable([problem.loc, problem.kind, problem.message])
-    return {"loc": loc, "kind": kind, "message": message}
+    return {"loc": loc, "kind": kind, "message": message, "said": problem.said}
 
 
 def _row(row: Any) -> DumpRow:

@@ -25,6 +25,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.codec import DERIVED_SUFFIXES, codes, numbers, unpack_producers, unpack_states
 from dumpscope.index.store.database import Database, fetch_columns
 from dumpscope.index.store.texts import stacks_by_id, texts_by_id
+from dumpscope.texts import say
 
 
 def load_rank(database: Database, rank_id: int) -> RankDump:
@@ -32,7 +33,7 @@ def load_rank(database: Database, rank_id: int) -> RankDump:
     with database.read() as connection:
         row = connection.execute(select(tables.rank_dump).where(tables.rank_dump.c.id == rank_id)).one_or_none()
         if row is None:
-            raise NotFoundError("this rank of the dump is gone", hint="register the dump again")
+            raise NotFoundError(say("index.rank_dump_gone"), hint=say("index.register_dump_again"))
         nodes, tree = _load_entries(connection, row)
         items = _load_items(connection, row, nodes.names)
     return RankDump(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, select
 
-from dumpscope.analysis.dataflow import trace_rank
+from dumpscope.analysis.unit.dataflow import trace_rank
 from dumpscope.domain.records import Int32, Int64, RankDump, derived_name
 from dumpscope.errors import LimitError, NotFoundError
 from dumpscope.index.store import tables
@@ -26,6 +26,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.owners import RANKS, Draft, draft, hide, remove, show
 from dumpscope.index.store.rollup import children_counts, sound_parents, subtree_sums
 from dumpscope.index.store.texts import intern_stacks, intern_texts
+from dumpscope.texts import say
 
 
 def store_dump_rank(database: Database, dump_id: str, dump: RankDump) -> int:
@@ -35,7 +36,9 @@ def store_dump_rank(database: Database, dump_id: str, dump: RankDump) -> int:
     NotFoundError where the dump goes meanwhile.
     """
     if max(len(dump.items), len(dump.tree)) > tables.NUMBER_MASK:
-        raise LimitError(f"more than {tables.NUMBER_MASK} records in one rank", where=dump.ref.dump_json)
+        raise LimitError(
+            say("index.more_than_records_one_rank", number_mask=tables.NUMBER_MASK), where=dump.ref.dump_json
+        )
     rank = dump.ref.rank if dump.ref.rank is not None else 0
     with database.read() as connection:
         serial = _serial(connection, dump_id)
@@ -68,7 +71,7 @@ def store_dump_rank(database: Database, dump_id: str, dump: RankDump) -> int:
 def _serial(connection: Connection, dump_id: str) -> int:
     serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar()
     if serial is None:
-        raise NotFoundError("the dump was removed while it was being read", hint="register it again")
+        raise NotFoundError(say("index.dump_removed_while_being_read"), hint=say("api.register_again"))
     return int(serial)
 
 

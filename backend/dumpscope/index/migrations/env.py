@@ -1,4 +1,4 @@
-"""Entry of alembic: runs migrations on the connection that `dumpscope.index.upgrade` hands over."""
+"""Entry of alembic: runs migrations on the connection that `dumpscope.index.store.upgrade` hands over."""
 
 from alembic import context
 

@@ -21,6 +21,7 @@ from dumpscope.index.store.codec import score, to_json
 from dumpscope.index.store.database import Database, insert
 from dumpscope.index.store.owners import BATCH
 from dumpscope.index.store.page import Page, Seek
+from dumpscope.texts import say
 
 PARTS: Final = 64
 """Parts told with a communication, by rank; `list_parts` pages through all."""
@@ -115,7 +116,7 @@ def list_collectives(
     """A page of a step's communications in the order that they force. rank: only those with a part of it"""
     units = [unit for unit in stored_units(database, comparison_id) if unit.step == step]
     if not units:
-        raise NotFoundError(f"the comparison has no step {step}")
+        raise NotFoundError(say("index.comparison_has_no_step", step=step))
     where: list[ColumnElement[bool]] = [_ONE.id.between(*tables.key_range(units[0].id))]
     if api:
         where.append(_ONE.api == api)
@@ -179,7 +180,8 @@ def list_parts(
         row = connection.execute(select(tables.collective).where(_ONE.id == collective)).one_or_none()
         if row is None or owner not in units:
             raise NotFoundError(
-                f"no communication {collective} in this comparison", hint="GET .../collectives lists them"
+                say("index.no_communication_comparison", collective=collective),
+                hint=say("index.get_collectives_lists_them"),
             )
         first = row.first_part
         if seek is not None:

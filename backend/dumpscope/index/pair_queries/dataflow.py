@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from sqlalchemy import Connection, Select, select
 
-from dumpscope.analysis.case import RECEIVED
+from dumpscope.analysis.unit.case import RECEIVED
 from dumpscope.domain.communication import PREFIX
 from dumpscope.domain.facts import CLASS_WORDS, VERDICT_WORDS, Class, Verdict
 from dumpscope.domain.records import STATISTICS, Int32, Int64, Kind, State
@@ -26,6 +26,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.codec import STATE_BITS, score, unpack_makers
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.texts import CHUNK, texts_by_id
+from dumpscope.texts import say
 
 Untold = Literal["not_dumped", "constant", "unstored", "golden_only"]
 """Why nothing tells who made a tensor: no dumped call before it did (weights, data, masks, what was changed in place); it holds
@@ -143,8 +144,8 @@ def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[S
         wires = _wires(connection, unit)
         if wires is None:
             raise ConflictError(
-                "this result was stored by an older version, without data flow",
-                hint="judge it again (set its policy once more), or compare again",
+                say("index.result_stored_by_older_version_without"),
+                hint=say("index.judge_again_set_policy_once_more"),
             )
         known = stored_producers(connection, unit.target)
         named = np.full(len(wires.pair), -1, np.int32) if known is None else known[0]

@@ -9,7 +9,6 @@ from sqlalchemy import ColumnElement, Connection, Join, Select, and_, func, or_,
 from sqlalchemy.ext.compiler import compiles
 
 from dumpscope.domain.facts import METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS, TensorFacts
-from dumpscope.domain.phrases import Phrase, english
 from dumpscope.domain.records import STATISTICS
 from dumpscope.errors import NotFoundError
 from dumpscope.export.table.rows import Number
@@ -25,6 +24,7 @@ from dumpscope.index.store.codec import number, score
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.keys import key_at
 from dumpscope.index.store.page import Page, Seek
+from dumpscope.texts import Phrase, english, say
 from dumpscope.verdict.rules import RULES
 
 Sort = Literal["order", "-score"]
@@ -122,7 +122,7 @@ def get_item_pair(database: Database, unit: StoredUnit, key: int) -> ItemPairRow
     with database.read() as connection:
         rows = item_pair_rows(connection, unit, [key]) if first <= key <= last else []
     if not rows:
-        raise NotFoundError(f"no item pair {key} in this comparison", hint="GET .../pairs lists them")
+        raise NotFoundError(say("index.no_item_pair_comparison", key=key), hint=say("api.get_pairs_lists_them"))
     return rows[0]
 
 
@@ -143,6 +143,7 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
             _NODE.name,
             _NODE.method,
             tables.item_error.c.message.label("failure"),
+            tables.item_error.c.said.label("failure_said"),
             *[column.label(f"fact_{column.name}") for column in _FACT],
         )
         .join(tables.node_pair, _NODE.id == key_at(unit.id, _ITEM.node))

@@ -9,11 +9,11 @@ import numpy as np
 
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions, TensorFacts
-from dumpscope.domain.phrases import Phrase
 from dumpscope.domain.records import STATISTICS
 from dumpscope.index.comparisons.distances import some_distances
 from dumpscope.index.dumps.leaves import Leaf
-from dumpscope.index.store.codec import numbers, scores, states_of, unpack_states
+from dumpscope.index.store.codec import numbers, scores, states_of, unpack_states, with_phrases
+from dumpscope.texts import Phrase
 from dumpscope.verdict.sentences import said
 
 WIDTH = len(STATISTICS)
@@ -58,7 +58,7 @@ def reasons(
         nonfinite_target=counts("nonfinite_target"),
         nonfinite_golden=counts("nonfinite_golden"),
         nonfinite_disagree=counts("nonfinite_disagree"),
-        errors={number: row.failure for number, row in enumerate(rows) if row.failure},
+        errors={number: with_phrases(row.failure, row.failure_said) for number, row in enumerate(rows) if row.failure},
         distances=distances,
     )
     opinions = ItemOpinions(

@@ -11,6 +11,7 @@ from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dump_queries.nodes import node_stack, siblings
 from dumpscope.index.store import tables
 from dumpscope.index.trees.tree_levels import ancestor_names
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ def node_context(connection: Connection, unit: StoredUnit, pair: int) -> NodeCon
         select(node.target, node.golden, node.entry).where(node.id == tables.key(unit.id, pair))
     ).one_or_none()
     if row is None:
-        raise NotFoundError(f"no node pair {pair} in this step and rank")
+        raise NotFoundError(say("index.no_node_pair_step_rank", pair=pair))
     stacks: list[list[str]] = []
     relatives: list[str] = []
     for rank, number in ((unit.target, row.target), (unit.golden, row.golden)):

@@ -19,6 +19,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import END, Page, Seek
 from dumpscope.index.store.texts import CHUNK, texts_by_id
 from dumpscope.index.trees.trees import address, direction_word, find_pair, kind_word, shared_names
+from dumpscope.texts import say
 
 Sort = Literal["order", "-out_score", "-ratio", "name"]
 
@@ -142,7 +143,7 @@ def item_range(connection: Connection, unit: StoredUnit, node: int) -> tuple[int
         select(_PAIR.first_item, _PAIR.item_count).where(_PAIR.id == tables.key(unit.id, node))
     ).one_or_none()
     if row is None:
-        raise NotFoundError(f"no node pair {node} in this step and rank")
+        raise NotFoundError(say("index.no_node_pair_step_rank_2", node=node))
     return base + row.first_item, base + row.first_item + row.item_count - 1
 
 
@@ -179,7 +180,10 @@ def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) ->
 def word_codes(words: tuple[str, ...], known: tuple[str | None, ...], what: str) -> list[int]:
     for word in words:
         if word not in known:
-            raise UsageError(f"unknown {what} {word!r}", hint=f"known: {', '.join(filter(None, known))}")
+            raise UsageError(
+                say("index.unknown", what=what, word=f"{word!r}"),
+                hint=say("domain.known", names=", ".join(filter(None, known))),
+            )
     return [known.index(word) for word in words]
 
 

@@ -34,6 +34,7 @@ from dumpscope.index.store.codec import storable
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page, Seek
 from dumpscope.index.trees.trees import find_pair
+from dumpscope.texts import say
 
 Standing = Literal["accepted", "known", "ticket", "note"]
 STANDINGS: Final[tuple[Standing, ...]] = ("accepted", "known", "ticket", "note")
@@ -85,7 +86,7 @@ def pair_key(connection: Connection, comparison: ColumnElement[bool]) -> bytes:
     )
     row = connection.execute(found).one_or_none()
     if row is None:
-        raise NotFoundError("no such comparison", hint="GET /api/comparisons lists them")
+        raise NotFoundError(say("index.no_such_comparison"), hint=say("index.get_api_comparisons_lists_them"))
     named = [f"upload {name}" if owned else f"folder {path}" for owned, name, path in (row[:3], row[3:])]
     return hashlib.sha256("\0".join(named).encode("utf-8", "surrogatepass")).digest()
 
@@ -121,7 +122,7 @@ def put_note(database: Database, comparison_id: str, name: str, standing: Standi
         held = connection.execute(select(func.count()).where(_NOTE.pair == pair)).scalar_one()
         if held >= MOST:
             raise LimitError(
-                f"these two dumps have {held} notes", hint="delete some; a filter says more than a note each"
+                say("index.these_two_dumps_have_notes", held=held), hint=say("index.delete_some_filter_says_more_than")
             )
         said = Note(node=node, standing=standing, text=storable([text])[0], changed=time.time())
         connection.execute(
@@ -134,7 +135,10 @@ def noted(connection: Connection, unit: StoredUnit, standings: tuple[str, ...]) 
     """Clause over node_pair: one of these was said of the call ("any": whatever it was); raises UsageError for another word."""
     for word in standings:
         if word not in (*STANDINGS, ANY):
-            raise UsageError(f"unknown note {word!r} in the search", hint=f"known: {', '.join((*STANDINGS, ANY))}")
+            raise UsageError(
+                say("index.unknown_note_search", word=f"{word!r}"),
+                hint=say("domain.known", names=", ".join((*STANDINGS, ANY))),
+            )
     of_unit = select(tables.unit.c.comparison).where(tables.unit.c.id == unit.id).scalar_subquery()
     pair = pair_key(connection, tables.comparison.c.serial == of_unit)
     found = select(_NOTE.node).where(_NOTE.pair == pair)
@@ -147,7 +151,9 @@ def delete_note(database: Database, comparison_id: str, name: str) -> None:
         pair = pair_key(connection, tables.comparison.c.id == comparison_id)
         wanted = storable([name])[0]
         if not connection.execute(delete(note).where(_NOTE.pair == pair, _NOTE.node == wanted)).rowcount:
-            raise NotFoundError(f"no note on {name!r}", hint="GET .../notes lists them by the target's names")
+            raise NotFoundError(
+                say("index.no_note", name=f"{name!r}"), hint=say("index.get_notes_lists_them_by_targets")
+            )
 
 
 def _known(connection: Connection, units: list[StoredUnit], name: str) -> str:
@@ -158,4 +164,4 @@ def _known(connection: Connection, units: list[StoredUnit], name: str) -> str:
         except NotFoundError:
             continue
         return found
-    raise NotFoundError(f"no node {name!r} in any step and rank", hint="GET .../nodes?q= searches")
+    raise NotFoundError(say("index.no_node_any_step_rank", name=f"{name!r}"), hint=say("index.get_nodes_q_searches"))

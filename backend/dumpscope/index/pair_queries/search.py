@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, not_, or_, select, true
@@ -19,6 +18,7 @@ from dumpscope.index.pair_queries.notes import noted
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import STATE_BITS, storable
 from dumpscope.index.trees.trees import DIRECTION_WORDS, KIND_WORDS
+from dumpscope.texts import say
 
 _PAIR: Final = tables.node_pair.c
 _CODES: Final[dict[str, tuple[ColumnElement[int], dict[str, int]]]] = {
@@ -65,7 +65,9 @@ def _code(key: str, value: str, codes: dict[str, int]) -> int:
     try:
         return codes[value.lower()]
     except KeyError:
-        raise UsageError(f"unknown {key} {value!r} in the search", hint=f"known: {', '.join(codes)}") from None
+        raise UsageError(
+            say("index.unknown_search", key=key, value=f"{value!r}"), hint=say("domain.known", names=", ".join(codes))
+        ) from None
 
 
 def _named(connection: Connection, part: str) -> ColumnElement[bool]:
@@ -94,7 +96,7 @@ def _numbers(term: Bounds) -> ColumnElement[bool]:
         column, place = _ERRORS[term.key]
         clauses = _within(column, term)
         finite = and_(column.is_not(None), *clauses)
-        if term.high < math.inf or term.high_open or (term.low == math.inf and term.low_open):
+        if not _holds_infinity(term):
             return finite
         endless = [int(state) << place * STATE_BITS for state in (State.POS_INF, State.NAN)]
         return or_(finite, _PAIR.error_states.op("&")(7 << place * STATE_BITS).in_(endless))
@@ -103,11 +105,16 @@ def _numbers(term: Bounds) -> ColumnElement[bool]:
     return and_(true(), *known, *_within(column, term))
 
 
+def _holds_infinity(term: Bounds) -> bool:
+    return term.high == math.inf and not term.high_open and not (term.low == math.inf and term.low_open)
+
+
 def _within(column: ColumnElement[Any], term: Bounds) -> list[ColumnElement[bool]]:
-    comparisons: list[tuple[float, Callable[[], ColumnElement[bool]]]] = [
-        (term.low, lambda: column > term.low if term.low_open else column >= term.low),
-        (term.high, lambda: column < term.high if term.high_open else column <= term.high),
-    ]
-    if term.low == math.inf or term.high == -math.inf:  # no finite number is there
-        return [false()]
-    return [make() for bound, make in comparisons if math.isfinite(bound)]
+    """Scores may be infinite and both databases order infinities as numbers, so an infinite bound is compared like any other;
+    left out is only what every number satisfies."""
+    clauses: list[ColumnElement[bool]] = []
+    if term.low > -math.inf or term.low_open:
+        clauses.append(column > term.low if term.low_open else column >= term.low)
+    if term.high < math.inf or term.high_open:
+        clauses.append(column < term.high if term.high_open else column <= term.high)
+    return clauses

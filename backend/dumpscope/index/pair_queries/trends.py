@@ -10,15 +10,17 @@ from sqlalchemy import BigInteger, Connection, Integer, case, cast, func, select
 
 from dumpscope.analysis.trends import Bucket, buckets_of, growth_of
 from dumpscope.domain.facts import VERDICT_WORDS, Verdict
+from dumpscope.domain.records import State
 from dumpscope.errors import NotFoundError
 from dumpscope.index.comparisons.catalogue import get_comparison
 from dumpscope.index.dump_queries.node_values import RANKS, NodeValue, Statistic, in_buckets, node_values
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import score
+from dumpscope.index.store.codec import STATE_BITS, number, score
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
 from dumpscope.index.trees.trees import kind_word
 from dumpscope.index.trees.trend_rows import Call, Calls, Kind, cut
+from dumpscope.texts import say
 
 _PAIR: Final = tables.node_pair.c
 _UNIT: Final = tables.unit.c
@@ -30,7 +32,8 @@ Values = dict[tuple[str, int | None], dict[int, NodeValue]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """The worst of a bucket: its verdict at its first place, and the largest value (score, or relative error)
+    """The worst of a bucket: its verdict at its first place, and the largest value (score, or relative error); an error that
+    is not finite is larger than any other
 
     target, golden: the statistic that was asked for, of the outputs of each side; None where it was not or nothing was stored
     """
@@ -90,7 +93,7 @@ def comparison_trends(
         steps = list(connection.execute(select(_UNIT.step).where(*where).distinct().order_by(_UNIT.step)).scalars())
         ranks = list(connection.execute(select(_UNIT.rank).where(*where).distinct().order_by(_UNIT.rank)).scalars())
         if not steps:
-            raise NotFoundError("the comparison has no result yet", hint="wait for its job")
+            raise NotFoundError(say("index.comparison_has_no_result_yet"), hint=say("api.wait_job"))
         if rank is not None:
             where.append(_UNIT.rank == rank)
         calls, partners = _calls(connection, where)
@@ -146,6 +149,7 @@ def _cells(
             func.max(cast(_PAIR.verdict, BigInteger) * _STEPS - place).label("worst"),
             func.max(_PAIR.severity).label("score"),
             func.max(_PAIR.out_error).label("error"),
+            func.max(_PAIR.error_states.op(">>")(STATE_BITS).op("&")(7)).label("state"),
             func.min(case((_PAIR.verdict == int(Verdict.NO), place))).label("bad"),
         )
         .join(tables.unit, _UNIT.id == _PAIR.id.op(">>")(cast(tables.KEY_BITS, Integer)))
@@ -197,7 +201,7 @@ def _trend(
                 bucket=bucket,
                 verdict=VERDICT_WORDS[verdict],
                 score=score(row.score),
-                error=row.error,
+                error=row.error if row.state <= State.FINITE else number(None, row.state, 0),
                 step=step,
                 rank=rank,
                 target=target.get(bucket),

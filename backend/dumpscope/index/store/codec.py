@@ -11,6 +11,7 @@ import numpy as np
 
 from dumpscope.domain.facts import ERROR_BINS
 from dumpscope.domain.records import Float64, Int8, Int32, Int64, State, UInt8
+from dumpscope.texts import restore, said_of
 
 DERIVED_SUFFIXES: Final = (".pt", ".npy")
 """A data name that is the item's own name and one of these is stored as -1 - place here, not as text."""
@@ -189,3 +190,14 @@ def nullable(column: Int32 | Int64) -> list[int | None]:
     for row in np.flatnonzero(column < 0).tolist():
         values[row] = None
     return values
+
+
+def phrases_to_json(text: str) -> str | None:
+    """The phrases behind a sentence as a column value; None where it has none."""
+    said = said_of(text)
+    return None if said is None else to_json(said)
+
+
+def with_phrases(text: str, said: str | None) -> str:
+    """A stored sentence with the phrases that were stored beside it."""
+    return restore(text, json.loads(said)) if said else text

@@ -25,6 +25,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from dumpscope.errors import DumpscopeError, UsageError
+from dumpscope.texts import say
 
 if os.name == "posix":
     import fcntl
@@ -53,7 +54,8 @@ class Database:
         name = parsed.get_backend_name()
         if name not in ("sqlite", "postgresql"):
             raise UsageError(
-                f"database {name!r} is not supported", hint="use sqlite:///FILE or postgresql://USER@HOST/NAME"
+                say("index.database_not_supported", name=f"{name!r}"),
+                hint=say("index.use_sqlite_file_postgresql_user_host"),
             )
         self.url = url
         self.kind: Kind = "sqlite" if name == "sqlite" else "postgresql"
@@ -61,7 +63,7 @@ class Database:
         self._lead: int | Connection | None = None
         if self.kind == "sqlite":
             if not parsed.database or parsed.database == ":memory:":
-                raise UsageError("an in-memory database cannot be shared", hint="name a file: sqlite:///FILE")
+                raise UsageError(say("index.memory_database_cannot_shared"), hint=say("index.name_file_sqlite_file"))
             self.file: Path | None = Path(parsed.database)
             self._readers = create_engine(parsed, pool_size=8, max_overflow=64, connect_args={"timeout": BUSY_SECONDS})
             self._writer = create_engine(parsed, pool_size=1, max_overflow=0, connect_args={"timeout": BUSY_SECONDS})
@@ -86,9 +88,9 @@ class Database:
             database.close()
             cause = error.orig if isinstance(error, DBAPIError) else error
             raise UsageError(
-                f"the database cannot be opened: {str(cause).strip()}",
+                say("index.database_cannot_opened", cause=str(cause).strip()),
                 where=str(database.file) if database.file else make_url(url).render_as_string(hide_password=True),
-                hint="check the path, its permissions and free space, or DUMPSCOPE_DATABASE_URL",
+                hint=say("index.check_path_permissions_free_space_dumpscope_database_url"),
             ) from error
         return database
 
@@ -110,7 +112,8 @@ class Database:
             except OperationalError as error:
                 if "full" in str(error.orig) or "disk" in str(error.orig):
                     raise DumpscopeError(
-                        f"the database cannot be written: {error.orig}", hint="free some space and try again"
+                        say("index.database_cannot_written", reason=error.orig),
+                        hint=say("index.free_some_space_try_again"),
                     ) from error
                 raise
 

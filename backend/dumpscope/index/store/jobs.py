@@ -14,8 +14,9 @@ from dumpscope.domain.job import FINISHED, Job
 from dumpscope.errors import NotFoundError
 from dumpscope.index.dumps.catalogue import plain
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import to_json
+from dumpscope.index.store.codec import phrases_to_json, to_json, with_phrases
 from dumpscope.index.store.database import Database
+from dumpscope.texts import say
 
 
 class JobTable:
@@ -48,7 +49,7 @@ class JobTable:
         with self._database.read() as connection:
             row = connection.execute(select(tables.job).where(tables.job.c.id == job_id)).one_or_none()
         if row is None:
-            raise NotFoundError(f"no job {job_id!r}", hint="GET /api/jobs lists them")
+            raise NotFoundError(say("index.no_job", job_id=f"{job_id!r}"), hint=say("index.get_api_jobs_lists_them"))
         return _row(row)
 
     def of(self, kind: str, subject: str) -> Sequence[Job]:
@@ -76,7 +77,9 @@ class JobTable:
             row = connection.execute(oldest).one_or_none()
             if row is None:
                 return None
-            _change(connection, row.id, status="running", started=time.time(), progress=0.0, message="starting")
+            _change(
+                connection, row.id, status="running", started=time.time(), progress=0.0, message=say("jobs.starting")
+            )
             connection.execute(delete(tables.task).where(tables.task.c.job == row.id))
         return self.get(row.id)
 
@@ -100,7 +103,7 @@ class JobTable:
             if row is not None and row.status == "queued":
                 _change(connection, job_id, status="cancelled", cancel=why, finished=time.time())
             elif row is not None and row.status == "running":
-                _change(connection, job_id, cancel=why, message="cancelling")
+                _change(connection, job_id, cancel=why, message=say("jobs.cancelling"))
         return self.get(job_id)
 
     def stop_asked(self, job_id: str) -> int:
@@ -122,7 +125,15 @@ class JobTable:
                 if row.cancel == 1:
                     _change(connection, row.id, status="cancelled", finished=time.time())
                 else:
-                    _change(connection, row.id, status="queued", cancel=0, progress=0.0, message="restarted", eta=None)
+                    _change(
+                        connection,
+                        row.id,
+                        status="queued",
+                        cancel=0,
+                        progress=0.0,
+                        message=say("jobs.restarted"),
+                        eta=None,
+                    )
         return [self.get(row.id) for row in left]
 
     def report(self, job_id: str, number: int, progress: float, message: str) -> None:
@@ -130,18 +141,24 @@ class JobTable:
         table = tables.task
         with self._database.write() as connection:
             connection.execute(delete(table).where(table.c.job == job_id, table.c.number == number))
-            connection.execute(insert_row(table).values(job=job_id, number=number, progress=progress, message=message))
+            connection.execute(
+                insert_row(table).values(
+                    job=job_id, number=number, progress=progress, message=message, said=phrases_to_json(message)
+                )
+            )
 
     def reports(self, job_id: str) -> dict[int, tuple[float, str]]:
         """Task number -> (progress, message) of what the tasks of a job last said."""
         table = tables.task
         with self._database.read() as connection:
             rows = connection.execute(select(table).where(table.c.job == job_id))
-            return {row.number: (row.progress, row.message) for row in rows}
+            return {row.number: (row.progress, with_phrases(row.message, row.said)) for row in rows}
 
 
 def _change(connection: Connection, job_id: str, **values: Any) -> None:
     table = tables.job
+    if "message" in values:
+        values["said"] = phrases_to_json(values["message"])
     connection.execute(update(table).where(table.c.id == job_id).values(version=table.c.version + 1, **values))
 
 
@@ -153,7 +170,7 @@ def _row(row: Any) -> Job:
         status=row.status,
         payload=json.loads(row.payload),
         progress=row.progress,
-        message=row.message,
+        message=with_phrases(row.message, row.said),
         eta=row.eta,
         error=json.loads(row.error) if row.error else None,
         cancel=bool(row.cancel),

@@ -31,6 +31,7 @@ from dumpscope.errors import NotFoundError
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database, insert
 from dumpscope.index.store.precheck_table import precheck
+from dumpscope.texts import say
 
 BATCH: Final = 4096
 """Rows of one transaction: some tens of milliseconds."""
@@ -65,7 +66,7 @@ class Draft:
             with self.database.write() as connection:
                 there = select(self.kind.table.c.id).where(self.kind.table.c.id == self.id)
                 if connection.execute(there).scalar() is None:
-                    raise NotFoundError("it was removed while it was being written", hint="start it again")
+                    raise NotFoundError(say("index.removed_while_being_written"), hint=say("index.start_again"))
                 insert(connection, table, [column[start : start + BATCH] for column in columns])
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from dumpscope.errors import UsageError
+from dumpscope.texts import say
 
 Row = TypeVar("Row")
 
@@ -24,7 +25,9 @@ class Seek:
             for value, kind in zip(self.key, kinds, strict=True)
         )
         if not fits:
-            raise UsageError("the cursor belongs to another list or sort order", hint="start again without cursor")
+            raise UsageError(
+                say("index.cursor_belongs_another_list_sort_order"), hint=say("index.start_again_without_cursor")
+            )
 
 
 END: Final = Seek(key=(), back=True)

@@ -362,6 +362,7 @@ item_error = Table(
     metadata,
     Column("id", Key, primary_key=True, autoincrement=False),
     Column("message", Text, nullable=False),
+    Column("said", Text),  # the phrases behind the message, null where it has none (codec.phrases_to_json)
 )
 
 job = Table(
@@ -382,6 +383,7 @@ job = Table(
     Column("created", Double, nullable=False),
     Column("started", Double),
     Column("finished", Double),
+    Column("said", Text),
 )
 
 task = Table(
@@ -391,6 +393,7 @@ task = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("progress", Double, nullable=False),
     Column("message", Text, nullable=False),
+    Column("said", Text),
 )
 
 RANK_ROWS: Final = (entry, item, producers)

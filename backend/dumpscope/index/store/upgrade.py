@@ -12,6 +12,7 @@ from alembic.util import CommandError
 
 from dumpscope.errors import UsageError
 from dumpscope.index.store.database import Database
+from dumpscope.texts import say
 
 
 def configuration() -> Config:
@@ -45,6 +46,6 @@ def upgrade(database: Database) -> None:
             command.upgrade(config, "head")
         except CommandError as error:
             raise UsageError(
-                f"the database was made by another version of dumpscope ({error})",
-                hint="use the newer program, or another DUMPSCOPE_DATA_DIR or DUMPSCOPE_DATABASE_URL",
+                say("index.database_made_by_another_version_dumpscope", error=error),
+                hint=say("index.use_newer_program_another_dumpscope_data_dir_dumpscope_datab"),
             ) from error

@@ -19,6 +19,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.keys import key_at
 from dumpscope.index.store.page import END, Page, Seek
 from dumpscope.index.store.texts import CHUNK
+from dumpscope.texts import say
 from dumpscope_format import naming
 
 KIND_WORDS = {NodeKind.API: "api", NodeKind.MODULE: "module", NodeKind.GRADIENT: "gradient", NodeKind.DEBUG: "debug"}
@@ -175,7 +176,7 @@ def children(
         middle = connection.execute(here).scalar()
         if middle is None:
             raise NotFoundError(
-                f"no tree row {around} there", hint="ask with `reveal` for the rows on the way to a node"
+                say("index.no_tree_row_there", around=around), hint=say("index.ask_reveal_rows_way_node")
             )
         half = limit // 2
         above_it = list(connection.execute(statement.where(seq < middle).order_by(seq.desc()).limit(half)))[::-1]
@@ -242,7 +243,7 @@ def dump_way(connection: Connection, rank: StoredRank, name: str) -> list[int]:
         select(entry.id).where(entry.name == name, entry.id.between(first, last)).order_by(entry.id).limit(1)
     ).scalar()
     if found is None:
-        raise NotFoundError(f"no node {name!r} in this step and rank", hint="GET .../nodes?q= searches")
+        raise NotFoundError(say("index.no_node_step_rank", name=f"{name!r}"), hint=say("index.get_nodes_q_searches"))
     return ancestors(connection, tables.entry, found)
 
 
@@ -285,7 +286,7 @@ def find_pair(connection: Connection, unit: StoredUnit, name: str) -> Any:
         ).one_or_none()
         if found is not None:
             return found
-    raise NotFoundError(f"no node {name!r} in this step and rank", hint="GET .../nodes?q= searches")
+    raise NotFoundError(say("index.no_node_step_rank", name=f"{name!r}"), hint=say("index.get_nodes_q_searches"))
 
 
 def shared_names(connection: Connection, unit_id: int, names: Collection[str]) -> set[str]:
@@ -347,7 +348,7 @@ def module_path(connection: Connection, rank: int, parent: int | None) -> str:
     found = select(tables.entry.c.name).where(tables.entry.c.id == tables.key(rank, parent))
     name = connection.execute(found).scalar()
     if name is None:
-        raise NotFoundError(f"no tree row {parent}", hint="ask the top level without parent")
+        raise NotFoundError(say("index.no_tree_row", parent=parent), hint=say("index.ask_top_level_without_parent"))
     return naming_path(name)
 
 
@@ -362,5 +363,5 @@ def place_name(connection: Connection, unit: int, entry: int | None) -> str:
         .where(place.id == tables.key(unit, entry))
     ).one_or_none()
     if found is None:
-        raise NotFoundError(f"no tree row {entry}", hint="ask the top level without parent")
+        raise NotFoundError(say("index.no_tree_row_2", entry=entry), hint=say("index.ask_top_level_without_parent"))
     return str(found.own if found.name is None else found.name)

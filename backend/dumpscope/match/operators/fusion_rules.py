@@ -11,8 +11,9 @@ from typing import Final
 from dumpscope.errors import UsageError
 from dumpscope.match.operators.operations import operation
 from dumpscope.match.renames.mapping_files import load_yaml
+from dumpscope.texts import say
 
-HINT: Final = "write `name: {fused: [rms_norm], runs: [[pow, mean, add, rsqrt, mul]]}` (docs/matching.md)"
+HINT: Final = say("match.write_name_docs_matching_md")
 LONGEST: Final = 64
 """Words of a run."""
 
@@ -50,10 +51,10 @@ def _parse(text: str, *, own: bool) -> tuple[Rule, ...]:
     rules = []
     for name, body in load_yaml(text, "fusion", HINT).items():
         if not isinstance(body, dict) or set(body) != {"fused", "runs"}:
-            raise _wrong(name, "must hold `fused` and `runs`, nothing else")
+            raise _wrong(name, say("match.must_hold_fused_runs_nothing_else"))
         fused, runs = _words(name, "fused", body["fused"]), body["runs"]
         if not isinstance(runs, list) or not runs:
-            raise _wrong(name, "`runs` must be a list of runs, each a list of operations")
+            raise _wrong(name, say("match.runs_must_list_runs_each_list"))
         rules.append(
             Rule(
                 name=str(name)[:200],
@@ -63,15 +64,15 @@ def _parse(text: str, *, own: bool) -> tuple[Rule, ...]:
             )
         )
         if any(all(word.optional for word in run) for run in rules[-1].runs):
-            raise _wrong(name, "a run needs a call that is always there (a word without brackets)")
+            raise _wrong(name, say("match.run_needs_call_always_there_word"))
     return tuple(rules)
 
 
 def _words(name: object, what: str, value: object) -> list[str]:
     if not isinstance(value, list) or not value or not all(isinstance(word, str) and word for word in value):
-        raise _wrong(name, f"`{what}` must be a list of operations")
+        raise _wrong(name, say("match.must_list_operations", what=what))
     if len(value) > LONGEST:
-        raise _wrong(name, f"`{what}` holds more than {LONGEST} operations")
+        raise _wrong(name, say("match.holds_more_than_operations", what=what, longest=LONGEST))
     return value
 
 
@@ -82,7 +83,7 @@ def _word(text: str) -> Word:
 
 
 def _wrong(name: object, why: str) -> UsageError:
-    return UsageError(f"fusion: {str(name)[:200]!r}: {why}", hint=HINT)
+    return UsageError(say("match.fusion", name=f"{str(name)[:200]!r}", why=why), hint=HINT)
 
 
 def run_ends(run: Sequence[Word], operations: Sequence[str], start: int) -> set[int]:

@@ -12,8 +12,9 @@ import yaml
 from dumpscope.domain.options import Options
 from dumpscope.errors import UsageError
 from dumpscope.match.renames.rename_rules import Rename, parse_renames
+from dumpscope.texts import say
 
-HINT: Final = "write one `target: golden` pair a line"
+HINT: Final = say("match.write_one_target_golden_pair_line")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +42,8 @@ def parse_mapping(options: Options) -> Mapping:
             continue
         if not isinstance(body, dict):
             raise UsageError(
-                f"layer_mapping: {name!r} must hold pairs of paths",
-                hint="write `target.path: golden.path` lines below it",
+                say("match.layer_mapping_must_hold_pairs_paths", name=f"{name!r}"),
+                hint=say("match.write_target_path_golden_path_lines"),
             )
         layers[str(name)] = {str(key): _word(value, "layer_mapping", key) for key, value in body.items()}
     return Mapping(cells=cells, layers=layers, data=data, rules=parse_renames(options.rename))
@@ -106,7 +107,7 @@ def _word(value: object, option: str, key: object) -> str:
     """A name on the golden side. A list or table is refused before it is spelled: a few aliases unfold to gigabytes."""
     if isinstance(value, list | dict | set | tuple):
         raise UsageError(
-            f"{option}: {str(key)[:200]!r} holds a {type(value).__name__}",
+            say("match.holds", option=option, key=f"{str(key)[:200]!r}", name=type(value).__name__),
             hint=HINT,
         )
     return str(value)
@@ -120,12 +121,14 @@ def load_yaml(text: str | None, option: str, hint: str = HINT) -> dict[object, o
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "unknown place"
-        raise UsageError(f"{option} is not valid yaml at {place}", hint=hint) from error
+        place = (
+            say("match.line_column", line=mark.line + 1, column=mark.column + 1) if mark else say("match.unknown_place")
+        )
+        raise UsageError(say("match.not_valid_yaml", option=option, place=place), hint=hint) from error
     except (ValueError, RecursionError) as error:  # an impossible date, nesting without end
-        raise UsageError(f"{option} cannot be read as yaml", hint=hint) from error
+        raise UsageError(say("match.cannot_read_yaml", option=option), hint=hint) from error
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise UsageError(f"{option} must be a yaml mapping, not {type(data).__name__}", hint=hint)
+        raise UsageError(say("match.must_yaml_mapping_not", option=option, name=type(data).__name__), hint=hint)
     return data

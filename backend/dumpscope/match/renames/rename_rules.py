@@ -10,12 +10,13 @@ from typing import Any, Final
 import re2
 
 from dumpscope.errors import UsageError
+from dumpscope.texts import say
 
 MOST: Final = 100
 """Rules of one comparison."""
 LONGEST: Final = 2000
 """Characters of a rule."""
-HINT: Final = "write PATTERN=REPLACEMENT, the pattern in RE2's syntax, groups as \\1 in the replacement"
+HINT: Final = say("match.write_pattern_replacement_pattern_re2s_syntax")
 _PIECES: Final = re.compile(r"[^\\]+|\\[0-9]|\\.|\\$", re.DOTALL)
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
@@ -47,20 +48,25 @@ class Rename:
 def parse_renames(rules: Sequence[str]) -> tuple[Rename, ...]:
     """Raises UsageError that names the rule and what is wrong with it."""
     if len(rules) > MOST:
-        raise UsageError(f"rename: {len(rules)} rules, at most {MOST} are taken", hint="join them by | in one pattern")
+        raise UsageError(
+            say("match.rename_rules_most_taken", count=len(rules), most=MOST),
+            hint=say("match.join_them_by_one_pattern"),
+        )
     return tuple(map(_parse, rules))
 
 
 def _parse(text: str) -> Rename:
     pattern, equals, replacement = text.rpartition("=")
     if not equals or not pattern or len(text) > LONGEST:
-        raise UsageError(f"rename: {text[:200]!r} is not PATTERN=REPLACEMENT", hint=HINT)
+        raise UsageError(say("match.rename_not_pattern_replacement", text=f"{text[:200]!r}"), hint=HINT)
     try:
         compiled = re2.compile(pattern, _OPTIONS)
     except (re2.error, UnicodeEncodeError) as error:
         why = error.args[0]
         said = why.decode("utf-8", "replace") if isinstance(why, bytes) else error
-        raise UsageError(f"rename: {text[:200]!r} is no regular expression ({said})", hint=HINT) from error
+        raise UsageError(
+            say("match.rename_no_regular_expression", text=f"{text[:200]!r}", said=said), hint=HINT
+        ) from error
     pieces: list[str | int] = []
     for piece in _PIECES.findall(replacement):
         if not piece.startswith("\\"):
@@ -70,7 +76,9 @@ def _parse(text: str) -> Rename:
         elif piece[1:].isdigit() and int(piece[1:]) <= compiled.groups:
             pieces.append(int(piece[1:]))
         else:
-            raise UsageError(f"rename: {text[:200]!r} holds {piece} and {compiled.groups} groups", hint=HINT)
+            raise UsageError(
+                say("match.rename_holds_groups", text=f"{text[:200]!r}", piece=piece, groups=compiled.groups), hint=HINT
+            )
     return Rename(text=text, pattern=compiled, replacement=tuple(pieces))
 
 

@@ -7,6 +7,7 @@ kernel. Without numba the numpy kernel does everything; both give the same numbe
 from __future__ import annotations
 
 import importlib
+import logging
 import threading
 from types import ModuleType
 from typing import Any, Final
@@ -20,6 +21,8 @@ from dumpscope.metrics.histogram import ULP_BINS
 from dumpscope.metrics.partial import Partial
 from dumpscope.metrics.stretches import IN_MEMORY, Pair, Place, address
 from dumpscope.metrics.ulps import Raw
+
+_LOG: Final = logging.getLogger(__name__)
 
 LOAD_AT: Final = 128 << 20
 """Bytes of suitable pairs (both sides) this process has to meet before the kernel is loaded: numpy takes a third of a second for
@@ -67,14 +70,22 @@ class _Loader:
 
 
 def _load() -> ModuleType | None:
-    """The compiled kernel, if numba is here and it reproduces the numpy kernel: old machine code may lie in a cache folder."""
+    """The compiled kernel, if numba is here and it reproduces the numpy kernel: old machine code may lie in a cache folder.
+
+    Why it is not used is logged; that happens once, as a process loads it once.
+    """
     try:
         module = importlib.import_module("dumpscope.metrics.native.fused")
-        return module if _agrees(module) else None
-    except (
-        Exception
-    ):  # whatever keeps a compiler from working (no numba, no disk, no such processor), numpy does the work
+        if _agrees(module):
+            return module
+    except Exception as error:  # no numba, no disk, no such processor: numpy does the work
+        _LOG.info("tensors are compared by numpy alone, the compiled kernel cannot be loaded: %r", error)
         return None
+    _LOG.warning(
+        "the compiled kernel does not give the numbers of the numpy kernel and is not used: comparing takes longer;"
+        " if the package was changed, remove its __pycache__ folders"
+    )
+    return None
 
 
 def _agrees(module: ModuleType) -> bool:

@@ -18,6 +18,7 @@ from dumpscope.metrics import kernels
 from dumpscope.metrics.histogram import SAMPLED_FROM, STEPS, ULP_BINS
 from dumpscope.metrics.native import loader
 from dumpscope.metrics.stretches import IN_MEMORY, ROOM, address, borrowed
+from dumpscope.metrics.table import Sums, measure_metrics
 from dumpscope.metrics.tensors import index_of
 
 WHOLE: Final = ROOM - 1
@@ -25,8 +26,6 @@ WHOLE: Final = ROOM - 1
 
 _EPS: Final = kernels.plan(np.dtype(np.float32), np.dtype(np.float32)).eps  # that of every pair the kernel knows
 _STEPS: Final = np.array(STEPS)
-_OF_STEPS: Final = TENSOR_METRICS.index("max_ulp")
-_OF_SEVERAL: Final = [TENSOR_METRICS.index(name) for name in ("cosine", "euclidean", "ratio_1e3", "ratio_5e3")]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -108,7 +107,7 @@ def _row(fused: ModuleType) -> struct.Struct:
 
 
 def _finished(fused: ModuleType, sorts: list[Sort], results: Int64) -> list[TensorFacts | None]:
-    """What `tensors.finish` makes of each row, None where a file was cut."""
+    """The facts of each row, None where a file was cut."""
     numbers = _numbers(fused, np.array([sort.elements for sort in sorts], np.int64), results)
     unequal, bad_target, bad_golden, disagree = fused.UNEQUAL, fused.BAD_TARGET, fused.BAD_GOLDEN, fused.DISAGREE
     cut, max_at, worst_target, worst_golden = fused.CUT, fused.MAX_AT, fused.WORST_TARGET, fused.WORST_GOLDEN
@@ -120,20 +119,11 @@ def _finished(fused: ModuleType, sorts: list[Sort], results: Int64) -> list[Tens
             continue
         place = row[max_at]
         there = place >= 0
-        cosine, euclidean, max_abs, max_rel, ratio_1e3, ratio_5e3, rel_l2, max_ulp, median_ulp = number
         facts.append(
             TensorFacts(
                 elements=sort.elements,
                 unequal=row[unequal],
-                cosine=cosine,
-                euclidean=euclidean,
-                max_abs=max_abs,
-                max_rel=max_rel,
-                ratio_1e3=ratio_1e3,
-                ratio_5e3=ratio_5e3,
-                rel_l2=rel_l2,
-                max_ulp=max_ulp,
-                median_ulp=median_ulp,
+                **dict(zip(TENSOR_METRICS, number, strict=True)),
                 nonfinite_target=row[bad_target],
                 nonfinite_golden=row[bad_golden],
                 nonfinite_disagree=row[disagree],
@@ -147,7 +137,6 @@ def _finished(fused: ModuleType, sorts: list[Sort], results: Int64) -> list[Tens
     return facts
 
 
-@np.errstate(all="ignore")
 def _numbers(fused: ModuleType, elements: Int64, results: Int64) -> list[list[float | None]]:
     """TENSOR_METRICS of each row, taken by columns: one by one that takes longer than to measure a small pair.
 
@@ -155,30 +144,26 @@ def _numbers(fused: ModuleType, elements: Int64, results: Int64) -> list[list[fl
     """
     counts, reals = results[:, : fused.ABS_DECADES].T, results[:, : fused.ABS_DECADES].view(np.float64).T
     disagree, places, median = counts[fused.DISAGREE], counts[fused.MAX_AT], counts[fused.MEDIAN]
-    compared = elements - disagree
-    target, golden, delta = np.sqrt(reals[[fused.TARGETS, fused.GOLDENS, fused.DIFFERENCES]])
-    same = delta == 0.0
-    numbers = np.stack(
-        (
-            np.where(same, 1.0, (reals[fused.PRODUCTS] / target / golden).clip(-1.0, 1.0)),
-            delta,
-            np.where(places >= 0, np.abs(reals[fused.WORST_TARGET] - reals[fused.WORST_GOLDEN]), reals[fused.MAX_ABS]),
-            reals[fused.MAX_REL],
-            (counts[fused.BELOW_1E3] - disagree) / compared,
-            (counts[fused.BELOW_5E3] - disagree) / compared,
-            np.where(same, 0.0, delta / golden),
-            counts[fused.MAX_ULP],
-            _STEPS[median],
-        ),
-        axis=1,
+    target, golden, difference = np.sqrt(reals[[fused.TARGETS, fused.GOLDENS, fused.DIFFERENCES]])
+    worst = np.abs(reals[fused.WORST_TARGET] - reals[fused.WORST_GOLDEN])
+    sums = Sums(
+        elements=elements,
+        excluded=counts[fused.EXCLUDED],
+        disagree=disagree,
+        products=reals[fused.PRODUCTS],
+        target=target,
+        golden=golden,
+        difference=difference,
+        powers=None,
+        max_abs=np.where(places >= 0, worst, reals[fused.MAX_ABS]),
+        max_rel=reals[fused.MAX_REL],
+        below_1e3=counts[fused.BELOW_1E3] - disagree,
+        below_5e3=counts[fused.BELOW_5E3] - disagree,
+        max_ulp=counts[fused.MAX_ULP].astype(np.float64),
+        median_ulp=np.where(median < 0, np.nan, _STEPS[median]),
     )
-    absent = np.zeros(numbers.shape, np.bool_)
-    absent[compared == 0, :_OF_STEPS] = True
-    absent[np.ix_(elements == 1, _OF_SEVERAL)] = True
-    absent[:, 0] |= ~same & ((target == 0.0) | (golden == 0.0))
-    absent[elements == counts[fused.EXCLUDED], _OF_STEPS] = True
-    absent[:, _OF_STEPS + 1] = median < 0
+    numbers = measure_metrics(sums)
     rows: list[list[float | None]] = numbers.tolist()
-    for row, column in np.argwhere(absent).tolist():
+    for row, column in np.argwhere(np.isnan(numbers)).tolist():
         rows[row][column] = None
     return rows

@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 
 import numpy as np
 
-from dumpscope.analysis.case import Case
 from dumpscope.analysis.classes import classify, exactness, mark
-from dumpscope.analysis.dataflow import Flow, find_makers
-from dumpscope.analysis.dump_differences import describe
-from dumpscope.analysis.evidence import describe_finding
-from dumpscope.analysis.finding import Finding
-from dumpscope.analysis.node_columns import frames, tell
-from dumpscope.analysis.origin import find_origins
+from dumpscope.analysis.origins import describe_finding, find_origins
 from dumpscope.analysis.ranks.collectives import Collective
 from dumpscope.analysis.ranks.messages import messages
 from dumpscope.analysis.ranks.origins import (
+    DescribedFinding,
     RankFindings,
-    Told,
+    add_reached_ranks,
     causal_order,
+    connect_steps,
+    describe_for_ranks,
     drop_echoes,
+    drop_received,
     join_replicas,
-    place,
-    settle,
-    tell as tell_finding,
-    tell_spread,
-    traffic_of,
+    time_key,
 )
 from dumpscope.analysis.reference import of_target, target_at_fault
-from dumpscope.analysis.rules.previous_step import StepEnd, end_of, in_steps
+from dumpscope.analysis.rules.previous_step import summarize_step
+from dumpscope.analysis.rules.rule import Finding
+from dumpscope.analysis.setting_differences import find_setting_differences
+from dumpscope.analysis.unit.calls import stack_of
+from dumpscope.analysis.unit.case import Case, History, StepEnd
+from dumpscope.analysis.unit.dataflow import Flow, find_makers
+from dumpscope.analysis.unit.gather_columns import gather_columns
 from dumpscope.domain.context import Context, gather
-from dumpscope.domain.facts import Facts, ItemOpinions, Outcome, Verdict
-from dumpscope.domain.phrases import Phrase, english
+from dumpscope.domain.facts import Facts, ItemOpinions, Origin, Outcome, Verdict
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.errors import Problem
 from dumpscope.pipeline.compare.golden_off import GoldenFaults, with_reference
 from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.score import common_floor
 from dumpscope.verdict.sentences import item_metrics, sentence
@@ -74,7 +74,7 @@ class Conclusion:
         floor = common_floor(context, self._policy)
 
         def make_case(unit: Unit, facts: Facts, opinions: ItemOpinions) -> Case:
-            return _case(unit, context, facts, opinions, floor, carried=self._carried(unit.step))
+            return _case(unit, context, facts, opinions, floor, self._history(unit))
 
         case = make_case(unit, *of_target(unit.facts, unit.item_opinions))
         self._golden.add(unit, make_case)
@@ -82,7 +82,7 @@ class Conclusion:
         found = RankFindings(
             step=unit.step,
             rank=unit.rank,
-            findings=[with_reference(unit, told) for told in _told(unit, case, findings)],
+            findings=[with_reference(unit, one) for one in _describe(unit, case, findings)],
             messages=messages(case, unit.rank),
         )
         self._found.append(found)
@@ -91,12 +91,12 @@ class Conclusion:
         first = _first_no(unit, context)
         if first is not None:
             self._first_no.append((found, first[0], first[0] / len(unit.pairs), first[1]))
-        for said in describe(unit.target, unit.golden, context, unit.facts):
+        for said in find_setting_differences(unit.target, unit.golden, context, unit.facts):
             self._settings[english([said])] = said
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
         exact = exactness(unit.items, unit.facts.equal, len(unit.pairs))
-        opinions = classify(case.story, unit.node_opinions.verdict, exact)
+        opinions = classify(case.columns, unit.node_opinions.verdict, exact)
         self._unmarked[unit.step, unit.rank] = {finding.pair: int(opinions.cls[finding.pair]) for finding in findings}
         mark(opinions.cls, findings)
         return replace(unit, node_opinions=opinions)
@@ -105,11 +105,11 @@ class Conclusion:
         self, *, target: Side, golden: Side, reference: Side | None = None, problems: Sequence[Problem] = ()
     ) -> Answer:
         """The answer over all units taken in. problems: found before and beside them"""
-        traffic = traffic_of(self._found)
-        self.collectives = [one for _, road in sorted(traffic.items()) for one in road.collectives]
-        found = tell_spread(join_replicas(drop_echoes(settle(self._found, traffic))), traffic)
-        self._kept = {(entry.step, entry.rank): [told.finding for told in entry.findings] for entry in found}
-        first = min(self._first_no, key=lambda no: place(traffic[no[0].step], no[0], no[1], no[2]), default=None)
+        traffic = connect_steps(self._found)
+        self.collectives = [one for _, connected in sorted(traffic.items()) for one in connected.collectives]
+        found = add_reached_ranks(join_replicas(drop_echoes(drop_received(self._found, traffic))), traffic)
+        self._kept = {(entry.step, entry.rank): [one.finding for one in entry.findings] for entry in found}
+        first = min(self._first_no, key=lambda no: time_key(traffic[no[0].step], no[0], no[1], no[2]), default=None)
         return Answer(
             mode=self._mode or "structure",
             policy=self._policy.name,
@@ -117,7 +117,9 @@ class Conclusion:
             golden=golden,
             counts=self._counts,
             first_no=first[3] if first else None,
-            origins=list(in_steps([told.origin for told in causal_order(found, traffic)], {one.step for one in found})),
+            origins=list(
+                _note_first_step([one.origin for one in causal_order(found, traffic)], {one.step for one in found})
+            ),
             settings=list(self._settings),
             settings_said=list(self._settings.values()),
             reference=self._golden.answer(reference),
@@ -140,26 +142,22 @@ class Conclusion:
         mark(cls, self._kept[unit.step, unit.rank])
         return replace(unit, node_opinions=replace(unit.node_opinions, cls=cls))
 
-    def _carried(self, step: int) -> bool:
-        """Whether an earlier step differs in any bit."""
-        return any(earlier < step for earlier in self._touched)
-
-    def _findings(self, unit: Unit, case: Case) -> list[Finding]:
-        after_wrong = any(step < unit.step for step in self._wrong)
-        first_step = not self._carried(unit.step)
-        at_fault = target_at_fault(unit.facts, unit.item_opinions)
-        found = find_origins(
-            case,
-            first_step=first_step,
-            after_wrong=after_wrong,
+    def _history(self, unit: Unit) -> History:
+        return History(
             step=unit.step,
+            differs=any(step < unit.step for step in self._touched),
+            went_wrong=any(step < unit.step for step in self._wrong),
             before=self._ends.get(unit.rank),
         )
-        self._ends[unit.rank] = end_of(case, unit.step)
+
+    def _findings(self, unit: Unit, case: Case) -> list[Finding]:
+        at_fault = target_at_fault(unit.facts, unit.item_opinions)
+        found = find_origins(case)
+        self._ends[unit.rank] = summarize_step(case)
         findings = [one for one in found if not one.items or at_fault[list(one.items)].any()]
-        if not first_step or unit.target.ref.joined or unit.golden.ref.joined:
+        if case.history.differs or unit.target.ref.joined or unit.golden.ref.joined:
             # a split model makes calls of its own, so extra calls that change no value say nothing
-            findings = [finding for finding in findings if finding.kind != "structure" or finding.items]
+            findings = [finding for finding in findings if not finding.idle]
         if ((case.facts.equal == 0) & ~case.context.unread).any():
             self._touched.add(unit.step)
         if any(finding.items or finding.group for finding in findings):
@@ -187,9 +185,9 @@ def conclude(
     return answer, conclusion.collectives
 
 
-def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, floor: float, *, carried: bool) -> Case:
+def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, floor: float, history: History) -> Case:
     sides = unit.target, unit.golden
-    story = tell(*sides, unit.pairs, unit.tree, context, facts, opinions, floor, carried=carried)
+    columns = gather_columns(*sides, unit.pairs, unit.tree, context, facts, opinions, floor, carried=history.differs)
     return Case(
         target=unit.target,
         golden=unit.golden,
@@ -198,22 +196,22 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
         context=context,
         facts=facts,
         opinions=opinions,
-        story=story,
-        floor=floor,
+        columns=columns,
         first_item=np.searchsorted(unit.items.pair, np.arange(len(unit.pairs) + 1)),
+        history=history,
     )
 
 
-def _told(unit: Unit, case: Case, findings: list[Finding]) -> list[Told]:
+def _describe(unit: Unit, case: Case, findings: list[Finding]) -> list[DescribedFinding]:
     if not findings:
         return []
     flow = Flow(case=case, maker=find_makers(case))
-    told = []
+    described = []
     for finding in findings:
         reach = flow.reach([finding.pair, *finding.group])
-        origin = describe_finding(case, finding, reach, step=unit.step, rank=unit.rank, mode=unit.mode)
-        told.append(tell_finding(case, finding, origin, reach.pairs))
-    return told
+        origin = describe_finding(case, finding, reach, rank=unit.rank, mode=unit.mode)
+        described.append(describe_for_ranks(case, finding, origin, reach.pairs))
+    return described
 
 
 def _counts(unit: Unit) -> Counts:
@@ -256,5 +254,16 @@ def _first_no(unit: Unit, context: Context) -> tuple[int, FirstNo] | None:
         item=item_name(unit.target, item) if item >= 0 else item_name(unit.golden, int(unit.items.golden[row])),
         metrics=item_metrics(unit.facts, row),
         reason=sentence(context, unit.facts, unit.item_opinions, row),
-        stack=frames(unit.target, t) or frames(unit.golden, g),
+        stack=stack_of(unit.target, t) or stack_of(unit.golden, g),
     )
+
+
+def _note_first_step(origins: Sequence[Origin], steps: Iterable[int]) -> Iterator[Origin]:
+    """The origins, the first of them with a word on the steps before it."""
+    for place, origin in enumerate(origins):
+        earlier = sum(step < origin.step for step in steps)
+        if place or not earlier:
+            yield origin
+            continue
+        said = [*origin.evidence_said, phrase("origin.first_step", step=origin.step, count=earlier)]
+        yield replace(origin, evidence=english(said), evidence_said=said)

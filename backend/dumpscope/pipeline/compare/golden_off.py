@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from dumpscope.analysis.case import Case
-from dumpscope.analysis.node_columns import frames
-from dumpscope.analysis.origin import find_origins
-from dumpscope.analysis.ranks.origins import Told
+from dumpscope.analysis.origins import find_origins
+from dumpscope.analysis.ranks.origins import DescribedFinding
 from dumpscope.analysis.reference import deciding, golden_at_fault, of_golden
+from dumpscope.analysis.unit.calls import stack_of
+from dumpscope.analysis.unit.case import Case, History
 from dumpscope.domain.distances import FARTHER, MEASURE_WORDS
 from dumpscope.domain.facts import Facts, ItemOpinions
-from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Header
 from dumpscope.domain.result import GoldenOff, Reference, Side, Unit
+from dumpscope.texts import english
 from dumpscope.verdict.sentences import referred
 
 MakeCase = Callable[[Unit, Facts, ItemOpinions], Case]
@@ -66,8 +66,8 @@ class GoldenFaults:
     def _look(self, unit: Unit, case: Case) -> None:
         at_fault = golden_at_fault(unit.facts, unit.item_opinions)
         rows = deciding(unit.items, case.context.role, unit.item_opinions, len(unit.pairs))
-        for finding in sorted(find_origins(case, first_step=True, after_wrong=False), key=lambda one: one.pair):
-            name = case.story.names[finding.pair]
+        for finding in find_origins(replace(case, history=History())):
+            name = case.columns.names[finding.pair]
             shown = [row for row in finding.items if at_fault[row]]
             if not shown or name in self._names:
                 continue
@@ -77,16 +77,16 @@ class GoldenFaults:
             self._found.append(_told(unit, finding.pair, name, row))
 
 
-def with_reference(unit: Unit, told: Told) -> Told:
+def with_reference(unit: Unit, described: DescribedFinding) -> DescribedFinding:
     """A finding of the target with what the reference says of the item that shows it best."""
     standing = unit.item_opinions.standing
-    if standing is None or not told.finding.items:
-        return told
-    row = max(told.finding.items, key=lambda item: np.nan_to_num(standing.ratio[item], nan=-1.0, posinf=np.inf))
+    if standing is None or not described.finding.items:
+        return described
+    row = max(described.finding.items, key=lambda item: np.nan_to_num(standing.ratio[item], nan=-1.0, posinf=np.inf))
     said = referred(unit.facts, unit.item_opinions, row)
-    origin = told.origin
+    origin = described.origin
     evidence = " ".join([origin.evidence, *([english(said)] if said else [])])
-    return replace(told, origin=replace(origin, evidence=evidence, evidence_said=[*origin.evidence_said, *said]))
+    return replace(described, origin=replace(origin, evidence=evidence, evidence_said=[*origin.evidence_said, *said]))
 
 
 def _words(words: Iterable[str]) -> str:
@@ -99,7 +99,7 @@ def _told(unit: Unit, pair: int, name: str, row: int) -> GoldenOff:
     assert distances is not None
     measure = int(standing.measure[row])
     target, golden = (int(side[pair]) for side in (unit.pairs.target, unit.pairs.golden))
-    stack: Sequence[str] = frames(unit.golden, golden) or frames(unit.target, target)
+    stack: Sequence[str] = stack_of(unit.golden, golden) or stack_of(unit.target, target)
     return GoldenOff(
         step=unit.step,
         rank=unit.rank,

@@ -37,6 +37,7 @@ from dumpscope.pipeline.compare.rank_plan import (
 from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.pipeline.compare.unit_store import Shelf, Shelved, shelve
 from dumpscope.readers import read_rank
+from dumpscope.texts import say
 
 Progress = Callable[[float, str], None]
 
@@ -102,10 +103,10 @@ def compare_layouts(
             problems.append(result)
         else:
             units.put(result)
-        progress(done / len(pairs), f"{done} of {len(pairs)} ranks compared")
+        progress(done / len(pairs), say("pipeline.ranks_compared", done=done, count=len(pairs)))
     if not units:
         why = next((one.message for one in reversed(problems)), "no rank could be compared")
-        raise UnreadableError(f"nothing can be compared: {why}", where=paths[0])
+        raise UnreadableError(say("pipeline.nothing_can_compared", why=why), where=paths[0])
     answer, collectives = conclude(
         units,
         policy=options.policy,
@@ -183,7 +184,7 @@ def _alone(pair: RankPair, options: Options, jobs: int, progress: Progress) -> U
         else:
             target, golden = read_rank(pair.target), read_rank(pair.golden)
         _require_nodes(target, golden)
-        progress(0.5, "both sides read")
+        progress(0.5, say("pipeline.both_sides_read"))
         return _compared(
             pair,
             target,
@@ -265,12 +266,14 @@ def _require_nodes(*dumps: RankDump) -> None:
 
 def nothing_recorded(ref: RankRef, why: str) -> UnreadableError:
     """The error of a rank without a node; why: what its reader said, if anything"""
-    return UnreadableError(f"nothing was recorded: {why or 'It holds no node.'}", where=ref.dump_json)
+    return UnreadableError(say("pipeline.nothing_recorded", why=why or "It holds no node."), where=ref.dump_json)
 
 
 def lost_rank(pair: RankPair | UnitPair, error: DumpscopeError) -> Problem:
     """A pair that was left out, and why."""
-    return Problem(loc=f"step{pair.step}/rank{pair.rank}", kind="unreadable", message=f"{error} It was not compared.")
+    return Problem(
+        loc=f"step{pair.step}/rank{pair.rank}", kind="unreadable", message=say("pipeline.not_compared", error=error)
+    )
 
 
 def lost_reference(pair: RankPair | UnitPair, error: DumpscopeError) -> Problem:
@@ -278,7 +281,7 @@ def lost_reference(pair: RankPair | UnitPair, error: DumpscopeError) -> Problem:
     return Problem(
         loc=f"step{pair.step}/rank{pair.rank}",
         kind="no_reference",
-        message=f"{error} It was compared without the reference.",
+        message=say("pipeline.compared_without_reference", error=error),
     )
 
 

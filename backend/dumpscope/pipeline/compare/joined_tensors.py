@@ -16,6 +16,7 @@ from dumpscope.domain.records import Float64, RankDump, State, UInt8, item_name
 from dumpscope.errors import Problem, TensorError
 from dumpscope.parallel.orders import Order
 from dumpscope.readers.tensors import tensor_file
+from dumpscope.texts import say
 
 Array = np.ndarray[Any, Any]
 _CLOSE: Final = 1e-2
@@ -83,7 +84,9 @@ def realise(order: Order | str) -> Array:
         {part.shape[: order.dimension] for part in parts} if order.dimension is not None else {p.shape for p in parts}
     )
     if len(rests) > 1:
-        raise TensorError(f"parts of shapes {', '.join(str(list(part.shape)) for part in parts)} do not go together")
+        raise TensorError(
+            say("pipeline.parts_shapes_do_not_go_together", names=", ".join(str(list(part.shape)) for part in parts))
+        )
     whole = sum(parts[1:], start=parts[0]) if order.dimension is None else _joined(parts, order)
     if order.length is not None:
         whole = np.take(whole, range(order.length), axis=order.dimension)
@@ -124,7 +127,7 @@ def _interleaved(parts: list[Array], dimension: int, blocks: int, *, zigzag: boo
     """Every part's first block, then every part's second, and so on. Of a zigzag a block has two halves, counted from either end
     of what the blocks of all parts make together."""
     if zigzag and any(part.shape[dimension] // blocks % 2 for part in parts):
-        raise TensorError(f"a part of {parts[0].shape[dimension]} places is no zigzag of two halves")
+        raise TensorError(say("pipeline.part_places_no_zigzag_two_halves", shape=parts[0].shape[dimension]))
     rows = [np.split(part, blocks, axis=dimension) if blocks > 1 else [part] for part in parts]
     found = []
     for place in range(blocks):

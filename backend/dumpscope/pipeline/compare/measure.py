@@ -15,6 +15,7 @@ from dumpscope.domain.records import Bool, Float64, Int8, Int32, Items, Kind, Ra
 from dumpscope.errors import CancelledError
 from dumpscope.metrics import compare_statistics
 from dumpscope.pipeline.compare.tensor_files import FilePair, Found, compare_files
+from dumpscope.texts import say
 
 Progress = Callable[[float, str], None]
 Cancelled = Callable[[], bool]
@@ -219,9 +220,9 @@ def _read_tensors(
     for found in compare_files((roots[0], roots[1]), pairs, threads):
         _note(facts, found)
         done += len(found)
-        progress(done / len(pairs), f"{done} of {len(pairs)} tensors")
+        progress(done / len(pairs), say("pipeline.tensors", done=done, count=len(pairs)))
         if cancelled():
-            raise CancelledError("cancelled while comparing tensors")
+            raise CancelledError(say("pipeline.cancelled_while_comparing_tensors"))
 
 
 def _note(facts: Facts, found: list[Found]) -> None:

@@ -41,6 +41,7 @@ from dumpscope.pipeline.compare.rank_plan import find_plan, told, unit_pairs, wi
 from dumpscope.pipeline.compare.unit import Columns, compare_rank, judge_unit
 from dumpscope.pipeline.compare.unit_store import Shelf
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress, Work, spread
+from dumpscope.texts import say
 from dumpscope.verdict.policy import load_policy
 
 CONCLUDED: Final = 0.9
@@ -77,8 +78,8 @@ def run_comparison(
     pairs, problems = pair_ranks(*ranks, row.options)
     problems = [*no_plan, *problems]
     if not pairs:
-        why = problems[-1].message if problems else "they have no step and rank in common"
-        raise UnreadableError(f"nothing can be compared: {why}", where=row.name)
+        why = problems[-1].message if problems else say("pipeline.they_have_no_step_rank_common")
+        raise UnreadableError(say("pipeline.nothing_can_compared", why=why), where=row.name)
     if reference is not None:
         pairs, missing = add_reference(pairs, list(places[-1].values()))
         problems += [*reference.problems, *missing]
@@ -95,7 +96,7 @@ def run_comparison(
             (comparison_id, row.options, pair.step, pair.rank, ids[id(pair.target)], ids[id(pair.golden)], third)
         )
     if not calls:
-        raise UnreadableError(f"nothing can be compared: {problems[-1].message}", where=row.name)
+        raise UnreadableError(say("pipeline.nothing_can_compared_2", message=problems[-1].message), where=row.name)
     problems = [*target.problems, *golden.problems, *problems]
     if len(calls) == 1:  # everything in one place: the unit need not be loaded again
         spread(work, compare_alone, [(*calls[0], problems)], progress=progress, cancelled=cancelled)
@@ -134,8 +135,8 @@ def _run_joined(
         missing += unmet
     problems = [*problems, *missing]
     if not pairs:
-        why = problems[-1].message if problems else "they have no step in common"
-        raise UnreadableError(f"nothing can be compared: {why}", where=row.name)
+        why = problems[-1].message if problems else say("pipeline.they_have_no_step_common")
+        raise UnreadableError(say("pipeline.nothing_can_compared", why=why), where=row.name)
     create_joined(work.database, row.id)
     calls = [
         (
@@ -200,7 +201,7 @@ def compare_alone(
 ) -> None:
     """Compare, conclude and store a comparison of one rank."""
     unit = _compare(database, options, step, rank, (target, golden, reference), progress, cancelled)
-    progress(MEASURED, "looking for the cause")
+    progress(MEASURED, say("pipeline.looking_cause"))
     row = get_comparison(database, comparison_id)
     sides = _sides(database, row, [unit.target.header], [unit.golden.header])
     units = Shelf([unit])
@@ -212,7 +213,7 @@ def compare_alone(
         reference=_third(database, row),
         problems=problems,
     )
-    progress(CONCLUDED, "storing")
+    progress(CONCLUDED, say("pipeline.storing"))
     new = store_unit(database, comparison_id, units[0], UnitSides(target=target, golden=golden))
     store_collectives(database, {(step, rank): new}, collectives)
     store_answer(database, comparison_id, answer, units=[new])
@@ -245,7 +246,7 @@ def judge_stored(
     row = get_comparison(database, comparison_id)
     units = [stored.id for stored in stored_units(database, comparison_id)]
     if not units or row.answer is None:
-        raise ConflictError("the comparison has no result to judge", hint="wait for its job, or compare again")
+        raise ConflictError(say("api.comparison_has_no_result_judge"), hint=say("pipeline.wait_job_compare_again"))
     change_comparison(database, comparison_id, verdict=None)
     answer = _concluded(
         database, row, policy, units, lambda unit: judged(unit, policy), row.answer.problems, progress, cancelled
@@ -300,8 +301,8 @@ def _concluded(
     headers: tuple[list[Header], list[Header]] = ([], [])
     for number, unit_id in enumerate(units):
         if cancelled():
-            raise CancelledError("cancelled")
-        progress(number / len(units), "looking for the cause")
+            raise CancelledError(say("pipeline.cancelled"))
+        progress(number / len(units), say("pipeline.looking_cause"))
         before = load_unit(database, unit_id)
         after = conclusion.add(judged(before))
         update_opinions(database, unit_id, before, after.item_opinions, after.node_opinions)
@@ -331,15 +332,15 @@ def _compare(
     cancelled: Cancelled,
 ) -> Unit:
     """ranks: rank_dump ids of target, golden and reference"""
-    where = f"step {step} rank {rank}"
+    where = say("pipeline.step_rank", step=step, rank=rank)
     known = [rank_dump for rank_dump in ranks if rank_dump is not None]
     sides = []
     for number, rank_dump in enumerate(known):
-        progress(LOADED * number / len(known), f"loading {where}")
+        progress(LOADED * number / len(known), say("pipeline.loading", where=where))
         sides.append(load_rank(database, rank_dump))
         if cancelled():
-            raise CancelledError("cancelled")
-    progress(LOADED, f"comparing {where}")
+            raise CancelledError(say("pipeline.cancelled"))
+    progress(LOADED, say("pipeline.comparing", where=where))
     return compare_rank(
         sides[0],
         sides[1],
@@ -347,7 +348,9 @@ def _compare(
         step=step,
         rank=rank,
         options=options,
-        progress=lambda done, text: progress(LOADED + done * (MEASURED - LOADED), text or f"comparing {where}"),
+        progress=lambda done, text: progress(
+            LOADED + done * (MEASURED - LOADED), text or say("pipeline.comparing", where=where)
+        ),
         cancelled=cancelled,
     )
 
@@ -355,7 +358,9 @@ def _compare(
 def _ready(database: Database, dump_id: str) -> DumpRow:
     dump = get_dump(database, dump_id)
     if dump.status != "ready":
-        raise ConflictError(f"the dump {dump.name} is {dump.status}", hint="wait for its job, or register it again")
+        raise ConflictError(
+            say("api.dump", name=dump.name, status=dump.status), hint=say("api.wait_job_register_again")
+        )
     return dump
 
 

@@ -27,6 +27,7 @@ from dumpscope.pipeline.compare.rank_plan import (
 )
 from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress
+from dumpscope.texts import say
 
 LOADED: Final = 0.2
 """Share of a comparison's work that is done when both sides of a rank are loaded."""
@@ -56,25 +57,27 @@ def compare_joined(
 
     def load(ref: RankRef) -> RankDump:
         if cancelled():
-            raise CancelledError("cancelled")
+            raise CancelledError(say("pipeline.cancelled"))
         return load_rank(database, numbers[ref])
 
-    where = f"step {pair.step} rank {pair.rank}"
-    progress(0.0, f"joining {where}")
+    where = say("pipeline.step_rank", step=pair.step, rank=pair.rank)
+    progress(0.0, say("pipeline.joining", where=where))
     *dumps, joined = join_pair(pair, options, load)
     reference, lost = None, []
     try:
         reference = join_reference(pair, options, load)
     except UnreadableError as error:
         lost.append(lost_reference(pair, error))
-    progress(LOADED, f"comparing {where}")
+    progress(LOADED, say("pipeline.comparing", where=where))
     unit = compare_rank(
         *dumps,
         reference=reference,
         step=pair.step,
         rank=pair.rank,
         options=options,
-        progress=lambda done, text: progress(LOADED + done * (MEASURED - LOADED), text or f"comparing {where}"),
+        progress=lambda done, text: progress(
+            LOADED + done * (MEASURED - LOADED), text or say("pipeline.comparing", where=where)
+        ),
         cancelled=cancelled,
     )
     unit = replace(unit, problems=[*lost, *dimension_problems(pair, *dumps), *stray_problems(joined), *unit.problems])

@@ -19,6 +19,7 @@ from dumpscope.index.dumps.catalogue import stored_ranks
 from dumpscope.index.dumps.load_rank import load_rank, rank_places
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.compare.rank_plan import UnitPair, dimension_problems, find_plan, join_pair, unit_pairs
+from dumpscope.texts import say
 
 MOST: Final = 1_000_000
 """Items of the ranks of a unit up to which it is joined while the caller waits."""
@@ -75,7 +76,8 @@ def try_plan(
     chosen = next((pair for pair in pairs if step in (None, pair.step) and unit in (None, pair.rank)), None)
     if plan is None or chosen is None:
         raise NotFoundError(
-            "the plan joins no such step and unit", hint=missing[0].message if missing else "name another, or none"
+            say("pipeline.plan_joins_no_such_step_unit"),
+            hint=missing[0].message if missing else say("api.name_another_none"),
         )
     _require_small(database, (target, golden), chosen)
     dumps = join_pair(chosen, replace(options, tensors=False), lambda ref: load_rank(database, numbers[ref]))
@@ -95,8 +97,8 @@ def _require_small(database: Database, dumps: tuple[str, str], pair: UnitPair) -
         held = sum(one.items for one in stored_ranks(database, dump_id) if one.step == pair.step and one.rank in ranks)
         if held > MOST:
             raise LimitError(
-                f"the ranks of unit {pair.rank} hold {held} items, too many to wait for",
-                hint="compare the dumps: how they were joined comes with the result",
+                say("pipeline.ranks_unit_hold_items_too_many", rank=pair.rank, held=held),
+                hint=say("pipeline.compare_dumps_how_they_joined_comes"),
             )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankRef
 from dumpscope.errors import Problem, UsageError
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +38,12 @@ def pair_ranks(
     common = sorted(left.keys() & right.keys())
     if not common:
         raise UsageError(
-            "the dumps have no step and rank in common",
-            hint=f"target: {_places(left or target)}; golden: {_places(right or golden)};"
-            " name one step folder or rank folder of each to compare them nevertheless",
+            say("pipeline.dumps_have_no_step_rank_common"),
+            hint=say(
+                "pipeline.target_golden_name_one_step_folder",
+                left=_places(left or target),
+                right=_places(right or golden),
+            ),
         )
     problems = [
         *_left_out("target", left, right, golden, options),
@@ -61,7 +65,7 @@ def add_reference(pairs: Sequence[RankPair], reference: Sequence[RankRef]) -> tu
         Problem(
             loc=f"step{pair.step}/rank{pair.rank}",
             kind="no_reference",
-            message=f"The reference has no such step and rank (it has {_places(places)}); this one was compared without it.",
+            message=say("pipeline.reference_has_no_such_step_rank", places=_places(places)),
         )
         for pair in pairs
         if (pair.step, pair.rank) not in places
@@ -79,9 +83,11 @@ def require_chosen(
         short = [side for side, numbers in lacking.items() if numbers]
         if short:
             gone = sorted({one for side in short for one in lacking[side]})
-            who = f"the {short[0]} has" if len(short) == 1 else "the dumps have"
+            who = say("pipeline.has", short=short[0]) if len(short) == 1 else say("pipeline.dumps_have")
             known = ", the ".join(f"{side} has {word}s {_said(numbers)}" for side, numbers in there.items())
-            raise UsageError(f"{who} no {word} {_said(gone)}", hint=f"the {known}")
+            raise UsageError(
+                say("pipeline.no", who=who, word=word, gone=_said(gone)), hint=say("pipeline.the", known=known)
+            )
 
 
 def _left_out(
@@ -98,9 +104,13 @@ def _left_out(
     for step, rank in sorted(one.keys() - other.keys()):
         chosen = bool(options.steps or options.ranks) and step in _steps(refs) and rank in _ranks(refs)
         there = [number(ref) for ref in refs if ref.step == step]
-        has = f"ranks {_said(sorted(there))} of this step" if there else f"steps {_said(_steps(refs))}"
+        has = (
+            say("pipeline.ranks_step", there=_said(sorted(there)))
+            if there
+            else say("pipeline.steps", steps=_said(_steps(refs)))
+        )
         loc = f"step{step}/rank{rank}"
-        message = f"Only the {word} has this step and rank (the {rival} has {has}); it was not compared."
+        message = say("pipeline.only_has_step_rank_has_not", word=word, rival=rival, has=has)
         if chosen:
             out.append(Problem(loc=loc, kind="missing_rank", message=message))
         else:

@@ -20,6 +20,7 @@ from dumpscope.parallel.plan import Plan, UnitPlan, left_out, parse_plan, write_
 from dumpscope.parallel.rank_layout import lay_out
 from dumpscope.pipeline.compare.joined_tensors import make_tensors
 from dumpscope.pipeline.compare.rank_pairs import number
+from dumpscope.texts import say
 
 Load = Callable[[RankRef], RankDump]
 
@@ -75,7 +76,9 @@ def find_plan(
     except UsageError as error:
         if asked:
             raise
-        return None, [Problem(loc="", kind="no_plan", message=f"{error.detail}; ranks of one number were compared.")]
+        return None, [
+            Problem(loc="", kind="no_plan", message=say("pipeline.ranks_one_number_compared", detail=error.detail))
+        ]
     if not asked and _copies(plan) and seen[0][0].first == seen[1][0].first and not _few(*map(len, sides)):
         return None, []
     return plan, _left_out(plan, *sides)
@@ -101,7 +104,7 @@ def unit_pairs(
                 for rank in sorted(set(side.every()) - refs.keys())
             ]
             if lacking:
-                message = f"This step has no {', '.join(lacking)}; the unit was not compared."
+                message = say("pipeline.step_has_no_unit_not_compared", names=", ".join(lacking))
                 problems.append(Problem(loc=f"step{step}/rank{unit.rank}", kind="missing_rank", message=message))
                 continue
             pairs.append(
@@ -152,11 +155,12 @@ def with_reference(pairs: Sequence[UnitPair], reference: Sequence[RankRef]) -> t
             found.append(replace(pair, reference=there))
         else:
             found.append(pair)
-            has = f"ranks {', '.join(map(str, sorted(there)[:8]))}" if there else "no rank"
-            message = (
-                f"The reference has {has} of this step, neither those of a side nor a single one; the unit was compared"
-                " without it."
+            has = (
+                say("pipeline.ranks", names=", ".join(map(str, sorted(there)[:8])))
+                if there
+                else say("pipeline.no_rank")
             )
+            message = say("pipeline.reference_has_step_neither_those_side", has=has)
             problems.append(Problem(loc=f"step{pair.step}/rank{pair.rank}", kind="no_reference", message=message))
     return found, problems
 
@@ -195,8 +199,13 @@ def _require_split_alike(pair: UnitPair, load: Load) -> None:
         unlike = sum(own[name][0] != theirs[name][0] for name in common)
         if 2 * len(common) < len(own) or 10 * unlike > len(common):
             raise UnreadableError(
-                f"rank {rank} of the reference was not split as the {pair.stands_for} is: it has {len(common) - unlike} of"
-                f" {len(own)} weights in the same shape",
+                say(
+                    "pipeline.rank_reference_not_split_has_weights",
+                    rank=rank,
+                    stands_for=pair.stands_for,
+                    count=len(common) - unlike,
+                    count2=len(own),
+                ),
                 where=ref.folder,
             )
 
@@ -211,22 +220,37 @@ def stray_problems(unit: JoinedUnit) -> list[Problem]:
     """What joining left out or doubts, as problems of the comparison: copies that differ between ranks, calls of experts."""
     problems = []
     if unit.target.experts or unit.golden.experts:
-        left = f"{unit.target.experts} calls of the target and {unit.golden.experts} of the golden inside experts were left out"
-        why = "tokens are dealt out to the ranks that hold their expert, in an order of their own"
-        problems.append(Problem(loc=f"step{unit.step}/rank{unit.rank}", kind="experts", message=f"{left}: {why}."))
+        left = say(
+            "pipeline.calls_target_golden_inside_experts_left",
+            experts=unit.target.experts,
+            experts2=unit.golden.experts,
+        )
+        why = say("pipeline.tokens_dealt_out_ranks_hold_their")
+        problems.append(
+            Problem(
+                loc=f"step{unit.step}/rank{unit.rank}",
+                kind="experts",
+                message=say("problem.because", what=left, why=why),
+            )
+        )
     for word, side in (("target", unit.target), ("golden", unit.golden)):
         for stray in side.strays:
             who = f"{'ranks' if len(stray.ranks) > 1 else 'rank'} {', '.join(map(str, stray.ranks))}"
             if not stray.item:
-                what = f"In the {word} only {who} made {stray.items} calls, first {stray.node}; they were left out."
+                what = say(
+                    "pipeline.only_made_calls_first_they_left", word=word, who=who, items=stray.items, node=stray.node
+                )
             elif stray.ranks:
-                what = (
-                    f"In the {word} {who} differs from its copies at {stray.items} tensors, first at {stray.item};"
-                    " its values were compared."
+                what = say(
+                    "pipeline.differs_from_copies_tensors_first_values",
+                    word=word,
+                    who=who,
+                    items=stray.items,
+                    item=stray.item,
                 )
             else:
-                what = (
-                    f"In the {word} copies differ at {stray.items} tensors, first at {stray.item}; none is the odd one."
+                what = say(
+                    "pipeline.copies_differ_tensors_first_none_odd", word=word, items=stray.items, item=stray.item
                 )
             problems.append(Problem(loc=f"step{unit.step}/{stray.node}", kind="odd_rank", message=what))
     return problems
@@ -253,11 +277,13 @@ def dimension_problems(pair: UnitPair, *dumps: RankDump) -> list[Problem]:
     problems = []
     for pattern, way in pair.plan.dimensions.items():
         if pattern not in fitted:
-            what = f"The plan's dimensions: {pattern!r} fits no joined tensor; correct it, or take it out."
+            what = say("pipeline.plans_dimensions_fits_no_joined_tensor", pattern=f"{pattern!r}")
         elif fitted[pattern] is not None:
-            what = (
-                f"The plan's dimensions: {pattern!r} asks for dimension {way}, along which the parts of {fitted[pattern]}"
-                " do not go together; name another, copy, sum or skip."
+            what = say(
+                "pipeline.plans_dimensions_asks_dimension_along_which",
+                pattern=f"{pattern!r}",
+                way=way,
+                fitted=fitted[pattern],
             )
         else:
             continue
@@ -271,7 +297,7 @@ def _left_out(plan: Plan, target: Collection[int], golden: Collection[int]) -> l
         Problem(
             loc=f"rank{rank}",
             kind="unplanned_rank",
-            message=f"Rank {rank} of the {word} is in no unit of the plan; it is not compared.",
+            message=say("pipeline.rank_no_unit_plan_not_compared", rank=rank, word=word),
         )
         for word, ranks in left_out(plan.units, target, golden).items()
         for rank in ranks

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dumpscope.analysis.node_columns import node_verdicts
 from dumpscope.analysis.reference import stand
+from dumpscope.analysis.unit.gather_columns import node_verdicts
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import Facts, ItemPairs, Method, NodeOpinions, NodePairs, Outcome
 from dumpscope.domain.options import Options
@@ -18,6 +18,7 @@ from dumpscope.match import Matched, match
 from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of
 from dumpscope.pipeline.compare.provisional import MARK, first_origin, worth_telling
 from dumpscope.pipeline.compare.reference_distances import measure_distances
+from dumpscope.texts import say
 from dumpscope.verdict import score
 from dumpscope.verdict.judge import judge
 from dumpscope.verdict.policy import load_policy
@@ -46,10 +47,10 @@ def compare_rank(
     early = ""
     if mode == "tensor" and worth_telling(context):
         early = _early(target, golden, matched, context, options, step, rank)
-        progress(0.0, f"reading tensors{early}")
+        progress(0.0, say("pipeline.reading_tensors", early=early))
     facts = measure(
         target, golden, context, mode, threads=threads, cancelled=cancelled,
-        progress=lambda done, text: progress(done * share, text + early),
+        progress=lambda done, text: progress(done * share, _with_early(text, early)),
     )  # fmt: skip
     if reference is not None:
         distances = measure_distances(
@@ -72,6 +73,10 @@ def compare_rank(
         context,
     )  # fmt: skip
     return unit if reference is None else replace(unit, reference=reference.header)
+
+
+def _with_early(text: str, early: str) -> str:
+    return say("jobs.early", text=text, early=early) if early else text
 
 
 def _early(
@@ -165,7 +170,7 @@ def _nothing(target: RankDump, golden: RankDump, context: Context, facts: Facts)
         Problem(
             loc=f"step{target.ref.step}/{target.ref.label}",
             kind="nothing_compared",
-            message=f"No tensor could be compared: {held} have nothing in common. Dump both runs with the same summary mode.",
+            message=say("pipeline.no_tensor_could_compared_have_nothing", held=held),
         )
     ]
 

@@ -16,6 +16,7 @@ from dumpscope.domain.records import Header
 from dumpscope.domain.result import Unit
 from dumpscope.errors import DumpscopeError
 from dumpscope.pipeline.tasks.temporary_folder import Room
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,7 @@ class Shelf(Sequence[Unit]):
 
 def _no_room(error: OSError, folder: str) -> DumpscopeError:
     return DumpscopeError(
-        f"not enough temporary disk space for the results: {error.strerror}",
-        hint="set TMPDIR to a folder with more space, or compare fewer ranks at once with --rank",
+        say("pipeline.no_room_results_wait", reason=error.strerror),
+        hint=say("pipeline.let_tmpdir_name_folder_room_compare"),
         where=folder,
     )

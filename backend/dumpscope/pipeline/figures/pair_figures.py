@@ -7,7 +7,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from dumpscope.domain.phrases import phrase
 from dumpscope.domain.result import Answer
 from dumpscope.errors import TensorError
 from dumpscope.index.comparisons.catalogue import StoredUnit
@@ -33,6 +32,7 @@ from dumpscope.plots.pair.histogram import (
     pair_histogram_said,
     pair_histogram_table,
 )
+from dumpscope.texts import phrase
 
 Array = NDArray[Any]
 

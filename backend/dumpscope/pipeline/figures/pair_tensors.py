@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.errors import NotFoundError, TensorError, UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dumps.leaves import Leaf
@@ -20,6 +19,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
 from dumpscope.readers.tensors import tensor_file
 from dumpscope.readers.tensors.arrays import LoadedTensor
+from dumpscope.texts import Phrase, as_value, phrase, say
 
 CANDIDATES: Final = 100
 """Item pairs of a node among which the one to show is looked for."""
@@ -42,7 +42,7 @@ def item_of(
     if pair is not None:
         return get_item_pair(database, unit, pair)
     if node is None:
-        raise UsageError("this figure is about one pair of items", hint="add pair=ID or node=NAME")
+        raise UsageError(say("pipeline.figure_about_one_pair_items"), hint=say("pipeline.add_pair_id_node_name"))
     with database.read() as connection:
         found = one_node_pair(connection, unit, node)
         rows = items_of_node(connection, unit, found.pair, limit=CANDIDATES)
@@ -76,7 +76,7 @@ def _load(database: Database, rank: int, leaf: Leaf | None) -> LoadedTensor | No
     if folder is None:
         return None
     if not os.path.isdir(folder):
-        raise TensorError("the folder is not on this machine", kind=NOT_HERE, where=folder)
+        raise TensorError(say("pipeline.folder_not_machine"), kind=NOT_HERE, where=folder)
     return tensor_file.load(os.path.join(folder, leaf.data_name), root=folder, budget=BUDGET)
 
 
@@ -84,7 +84,7 @@ def _folder(database: Database, rank: int) -> str | None:
     with database.read() as connection:
         header = connection.execute(select(tables.rank_dump.c.header).where(tables.rank_dump.c.id == rank)).scalar()
     if header is None:
-        raise NotFoundError("this rank of the dump is gone", hint="register the dump again")
+        raise NotFoundError(say("index.rank_dump_gone"), hint=say("index.register_dump_again"))
     folder: str | None = json.loads(header)["data_dir"]
     return folder
 
@@ -93,7 +93,7 @@ def why_unreadable(error: TensorError) -> Phrase:
     """Why a tensor that was dumped cannot be looked at."""
     if error.kind == NOT_HERE:
         return phrase("figure.not_here", path=error.where or "")
-    return phrase("figure.unreadable", error=str(error))
+    return phrase("figure.unreadable", error=as_value(error))
 
 
 def why_missing(row: ItemPairRow | None, node: str | None) -> Phrase:

@@ -11,6 +11,7 @@ from dumpscope.index.comparisons.catalogue import StoredUnit, get_comparison
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.figures import pair_figures, run_figures
 from dumpscope.pipeline.figures.request import Drawn, Wanted
+from dumpscope.texts import say
 
 FIGURES: Final[dict[str, Callable[[Database, StoredUnit, Answer | None, Wanted], Drawn]]] = {
     "histogram": pair_figures.histogram,
@@ -29,7 +30,9 @@ NAMES: Final = (*FIGURES, OVER_RUNS)
 def draw(database: Database, comparison_id: str, unit: StoredUnit, name: str, wanted: Wanted) -> Drawn:
     """The figure `name`; raises NotFoundError for an unknown name, node or pair, UsageError where a node is needed."""
     if name not in NAMES:
-        raise NotFoundError(f"no figure {name!r}", hint=f"known: {', '.join(NAMES)}")
+        raise NotFoundError(
+            say("pipeline.no_figure", name=f"{name!r}"), hint=say("domain.known", names=", ".join(NAMES))
+        )
     if name == OVER_RUNS:
         return run_figures.over_runs(database, unit, wanted, comparison_id)
     return FIGURES[name](database, unit, get_comparison(database, comparison_id).answer, wanted)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dumpscope.domain.phrases import Phrase
 from dumpscope.plots.pair.difference_map import Reduce
 from dumpscope.plots.table import Table
+from dumpscope.texts import Phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,6 @@ import numpy as np
 from sqlalchemy import or_, select
 
 from dumpscope.domain.facts import CAUSES
-from dumpscope.domain.phrases import phrase
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
@@ -34,12 +33,13 @@ from dumpscope.plots.run.steps_and_ranks import (
     call_over_runs_table,
 )
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
+from dumpscope.texts import phrase, say
 
 
 def api_distribution(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
     """All calls of the API of one node."""
     if wanted.node is None:
-        raise UsageError("this figure is about the API of one node", hint="add node=NAME")
+        raise UsageError(say("pipeline.figure_about_api_one_node"), hint=say("pipeline.add_node_name"))
     with database.read() as connection:
         row = find_pair(connection, unit, wanted.node)
         if row.label is None:
@@ -148,7 +148,7 @@ def _origins(unit: StoredUnit, answer: Answer | None, columns: NodeColumns) -> l
 def over_runs(database: Database, unit: StoredUnit, wanted: Wanted, comparison_id: str) -> Drawn:
     """One call in every step and on every rank."""
     if wanted.node is None:
-        raise UsageError("this figure is about one node", hint="add node=NAME")
+        raise UsageError(say("pipeline.figure_about_one_node"), hint=say("pipeline.add_node_name"))
     units = {one.id: one for one in stored_units(database, comparison_id)}
     pair = tables.node_pair.c
     with database.read() as connection:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.errors import TensorError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.pair_queries.item_pairs import get_item_pair
@@ -13,6 +12,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.pipeline.figures.pair_tensors import load_sides, why_missing, why_unreadable
 from dumpscope.plots.pair.window import Box, Landmarks, Window, landmarks, starting_point, window, worst_within
 from dumpscope.readers.tensors.arrays import LoadedTensor
+from dumpscope.texts import Phrase, phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

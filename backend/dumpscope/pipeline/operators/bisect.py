@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from dumpscope.errors import UnreadableError, UsageError
 from dumpscope.reproduce.bisection import needed, patterns
+from dumpscope.texts import say
 from dumpscope_format.interventions import REPORT_VARIABLE, VARIABLE
 from dumpscope_format.recipe import LOG_FOLDER, LOG_VARIABLE
 
@@ -111,8 +112,8 @@ class Bisection:
             return Found(needed=[], total=len(self.calls), trials=self.trials)
         if not self.calls:
             raise UnreadableError(
-                "the command ran, but told no calls",
-                hint=f"its Python needs dumpscope_capture; or start it as python -m {RUNNER} script.py",
+                say("pipeline.command_ran_but_told_no_calls"),
+                hint=say("pipeline.python_needs_dumpscope_capture_start_python_m", runner=RUNNER),
             )
         found = needed(self.calls, self._try)
         return Found(needed=found, total=len(self.calls), trials=self.trials)
@@ -151,13 +152,17 @@ class Bisection:
         except subprocess.TimeoutExpired:
             status = 124
         except OSError as error:
-            raise UnreadableError(f"cannot be started: {error.strerror}", where=self.command[0]) from error
+            raise UnreadableError(
+                say("pipeline.cannot_started", reason=error.strerror), where=self.command[0]
+            ) from error
         said = (room / "output.txt").read_text(encoding="utf-8", errors="replace")
         if not count:
             self.calls = _calls(report)
             if f"No module named {RUNNER.partition('.')[0]}" in said:
                 raise UnreadableError(
-                    "its Python has no dumpscope_capture", where=self.command[0], hint="install it there"
+                    say("pipeline.python_has_no_dumpscope_capture"),
+                    where=self.command[0],
+                    hint=say("pipeline.install_there"),
                 )
         right, value = self._right(status, said, room / "output.txt")
         return Trial(
@@ -172,8 +177,8 @@ class Bisection:
             value = (matches[-1][1] if matches[-1].re.groups else matches[-1][0]) if matches else ""
             if not value and status == 0:
                 raise UnreadableError(
-                    f"the command's output holds nothing like {wanted.metric!r}",
-                    hint=f"see {output}",
+                    say("pipeline.commands_output_holds_nothing_like", metric=f"{wanted.metric!r}"),
+                    hint=say("pipeline.see", output=output),
                 )
         if status != 0:
             return False, value or f"status {status}"
@@ -181,7 +186,7 @@ class Bisection:
             try:
                 return wanted.number_is_right(float(value)), value
             except ValueError as error:
-                raise UsageError(f"--metric caught {value[:60]!r}, which is no number") from error
+                raise UsageError(say("pipeline.metric_caught_which_no_number", value=f"{value[:60]!r}")) from error
         if wanted.golden is not None and wanted.dump is not None:
             compare = [sys.executable, "-m", "dumpscope", "compare", wanted.dump, wanted.golden, "--fail-on", "no"]
             done = subprocess.run(compare, capture_output=True, text=True, check=False)
@@ -198,7 +203,7 @@ class Bisection:
             return
         if not resume:
             raise UsageError(
-                f"{self._state} holds an earlier search", hint="--resume goes on with it; or give another -o"
+                say("pipeline.holds_earlier_search", state=self._state), hint=say("pipeline.resume_goes_give_another_o")
             )
         held = json.loads(self._state.read_text(encoding="utf-8"))
         if (
@@ -206,7 +211,9 @@ class Bisection:
             or held["wanted"] != asdict(self.wanted)
             or held["treatment"] != self.treatment
         ):
-            raise UsageError(f"{self._state} is of another command or question", hint="give another -o")
+            raise UsageError(
+                say("pipeline.another_command_question", state=self._state), hint=say("pipeline.give_another_o")
+            )
         self.calls = held["calls"]
         for one in held["trials"]:
             trial = Trial(**one)
@@ -229,14 +236,14 @@ class Bisection:
 def through_runner(command: Sequence[str]) -> list[str]:
     """`python train.py` as `python -m dumpscope_capture.run train.py`; anything that is not Python stays as it is."""
     if not command:
-        raise UsageError("which command?", hint="dumpscope bisect --metric 'loss ([0-9.]+)' -- python train.py")
+        raise UsageError(say("pipeline.which_command"), hint=say("pipeline.dumpscope_bisect_metric_loss_0_9"))
     if not _PYTHON.fullmatch(os.path.basename(command[0])) or RUNNER in command:
         return list(command)
     at = 1
     while at < len(command) and command[at].startswith("-") and command[at] not in ("-m", "-c"):
         at += 2 if command[at] in _ALONE else 1
     if at < len(command) and command[at] == "-c":
-        raise UsageError("python -c cannot be watched", hint="put the code into a file")
+        raise UsageError(say("pipeline.python_c_cannot_watched"), hint=say("pipeline.put_code_into_file"))
     return [*command[:at], "-m", RUNNER, *command[at:]]
 
 

@@ -19,6 +19,7 @@ from dumpscope.pipeline.operators.reproduce import FoundCall, copy_tensors, writ
 from dumpscope.readers.msprobe.rank import dump_root, read_rank
 from dumpscope.readers.msprobe.run_file import read_run
 from dumpscope.reproduce.script import expression
+from dumpscope.texts import say
 from dumpscope_format.paths import safe_join
 from dumpscope_format.replay import CallDocument
 
@@ -64,7 +65,7 @@ def hand_over(found: FoundCall, origin: str, target: Path, evidence: Evidence) -
     """Write the archive; returns the names in it. Raises UsageError for a file that is not there."""
     for path in evidence.attached:
         if not path.is_file():
-            raise UsageError("nothing to attach", where=str(path))
+            raise UsageError(say("pipeline.nothing_attach"), where=str(path))
     with tempfile.TemporaryDirectory(prefix="dumpscope-") as room:
         folder = Path(room)
         copy_tensors(found, folder / TENSORS)
@@ -164,10 +165,10 @@ def _readme(found: FoundCall, origin: str, there: Collection[str]) -> str:
 def _mind(found: FoundCall, there: Collection[str]) -> list[str]:
     """What the archive lacks."""
     lacking = (
-        ("its tensors are not in the dump, numbers are made up between the recorded extremes", not found.files),
-        ("the dump does not tell how the run was made", not _environment(found)),
-        ("the dump holds no call stack", "stack.txt" not in there),
-        ("it was not run where the archive was made", "output.txt" not in there),
+        (say("pipeline.tensors_not_dump_numbers_made_up"), not found.files),
+        (say("pipeline.dump_does_not_tell_how_run"), not _environment(found)),
+        (say("pipeline.dump_holds_no_call_stack"), "stack.txt" not in there),
+        (say("pipeline.not_run_where_archive_made"), "output.txt" not in there),
     )
     return [what for what, lacks in lacking if lacks]
 

@@ -29,6 +29,7 @@ from dumpscope.reproduce.tables import (
     detail_rows,
     result_row,
 )
+from dumpscope.texts import say
 from dumpscope_format.naming import parse
 
 FOLDER: Final = "precheck"
@@ -89,7 +90,9 @@ def precheck(
     output.mkdir(parents=True, exist_ok=True)
     state = output / STATE
     if state.exists() and not resume:
-        raise UsageError(f"{output} holds an earlier pre-check", hint="--resume goes on with it; or give another -o")
+        raise UsageError(
+            say("pipeline.holds_earlier_pre_check", output=output), hint=say("pipeline.resume_goes_give_another_o")
+        )
     known = _known(state, workers.device)
     tasks, order = [], []
     answers: dict[tuple[int, int, str], Answer] = {}
@@ -127,15 +130,12 @@ def nothing_to_run(refs: Sequence[RankRef]) -> str:
     found = [parse(node) for ref in refs for node in read_bodies(ref)]
     kinds = {name.kind for name in found}
     if not found:
-        return "it holds no values (task structure, or the run ended before the dump was written); capture with task tensor"
+        return say("pipeline.holds_no_values_task_structure_run")
     if "api" in kinds:
-        return "it holds backward calls only, and their arguments stand in the forward; capture with data_mode all"
+        return say("pipeline.holds_backward_calls_only_their_arguments")
     if kinds == {"debug"}:
-        return "it holds saved variables, not calls; capture with level L1 or mix"
-    return (
-        "it holds modules only (level L0), and no dump holds what a module was made with; capture with level L1 or mix. "
-        "`dumpscope reproduce` runs one Linear, LayerNorm, Embedding or activation of it"
-    )
+        return say("pipeline.holds_saved_variables_not_calls_capture")
+    return say("pipeline.holds_modules_only_level_l0_no")
 
 
 def write_tables(answers: Sequence[Answer], output: Path) -> None:
@@ -165,15 +165,18 @@ def _known(state: Path, device: str) -> dict[tuple[int, int, str], Answer]:
         if "name" in one:
             found[one["step"], one["rank"], one["name"]] = one
         elif one.get("device") != device:
-            raise UsageError(f"the earlier pre-check ran on {one.get('device')}, not {device}", hint="give another -o")
+            raise UsageError(
+                say("pipeline.earlier_pre_check_ran_not", get=one.get("device"), device=device),
+                hint=say("pipeline.give_another_o"),
+            )
     return found
 
 
 def _left_out(name: str, workers: Workers) -> str:
     api = name.split(".")[-2]
     if api in workers.but:
-        return "on the black list"
-    return "not on the white list" if workers.only and api not in workers.only else ""
+        return say("pipeline.black_list")
+    return say("pipeline.not_white_list") if workers.only and api not in workers.only else ""
 
 
 def _run(tasks: Sequence[tuple[Mapping[str, Any], str]], workers: Workers, cancelled: Cancelled) -> Iterator[Answer]:
@@ -205,7 +208,7 @@ def _run(tasks: Sequence[tuple[Mapping[str, Any], str]], workers: Workers, cance
         left = len(tasks)
         while left:
             if cancelled():
-                raise CancelledError("cancelled")
+                raise CancelledError(say("pipeline.cancelled"))
             try:
                 found = done.get(timeout=LOOK_SECONDS)
             except Empty:
@@ -264,7 +267,7 @@ class _Worker:
         if not ready:
             process.kill()
             self._end()
-            return {"crash": f"no answer after {self._workers.call_seconds:g} s"}
+            return {"crash": say("pipeline.no_answer_after_s", call_seconds=f"{self._workers.call_seconds:g}")}
         answer = process.stdout.readline()
         if not answer:
             return self._lost()
@@ -278,7 +281,9 @@ class _Worker:
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
             )
         except OSError as error:
-            raise UnreadableError(f"cannot be started: {error.strerror}", where=self._workers.python) from error
+            raise UnreadableError(
+                say("pipeline.cannot_started", reason=error.strerror), where=self._workers.python
+            ) from error
         self._said: list[str] = []
         threading.Thread(target=self._listen, args=(self._process,), daemon=True).start()
         return self._process
@@ -296,9 +301,9 @@ class _Worker:
         last = next((one for one in reversed(self._said) if one), "")
         self._process = None
         if status > 0 and not self._answered and ("ModuleNotFoundError" in last or "ImportError" in last):
-            raise UnreadableError(last, where=self._workers.python, hint="--python names a Python that has torch")
-        how = f"signal {-status}" if status < 0 else f"exit status {status}"
-        return {"crash": f"the process ended with {how}{f': {last[:200]}' if last else ''}"}
+            raise UnreadableError(last, where=self._workers.python, hint=say("pipeline.python_names_python_has_torch"))
+        how = say("pipeline.signal", value=-status) if status < 0 else say("pipeline.exit_status", status=status)
+        return {"crash": say("pipeline.process_ended", how=how, part=f": {last[:200]}" if last else "")}
 
     def _end(self) -> None:
         process, self._process = self._process, None

@@ -23,6 +23,7 @@ from dumpscope.reproduce.standards import (
     with_crashes,
 )
 from dumpscope.reproduce.tables import Row
+from dumpscope.texts import say
 
 RESULT_FILE: Final = "api_precision_compare_result.csv"
 DETAIL_FILE: Final = "api_precision_compare_details.csv"
@@ -40,7 +41,7 @@ def compare_prechecks(mine: Path, other: Path, output: Path | None) -> tuple[lis
     placed = all("Step" in row for table in tables for row in table[:1])
     sides = tuple(_by_place(path, table, placed) for path, table in zip((mine, other), tables, strict=True))
     if not sides[0].keys() & sides[1].keys():
-        raise UsageError("the two pre-checks have no call in common", hint="give two of the same dump")
+        raise UsageError(say("pipeline.two_pre_checks_have_no_call"), hint=say("pipeline.give_two_same_dump"))
     details = [compared(row, sides[1].get(place)) for place, row in sides[0].items()]
     details += [unmatched(row) for place, row in sides[1].items() if place not in sides[0]]
     calls = with_crashes(results(details), _results_beside(mine) if placed else [])
@@ -57,8 +58,8 @@ def _by_place(path: Path, rows: Sequence[Cells], placed: bool) -> dict[_Place, C
     for row in rows:
         place = (row[NAME], row.get("Step", ""), row.get("Rank", "")) if placed else (row[NAME], "", "")
         if place in found:
-            hint = "make it of one step and rank" if not placed else None
-            raise UsageError(f"{row[NAME]} is there twice", where=str(path), hint=hint)
+            hint = say("pipeline.make_one_step_rank") if not placed else None
+            raise UsageError(say("pipeline.there_twice", row=row[NAME]), where=str(path), hint=hint)
         found[place] = row
     return found
 
@@ -70,7 +71,7 @@ def _read(path: Path) -> list[Cells]:
             reader = csv.DictReader(stream)
             missing = [title for title in REQUIRED if title not in (reader.fieldnames or ())]
             if missing:
-                raise UsageError(f"no details table: it lacks {', '.join(missing)}", where=str(place))
+                raise UsageError(say("pipeline.no_details_table_lacks", names=", ".join(missing)), where=str(place))
             return [{title: text or "" for title, text in row.items()} for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UnreadableError(str(error), where=str(place)) from error
@@ -90,7 +91,13 @@ def _table(path: Path) -> Path:
         return path
     found = [path / DETAILS] if (path / DETAILS).is_file() else sorted(path.glob("accuracy_checking_details*.csv"))
     if not found:
-        raise NotFoundError(f"no {DETAILS} in it", where=str(path), hint="dumpscope precheck writes one")
+        raise NotFoundError(
+            say("pipeline.no_2", details=DETAILS), where=str(path), hint=say("pipeline.dumpscope_precheck_writes_one")
+        )
     if len(found) > 1:
-        raise UsageError("it holds several details tables", where=str(path), hint=f"name one: {found[-1].name}")
+        raise UsageError(
+            say("pipeline.holds_several_details_tables"),
+            where=str(path),
+            hint=say("pipeline.name_one", name=found[-1].name),
+        )
     return found[0]

@@ -12,6 +12,7 @@ from typing import Any, Final
 import yaml
 
 from dumpscope.errors import UnreadableError, UsageError
+from dumpscope.texts import say
 
 SECTIONS: Final = ("acc_check", "run_ut")
 """The section's name, and its earlier one."""
@@ -40,15 +41,17 @@ def read_check_config(path: Path) -> CheckConfig:
     named = next((name for name in SECTIONS if name in document), None)
     if named is None and document.get("task") not in SECTIONS:
         raise UsageError(
-            "it has no section acc_check", where=str(path), hint='{"task": "acc_check", "acc_check": {...}}'
+            say("pipeline.has_no_section_acc_check"), where=str(path), hint='{"task": "acc_check", "acc_check": {...}}'
         )
     section = document.get(named, {}) if named else {}
     if not isinstance(section, dict):
-        raise UsageError(f"{named} is no object", where=str(path))
+        raise UsageError(say("pipeline.no_object", named=named), where=str(path))
     only, but = (_names(section.get(key, []), f"{named}.{key}", path) for key in LISTS)
     data = section.get("error_data_path", "./")
     if not isinstance(data, str) or not Path(data).expanduser().is_dir():
-        raise UsageError(f"{named}.error_data_path {data!r} is no folder that is there", where=str(path))
+        raise UsageError(
+            say("pipeline.error_data_path_no_folder_there", named=named, data=f"{data!r}"), where=str(path)
+        )
     return CheckConfig(only=only, but=but, data=Path(data).expanduser())
 
 
@@ -58,12 +61,15 @@ def require_known(names: tuple[str, ...], met: frozenset[str]) -> None:
     for name in names:
         if name not in known:
             near = get_close_matches(name, known, 3)
-            raise UsageError(f"no API is called {name!r}", hint=f"close: {', '.join(near)}" if near else None)
+            raise UsageError(
+                say("pipeline.no_api_called", name=f"{name!r}"),
+                hint=say("pipeline.close", names=", ".join(near)) if near else None,
+            )
 
 
 def _names(value: Any, key: str, path: Path) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise UsageError(f"{key} is no list of texts", where=str(path))
+        raise UsageError(say("pipeline.no_list_texts", key=key), where=str(path))
     return tuple(value)
 
 

@@ -13,6 +13,7 @@ from dumpscope.index.dump_queries.prechecks import Stored, Told, put_prechecks
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.operators.precheck import FOLDER, STATE
 from dumpscope.reproduce.alone import alone
+from dumpscope.texts import say
 
 LINE_BYTES: Final = 16 << 20
 """A longer line is no answer."""
@@ -23,7 +24,11 @@ def import_precheck(database: Database, dump_id: str, path: Path) -> Stored:
     """Keep the results of a folder of `dumpscope precheck`, or of its precheck.jsonl. Raises NotFoundError, UnreadableError."""
     file = path / STATE if path.is_dir() else path
     if not file.is_file():
-        raise NotFoundError(f"no {STATE} in it", where=str(path), hint="dumpscope precheck DUMP -o FOLDER writes one")
+        raise NotFoundError(
+            say("pipeline.no_3", state=STATE),
+            where=str(path),
+            hint=say("pipeline.dumpscope_precheck_dump_o_folder_writes"),
+        )
     try:
         with open(file, encoding="utf-8", errors="replace") as lines:
             return import_lines(database, dump_id, _bounded(lines), str(file))
@@ -37,8 +42,8 @@ def import_lines(database: Database, dump_id: str, lines: Iterable[str], where: 
     Raises UnreadableError where there is none of the dump at all."""
     stored = put_prechecks(database, dump_id, _told(lines))
     if not stored.rows:
-        why = "its calls are not those of the dump" if stored.unknown else "it holds no result of a pre-check"
-        raise UnreadableError(why, where=where or None, hint=f"give the {STATE} of a pre-check of this dump")
+        why = say("pipeline.calls_not_those_dump") if stored.unknown else say("pipeline.holds_no_result_pre_check")
+        raise UnreadableError(why, where=where or None, hint=say("pipeline.give_pre_check_dump", state=STATE))
     return stored
 
 

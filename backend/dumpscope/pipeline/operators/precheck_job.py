@@ -16,6 +16,7 @@ from dumpscope.pipeline.operators.precheck import Workers, nothing_to_run, prech
 from dumpscope.pipeline.operators.precheck_import import import_precheck
 from dumpscope.pipeline.tasks.cleanup import remove_folder
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,9 @@ def run_precheck(database: Database, job: Job, lent: Lent, *, progress: Progress
 
     Started again after a crash it goes on where it was. Raises UsageError where there is nothing to run, CancelledError."""
     if not lent.python:
-        raise UsageError("this server has no Python with torch", hint="set DUMPSCOPE_PYTHON, or run dumpscope precheck")
+        raise UsageError(
+            say("api.server_has_no_python_torch"), hint=say("pipeline.set_dumpscope_python_run_dumpscope_precheck")
+        )
     device = str(job.payload["device"])
     refs = _chosen(list(rank_places(database, job.subject).values()), job.payload)
     room = lent.folder / job.subject
@@ -39,17 +42,19 @@ def run_precheck(database: Database, job: Job, lent: Lent, *, progress: Progress
         if other.name != job.id:
             remove_folder(other)
     workers = Workers(python=lent.python, device=device, jobs=max(1, (os.cpu_count() or 2) // 2))
-    progress(0.0, f"starting on {device}")
+    progress(0.0, say("pipeline.starting", device=device))
     answers = precheck(
         refs,
         room / job.id,
         workers,
         resume=True,
-        told=lambda done, total, name: progress(0.98 * done / max(total, 1), f"{done} of {total}: {name}"),
+        told=lambda done, total, name: progress(
+            0.98 * done / max(total, 1), say("pipeline.of", done=done, total=total, name=name)
+        ),
         cancelled=cancelled,
     )
     if not answers:
-        raise UsageError(f"nothing to run: {nothing_to_run(refs)}")
+        raise UsageError(say("pipeline.nothing_run", nothing_to_run=nothing_to_run(refs)))
     import_precheck(database, job.subject, room / job.id)
     remove_folder(room)
 

@@ -19,6 +19,7 @@ from dumpscope.readers.msprobe.run_file import argument_names, read_run
 from dumpscope.reproduce import saved
 from dumpscope.reproduce.calls import Records, document, forward_name, label_of, reason, specs
 from dumpscope.reproduce.script import script
+from dumpscope.texts import say
 from dumpscope_format import saved_call
 from dumpscope_format.naming import NodeName, build, parse
 from dumpscope_format.paths import RUN_JSON, TENSOR_FOLDER, safe_join
@@ -69,8 +70,8 @@ def find_call(layout: Layout, node: str, *, step: int | None = None, rank: int |
         bodies = read_bodies(ref, wanted)
         if wanted[0] in bodies:
             return _found(ref, name, bodies)
-    hint = "its backward is there, but not the forward with its arguments" if _has_backward(chosen, name) else None
-    raise NotFoundError(f"no call {call} in this dump", where=layout.root, hint=hint)
+    hint = say("pipeline.backward_there_but_not_forward_arguments") if _has_backward(chosen, name) else None
+    raise NotFoundError(say("pipeline.no_call_dump", call=call), where=layout.root, hint=hint)
 
 
 def find_saved(folder: str, ref: RankRef | None = None) -> FoundCall:
@@ -134,7 +135,9 @@ def runtime() -> list[tuple[str, str]]:
     place = importlib.util.find_spec("dumpscope_capture")
     folders = list(place.submodule_search_locations or ()) if place else []
     if not folders:
-        raise UnreadableError("dumpscope_capture is not installed beside dumpscope", hint="install the whole package")
+        raise UnreadableError(
+            say("pipeline.dumpscope_capture_not_installed_beside_dumpscope"), hint=say("pipeline.install_whole_package")
+        )
     base = Path(folders[0]) / "replay"
     return [(name, (base / f"{name}.py").read_text(encoding="utf-8")) for name in RUNTIME]
 
@@ -164,9 +167,9 @@ def _require_arguments(ref: RankRef) -> None:
     }.get(ref.layout)
     if lost is not None:
         raise UsageError(
-            f"{lost}, so no call can be run from it",
+            say("pipeline.so_no_call_can_run_from", lost=lost),
             where=ref.folder,
-            hint="dump the step again in msprobe's form; an old script does so after configure(layout='msprobe')",
+            hint=say("pipeline.dump_step_again_msprobes_form_old"),
         )
 
 

@@ -28,6 +28,7 @@ from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions, node
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.results.report import report
+from dumpscope.texts import say
 
 EXPORTS: Final = {
     "csv": "text/csv; charset=utf-8",
@@ -50,14 +51,14 @@ def export_units(
     filters that mean nothing, before a document is begun."""
     row = get_comparison(database, comparison_id)
     if row.answer is None:
-        raise ConflictError(f"the comparison is {row.status} and has no result", hint="wait for its job")
+        raise ConflictError(say("api.comparison_has_no_result", status=row.status), hint=say("api.wait_job"))
     units = [
         unit
         for unit in stored_units(database, comparison_id)
         if step in (None, unit.step) and rank in (None, unit.rank)
     ]
     if not units:
-        raise NotFoundError(f"the comparison has no {unit_word(step, rank)}")
+        raise NotFoundError(say("index.comparison_has_no", unit_word=unit_word(step, rank)))
     with database.read() as connection:
         conditions(connection, units[0], filters)
     return row.answer, units

@@ -11,7 +11,6 @@ import numpy as np
 from dumpscope import __version__
 from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, Class, Method, Outcome, Verdict
 from dumpscope.domain.leftovers import said
-from dumpscope.domain.phrases import english
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.export.report import TOP_ROWS, Drawing, Report, TopRow
@@ -19,6 +18,7 @@ from dumpscope.export.table.series import Table
 from dumpscope.plots.run.distribution import ApiDistribution, api_distribution_data, api_distribution_said
 from dumpscope.plots.run.order import ErrorOrder, error_order_data, error_order_said
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
+from dumpscope.texts import english, say
 
 DRAWN: Final = 4
 """Units that get figures: those with origins first."""
@@ -128,7 +128,7 @@ def _drawings(answer: Answer, units: Units) -> list[Drawing]:
     for place in sorted(range(len(places)), key=lambda place: places[place] not in causes)[:DRAWN]:
         unit = units[place]
         pairs = causes.get((unit.step, unit.rank), [])
-        where = f"step {unit.step}, rank {unit.rank}"
+        where = say("pipeline.step_rank_2", step=unit.step, rank=unit.rank)
         order = order_of(unit, pairs[0] if pairs else None, pairs)
         drawings.append(
             Drawing(

@@ -9,8 +9,9 @@ from dumpscope.errors import ConflictError
 from dumpscope.index.dumps.catalogue import get_dump
 from dumpscope.index.dumps.load_rank import rank_headers, rank_places
 from dumpscope.index.store.database import Database
+from dumpscope.texts import say
 
-_HINT = "give the dumps themselves: register or upload them, then compare"
+_HINT = say("pipeline.give_dumps_themselves_register_upload_them")
 
 
 def require_dumps(database: Database, dump_ids: Iterable[str]) -> None:
@@ -22,10 +23,10 @@ def require_dumps(database: Database, dump_ids: Iterable[str]) -> None:
         places = rank_places(database, dump_id)
         if not places or any(place.joined for place in places.values()):
             raise ConflictError(
-                f"of the dump {dump.name} only what came of its comparison is here", where=dump.path, hint=_HINT
+                say("pipeline.dump_only_what_came_comparison_here", name=dump.name), where=dump.path, hint=_HINT
             )
         for header in rank_headers(database, dump_id):
             if header.data_dir is not None and not os.path.isdir(header.data_dir):
                 raise ConflictError(
-                    f"the tensor files of the dump {dump.name} are not here", where=header.data_dir, hint=_HINT
+                    say("pipeline.tensor_files_dump_not_here", name=dump.name), where=header.data_dir, hint=_HINT
                 )

@@ -17,6 +17,7 @@ from dumpscope.index.comparisons.catalogue import list_comparisons
 from dumpscope.index.comparisons.transfer import copy_comparison, tidy
 from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.index.store.upgrade import newest, version
+from dumpscope.texts import say
 
 NAME: Final = "result.db"
 """Of the file that `dumpscope compare -o DIR` writes."""
@@ -56,16 +57,16 @@ def open_copies(results: Sequence[Path], file: Path) -> list[Opened]:
 def find_result(path: Path) -> Path:
     """The file that is meant; raises UsageError where there is none."""
     file = path / NAME if path.is_dir() else path
-    hint = "`dumpscope compare -o DIR` writes one, and a comparison's Export menu gives one"
+    hint = say("pipeline.dumpscope_compare_o_dir_writes_one")
     if not file.exists():
-        why = f"the folder holds no {NAME}" if path.is_dir() else "nothing is there"
+        why = say("pipeline.folder_holds_no", name=NAME) if path.is_dir() else say("api.nothing_there")
         raise UsageError(why, where=str(path), hint=hint)
     if not file.is_file():
-        raise UsageError("is no file", where=str(file), hint=hint)
+        raise UsageError(say("pipeline.no_file"), where=str(file), hint=hint)
     with _reading(file), file.open("rb") as stream:
         magic = stream.read(len(_MAGIC))
     if magic != _MAGIC:
-        raise UsageError("is no result file", where=str(file), hint=hint)
+        raise UsageError(say("pipeline.no_result_file"), where=str(file), hint=hint)
     return file
 
 
@@ -89,26 +90,28 @@ def _opened(result: Path, file: Path) -> Opened:
         try:
             was = version(database)
         except DBAPIError as error:
-            raise UsageError(f"cannot be read: {error.orig}", where=str(result), hint="copy it again") from error
+            raise UsageError(
+                say("pipeline.cannot_read", reason=error.orig), where=str(result), hint=say("pipeline.copy_again")
+            ) from error
         if was is None:
-            raise UsageError("is a SQLite file, but no result of dumpscope", where=str(result))
+            raise UsageError(say("pipeline.sqlite_file_but_no_result_dumpscope"), where=str(result))
         try:
             Database.open(database.url).close()
         except UsageError as error:
             raise UsageError(
-                error.detail, where=str(result), hint="open it with the dumpscope that made it, or a newer one"
+                error.detail, where=str(result), hint=say("pipeline.open_dumpscope_made_newer_one")
             ) from error
         tidy(database)
         try:
             ids = [row.id for _, row in list_comparisons(database, limit=1_000_000)]
         except (KeyError, TypeError, ValueError) as error:  # its answer has what we do not know
             raise UsageError(
-                "was made by a newer dumpscope", where=str(result), hint="open it with that one"
+                say("pipeline.made_by_newer_dumpscope"), where=str(result), hint=say("pipeline.open_one")
             ) from error
     finally:
         database.close()
     if not ids:
-        raise UsageError("holds no finished comparison", where=str(result))
+        raise UsageError(say("pipeline.holds_no_finished_comparison"), where=str(result))
     return Opened(file=result, comparisons=ids, older=was != newest())
 
 
@@ -124,7 +127,9 @@ def _copy(result: Path, file: Path) -> None:
                 shutil.copyfile(*beside)
         if before == (_state(result), _state(beside[0])):
             return
-    raise UsageError("is being written", where=str(result), hint="wait until whoever writes it has ended")
+    raise UsageError(
+        say("pipeline.being_written"), where=str(result), hint=say("pipeline.wait_until_whoever_writes_has_ended")
+    )
 
 
 def _state(file: Path) -> tuple[int, int] | None:
@@ -143,6 +148,6 @@ def _reading(result: Path) -> Iterator[None]:
     except OSError as error:
         words = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            hint = "let TMPDIR name a folder with room"
-            raise DumpscopeError(f"no room for a copy: {words}", where=str(result), hint=hint) from error
-        raise UsageError(f"cannot be copied: {words}", where=str(result)) from error
+            hint = say("pipeline.let_tmpdir_name_folder_room")
+            raise DumpscopeError(say("pipeline.no_room_copy", words=words), where=str(result), hint=hint) from error
+        raise UsageError(say("pipeline.cannot_copied", words=words), where=str(result)) from error

@@ -15,6 +15,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.pipeline.operators.precheck_import import import_beside
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress, Work, spread
 from dumpscope.readers import Limits, open_dump, read_rank
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,7 @@ def ingest_dump(
     workdir: where an archive is unpacked
     Raises UnreadableError where nothing of it is a dump, LimitError, CancelledError.
     """
-    progress(0.0, "looking for ranks")
+    progress(0.0, say("pipeline.looking_ranks"))
     limits = Limits() if source.limit is None else Limits(bytes=source.limit)
     layout = open_dump(path, workdir, limits=limits)
     refs = first_per_rank(layout.ranks)
@@ -63,8 +64,8 @@ def ingest_dump(
     headers = [entry.header for entry in found if entry.header is not None]
     problems = [*source.problems, *layout.problems, *(problem for entry in found for problem in entry.problems)]
     if not headers:
-        why = problems[0].message if problems else "no rank was found"
-        raise UnreadableError(f"nothing of this dump can be read: {why}", where=path)
+        why = problems[0].message if problems else say("pipeline.no_rank_found")
+        raise UnreadableError(say("pipeline.nothing_dump_can_read", why=why), where=path)
     read = [ref for ref, entry in zip(refs, found, strict=True) if entry.header is not None]
     kept = Layout(root=layout.root, ranks=read, problems=[])
     problems += import_beside(work.database, dump_id, path)
@@ -90,8 +91,8 @@ def ingest_rank(
     database: Database, dump_id: str, ref: RankRef, trusted: bool, *, progress: Progress, cancelled: Cancelled
 ) -> Ingested:
     """Read and store one rank; one that cannot be read at all is a problem, so that the others stay usable."""
-    where = f"step {ref.step} {ref.label or 'rank'}"
-    progress(0.0, f"reading {where}")
+    where = say("pipeline.step", step=ref.step, label=ref.label or "rank")
+    progress(0.0, say("pipeline.reading", where=where))
     size = _size(ref)
     try:
         dump = read_rank(ref, follow_stored_path=trusted)
@@ -99,8 +100,8 @@ def ingest_rank(
         problem = Problem(loc=error.where or ref.dump_json, kind="unreadable", message=str(error))
         return Ingested(header=None, nodes=0, items=0, bytes=size, problems=[problem])
     if cancelled():
-        raise CancelledError("cancelled")
-    progress(0.7, f"storing {where}")
+        raise CancelledError(say("pipeline.cancelled"))
+    progress(0.7, say("pipeline.storing_2", where=where))
     store_dump_rank(database, dump_id, dump)
     return Ingested(
         header=dump.header,

@@ -20,6 +20,7 @@ from dumpscope.pipeline.operators.precheck_job import Lent, run_precheck
 from dumpscope.pipeline.server.ingest import Source, ingest_dump
 from dumpscope.pipeline.tasks.cleanup import remove_folder
 from dumpscope.pipeline.tasks.fan_out import Work
+from dumpscope.texts import say
 
 WAIT_SECONDS: Final = 0.3
 
@@ -83,7 +84,9 @@ def settle(database: Database, job: Job) -> None:
     """Carry the end of a job over to the dump or comparison it worked on."""
     if job.status == "done" or job.kind == "precheck":  # the dump stays what it was
         return
-    error = job.error or CancelledError("cancelled", hint="start it again when you want").body()
+    error = (
+        job.error or CancelledError(say("pipeline.cancelled"), hint=say("pipeline.start_again_when_you_want")).body()
+    )
     try:
         # a job may end before whoever queued it has noted it, so no job noted yet is as good as this one
         if job.kind == "ingest":
@@ -98,7 +101,7 @@ def settle(database: Database, job: Job) -> None:
         elif get_comparison(database, job.subject).verdict is not None:  # nothing was changed: the old result stands
             change_comparison(database, job.subject, status="done", error=job.error)
         else:
-            hint = "its rows are judged in part by the new policy; judge it again, by either"
+            hint = say("pipeline.rows_judged_part_by_new_policy")
             change_comparison(database, job.subject, status=job.status, error={**error, "hint": hint})
     except NotFoundError:  # deleted in the meantime
         return
@@ -121,13 +124,15 @@ def _await_dumps(database: Database, comparison_id: str, progress: Progress, can
         for dump in dumps:
             if dump.status == "failed":
                 reason = (dump.error or {}).get("detail", "it could not be read")
-                raise ConflictError(f"the dump {dump.name} failed: {reason}", hint="register it again")
+                raise ConflictError(
+                    say("pipeline.dump_failed", name=dump.name, reason=reason), hint=say("api.register_again")
+                )
         if all(dump.status == "ready" for dump in dumps):
             return
         if cancelled():
-            raise CancelledError("cancelled")
+            raise CancelledError(say("pipeline.cancelled"))
         read = [1.0 if dump.status == "ready" else _read(database, dump) for dump in dumps]
-        progress(0.0, f"waiting for the dumps, {sum(read) / len(read):.0%} read")
+        progress(0.0, say("pipeline.waiting_dumps_read", read=f"{sum(read) / len(read):.0%}"))
         time.sleep(WAIT_SECONDS)
 
 

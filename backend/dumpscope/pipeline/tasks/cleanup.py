@@ -15,6 +15,7 @@ from dumpscope.index.comparisons.catalogue import change_comparison, stranded_co
 from dumpscope.index.dumps.catalogue import change_dump, delete_dump, stranded_dumps
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.owners import sweep
+from dumpscope.texts import say
 
 if os.name == "posix":
     import fcntl
@@ -36,7 +37,7 @@ def remove_leftovers(database: Database, uploads: Path, unpacked: Path, data: Pa
     if not database.lead():
         return
     sweep(database)
-    error = ConflictError("the server ended before this was begun", hint="start it again").body()
+    error = ConflictError(say("pipeline.server_ended_before_begun"), hint=say("index.start_again")).body()
     for dump in stranded_dumps(database):
         folder = uploads / dump.id
         if not dump.owned:

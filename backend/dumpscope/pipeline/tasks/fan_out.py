@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from dumpscope.errors import CancelledError, DumpscopeError
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
+from dumpscope.texts import say
 
 Progress = Callable[[float, str], None]
 Cancelled = Callable[[], bool]
@@ -59,8 +60,8 @@ def spread(
         return [future.result() for future in futures]
     except BrokenExecutor as error:
         raise DumpscopeError(
-            "a worker process died, most likely for lack of memory",
-            hint="use fewer workers (DUMPSCOPE_EXECUTOR=processes:1) or compare fewer ranks at once",
+            say("pipeline.worker_process_died_most_likely_lack"),
+            hint=say("pipeline.use_fewer_workers_dumpscope_executor_processes_1"),
         ) from error
 
 
@@ -81,11 +82,11 @@ def _watch(database: Database, job: str, futures: list[Future[Any]], progress: P
             wait(open_futures)
             if failed is not None:
                 failed.result()
-            raise CancelledError("cancelled")
+            raise CancelledError(say("pipeline.cancelled"))
         reports = board.reports(job)
         shares = [1.0 if future.done() else reports.get(number, (0.0, ""))[0] for number, future in enumerate(futures)]
         busy = [reports[number][1] for number, future in enumerate(futures) if number in reports and not future.done()]
-        progress(sum(shares) / len(futures), busy[0] if busy else "working")
+        progress(sum(shares) / len(futures), busy[0] if busy else say("pipeline.working"))
 
 
 def _task(url: str, job: str, number: int, function: Callable[..., T], call: tuple[Any, ...]) -> T:
@@ -93,7 +94,7 @@ def _task(url: str, job: str, number: int, function: Callable[..., T], call: tup
     database = _database(url)
     board = _Board(JobTable(database), job, number)
     if board.cancelled():
-        raise CancelledError("cancelled")
+        raise CancelledError(say("pipeline.cancelled"))
     return function(database, *call, progress=board.progress, cancelled=board.cancelled)
 
 

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from dumpscope.readers.archives.entry_names import Folding
+from dumpscope.texts import say
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _DEPTH: Final = 16
@@ -18,7 +19,7 @@ class Names:
 
     def __init__(self, folding: Folding) -> None:
         self._key = folding.key
-        self._clash = f"Another file of the upload has its name{folding.words}."
+        self._clash = say("pipeline.another_file_upload_has_name", words=folding.words)
         self._taken: dict[str, str] = {}
         self._folders: set[str] = set()
 
@@ -45,14 +46,14 @@ def refusal(name: str) -> str | None:
     """Why a name is dangerous or too long, None for a plain relative path with "/" between its parts."""
     parts = name.split("/")
     if not name or any(part in ("", ".") for part in parts):
-        return "Its name is empty, absolute or not in its shortest form."
+        return say("pipeline.name_empty_absolute_not_shortest_form")
     if ".." in parts:
-        return "Its name climbs out of the upload with `..`."
+        return say("pipeline.name_climbs_out_upload")
     if "\\" in name or _DRIVE.match(name):
-        return "Its name is an absolute or Windows path."
+        return say("pipeline.name_absolute_windows_path")
     if any(ord(letter) < 32 or letter == "\ufffd" for letter in name):
-        return "Its name holds control characters or is not UTF-8."
+        return say("pipeline.name_holds_control_characters_not_utf")
     long = len(name.encode("utf-8", "replace")) > _BYTES
     if long or len(parts) > _DEPTH or any(len(part.encode("utf-8", "replace")) > _PART_BYTES for part in parts):
-        return "Its name is too long or too deep."
+        return say("pipeline.name_too_long_too_deep")
     return None

@@ -6,6 +6,7 @@ import zlib
 
 from dumpscope.errors import ConflictError
 from dumpscope.pipeline.uploads.unfinished import Unfinished
+from dumpscope.texts import say
 
 
 class SentPiece:
@@ -34,9 +35,9 @@ class SentPiece:
         if self._checksum is not None and self._crc != self._checksum:
             self._upload.rewind(self._path, self._offset)
             raise ConflictError(
-                "the piece is not what its checksum says: it was damaged on its way",
+                say("pipeline.piece_not_what_checksum_says_damaged"),
                 where=self._path,
-                hint="send it again",
+                hint=say("api.send_again"),
             )
         self._write(self._waiting)
 

@@ -26,6 +26,7 @@ from dumpscope.errors import ConflictError, LimitError, NotFoundError, Problem, 
 from dumpscope.pipeline.tasks.cleanup import held, is_held, remove_folder
 from dumpscope.pipeline.uploads.names import Names
 from dumpscope.readers.archives.entry_names import probe
+from dumpscope.texts import say
 
 _BATCH: Final = "batch-"
 """Beginning of the name of a small file that is on its way; nothing goes on from it."""
@@ -83,11 +84,11 @@ class Unfinished:
                 self.bytes += size
                 self._keep(source, name, size)
             elif there != size:
-                self.refuse(name, f"It was sent before with {there} bytes and now with {size}.")
+                self.refuse(name, say("pipeline.sent_before_bytes_now", there=there, size=size))
 
     def refuse(self, name: str, reason: str) -> None:
         """Note a file that is left out; once, however often it comes."""
-        problem = Problem(loc=name[:500], kind="refused", message=f"{reason} The file was left out.")
+        problem = Problem(loc=name[:500], kind="refused", message=say("api.file_left_out", reason=reason))
         with self.lock:
             if problem in self.problems:
                 return
@@ -105,15 +106,17 @@ class Unfinished:
             there = self.files.get(name)
             if there is not None:
                 if there != size:
-                    raise ConflictError(f"the file is there with {there} bytes", where=name)
+                    raise ConflictError(say("pipeline.file_there_bytes", there=there), where=name)
                 return
             piece = self.pieces.get(name) or self._begin_piece(name, size)
             if piece.size != size:
-                raise ConflictError(f"the file was begun with {piece.size} bytes", where=name)
+                raise ConflictError(say("pipeline.file_begun_bytes", size=piece.size), where=name)
             if at > piece.have:
-                raise ConflictError(f"only {piece.have} bytes of it are there", where=name, hint="go on from there")
+                raise ConflictError(
+                    say("pipeline.only_bytes_there", have=piece.have), where=name, hint=say("pipeline.go_from_there")
+                )
             if at + len(data) > size:
-                raise UsageError(f"more than its {size} bytes arrive", where=name)
+                raise UsageError(say("pipeline.more_than_bytes_arrive", size=size), where=name)
             new = max(0, at + len(data) - piece.have)
             self._room(name, new)
             path = self._part(name)
@@ -154,9 +157,14 @@ class Unfinished:
             short = not self.problems and self.bytes != self.announced_bytes
             if self.pieces or count != self.announced_files or short:
                 raise ConflictError(
-                    f"the upload is not complete: {count} of {self.announced_files} files and {self.bytes} of"
-                    f" {self.announced_bytes} bytes are there",
-                    hint="send the rest, then finish it again",
+                    say(
+                        "pipeline.upload_not_complete_files_bytes_there",
+                        count=count,
+                        announced_files=self.announced_files,
+                        bytes=self.bytes,
+                        announced_bytes=self.announced_bytes,
+                    ),
+                    hint=say("pipeline.send_rest_then_finish_again"),
                 )
 
     @contextmanager
@@ -167,7 +175,7 @@ class Unfinished:
                 os.utime(self.folder / "upload.json")
                 yield
         except FileNotFoundError as error:
-            raise NotFoundError("the upload is gone", hint="begin it again") from error
+            raise NotFoundError(say("pipeline.upload_gone"), hint=say("pipeline.begin_again")) from error
 
     def _load(self) -> None:
         root = self.folder / "files"
@@ -200,14 +208,14 @@ class Unfinished:
 
     def _open(self) -> None:
         if self.dump is not None:
-            raise ConflictError("the upload is finished")
+            raise ConflictError(say("pipeline.upload_finished"))
 
     def _room(self, name: str, size: int) -> None:
         new = name not in self.files and name not in self.pieces
         if new and len(self.files) + len(self.pieces) + len(self.problems) >= self.announced_files:
-            raise LimitError(f"more than the {self.announced_files} files that were announced arrive")
+            raise LimitError(say("pipeline.more_than_files_announced_arrive", announced_files=self.announced_files))
         if self.bytes + size > self.announced_bytes:
-            raise LimitError(f"more than the {self.announced_bytes} bytes that were announced arrive")
+            raise LimitError(say("pipeline.more_than_bytes_announced_arrive", announced_bytes=self.announced_bytes))
 
     def _begin_piece(self, name: str, size: int) -> Piece:
         self._room(name, size)
@@ -283,8 +291,12 @@ class UnfinishedUploads:
             found = self._find(upload_id)
         if (found.announced_files, found.announced_bytes) != (files, bytes):
             raise ConflictError(
-                f"this upload was begun with {found.announced_files} files of {found.announced_bytes} bytes",
-                hint="begin another one, or break this one off",
+                say(
+                    "pipeline.upload_begun_files_bytes",
+                    announced_files=found.announced_files,
+                    announced_bytes=found.announced_bytes,
+                ),
+                hint=say("pipeline.begin_another_one_break_one_off"),
             )
         return found
 
@@ -324,7 +336,9 @@ class UnfinishedUploads:
             try:
                 found = Unfinished(self.folder / upload_id)
             except (FileNotFoundError, ValueError, KeyError) as error:
-                raise NotFoundError(f"no upload {upload_id!r} is under way", hint="begin it again") from error
+                raise NotFoundError(
+                    say("pipeline.no_upload_under_way", upload_id=f"{upload_id!r}"), hint=say("pipeline.begin_again")
+                ) from error
             self._open[upload_id] = found
         return found
 
@@ -343,4 +357,4 @@ def room_on_disk() -> Iterator[None]:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise LimitError("the server's disk is full", hint="make room; the upload goes on where it is") from error
+        raise LimitError(say("pipeline.servers_disk_full"), hint=say("pipeline.make_room_upload_goes_where")) from error

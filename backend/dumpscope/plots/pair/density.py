@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.pair.pieces import pieces, wide
 from dumpscope.plots.signed_log_axis import Axis, Magnitudes, axis_of
 from dumpscope.plots.table import Table, table
 from dumpscope.plots.template import GREY, SHADES, Figure, axis, colour_bar, layout, number, rounded
+from dumpscope.texts import Phrase, phrase
 
 BINS = 64
 

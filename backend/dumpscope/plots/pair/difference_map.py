@@ -10,13 +10,13 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.errors import UsageError
 from dumpscope.plots.pair.pieces import row_pieces
 from dumpscope.plots.pair.profiles import Profile, leading, magnitudes, profiles, runs, sized, telling_axes
 from dumpscope.plots.table import Table, table
 from dumpscope.plots.template import LOST, SHADES, Figure, axis, colour_bar, layout, number, rounded
+from dumpscope.texts import Phrase, phrase, say
 
 ROWS: Final = 56
 COLUMNS: Final = 80
@@ -60,7 +60,9 @@ def difference_map_data(
     Raises UsageError for shapes that differ and dimensions that are not there.
     """
     if target.shape != golden.shape:
-        raise UsageError(f"shapes {list(target.shape)} and {list(golden.shape)} differ: there is no common map")
+        raise UsageError(
+            say("plots.shapes_differ_there_no_common_map", shape=list(target.shape), shape2=list(golden.shape))
+        )
     shape = sized(target.shape)
     found = profiles(target, golden)
     chosen = _axes(axes, len(shape)) or telling_axes(found)
@@ -90,7 +92,8 @@ def _axes(axes: Sequence[int], dimensions: int) -> tuple[int, ...]:
     chosen = tuple(one + dimensions if one < 0 else one for one in axes)
     if len(chosen) > 2 or len(set(chosen)) < len(chosen) or not all(0 <= one < dimensions for one in chosen):
         raise UsageError(
-            f"the tensor has no dimensions {list(axes)}", hint=f"name one or two of its {dimensions}, counted from 0"
+            say("plots.tensor_has_no_dimensions", axes=list(axes)),
+            hint=say("plots.name_one_two_counted_from_0", dimensions=dimensions),
         )
     return chosen
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dumpscope.domain.facts import ERROR_BINS
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.errors import UsageError
 from dumpscope.plots.table import Table, table
 from dumpscope.plots.template import OUTPUT, TARGET, Figure, axis, layout
+from dumpscope.texts import Phrase, phrase, say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,9 @@ def error_histogram_data(absolute: Sequence[int], relative: Sequence[int], *, lo
     """Histogram from stored counts; raises UsageError where they do not fit ERROR_BINS."""
     wanted = len(ERROR_BINS) + 2
     if len(absolute) != wanted or len(relative) != wanted:
-        raise UsageError(f"an error histogram has {wanted} bins, got {len(absolute)} and {len(relative)}")
+        raise UsageError(
+            say("plots.error_histogram_has_bins_got", wanted=wanted, count=len(absolute), count2=len(relative))
+        )
     return ErrorHistogram(
         labels=error_labels(), absolute=tuple(map(int, absolute)), relative=tuple(map(int, relative)), log=log
     )

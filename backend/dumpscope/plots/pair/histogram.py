@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.pair.pieces import pieces
 from dumpscope.plots.pair.quantiles import Quantiles, Sample, quantiles
@@ -26,6 +25,7 @@ from dumpscope.plots.template import (
     number,
     rounded,
 )
+from dumpscope.texts import Phrase, phrase
 
 BINS = 80
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dumpscope.domain.records import Bool, Float64
 from dumpscope.errors import UsageError
 from dumpscope.metrics.stretches import READ, Pair
+from dumpscope.texts import say
 
 Array = NDArray[Any]
 
@@ -51,7 +52,9 @@ def pieces(target: Array, golden: Array) -> Iterator[Piece]:
 def row_pieces(target: Array, golden: Array) -> Iterator[tuple[int, int, Piece]]:
     """As `pieces`, each of whole rows of the last axis or of a part of one: (first row, first column, piece)."""
     if target.size != golden.size:
-        raise UsageError(f"shapes {list(target.shape)} and {list(golden.shape)} differ: there is nothing to compare")
+        raise UsageError(
+            say("plots.shapes_differ_there_nothing_compare", shape=list(target.shape), shape2=list(golden.shape))
+        )
     width = target.shape[-1] if target.ndim else 1
     rows = prod(target.shape[:-1])
     if not width or not rows:

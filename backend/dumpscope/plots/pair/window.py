@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dumpscope.errors import UsageError
 from dumpscope.plots.pair.pieces import pieces
 from dumpscope.plots.pair.profiles import sized
+from dumpscope.texts import say
 
 MOST: Final = 21
 """Rows or columns of a window at most."""
@@ -59,7 +60,7 @@ class Landmarks:
 def landmarks(target: NDArray[Any], golden: NDArray[Any]) -> Landmarks:
     """One pass over two arrays of one shape. Raises UsageError where they have not."""
     if target.shape != golden.shape:
-        raise UsageError(f"shapes {list(target.shape)} and {list(golden.shape)} differ")
+        raise UsageError(say("plots.shapes_differ", shape=list(target.shape), shape2=list(golden.shape)))
     worst, most = -1, 0.0
     first = lost = -1
     for piece in pieces(target, golden):
@@ -89,8 +90,8 @@ def worst_within(target: NDArray[Any], golden: NDArray[Any], box: Box) -> Index:
     if not inside or any(dimension >= len(shape) for dimension in box):
         asked = ", ".join(f"{dimension}:{start}-{stop}" for dimension, (start, stop) in box.items())
         raise UsageError(
-            f"the tensor of shape {list(shape)} has no part {asked}",
-            hint=f"name dimension:start-stop of its {len(shape)} dimensions, counted from 0",
+            say("plots.tensor_shape_has_no_part", shape=list(shape), asked=asked),
+            hint=say("plots.name_dimension_start_stop_dimensions_counted", count=len(shape)),
         )
     part = tuple(slice(start, stop) for start, stop in ranges)
     found = landmarks(target.reshape(shape)[part], golden.reshape(shape)[part])
@@ -121,17 +122,19 @@ def window(
     sides = [None if side is None else side.reshape(sized(side.shape)) for side in (target, golden)]
     shapes = [side.shape for side in sides if side is not None]
     if not shapes or len({len(shape) for shape in shapes}) > 1:
-        raise UsageError("the two tensors have no positions in common", hint="look at one side")
+        raise UsageError(say("plots.two_tensors_have_no_positions_common"), hint=say("plots.look_one_side"))
     shape = tuple(max(sizes) for sizes in zip(*shapes, strict=True))
     centre = tuple(int(one) for one in at)
     if len(centre) != len(shape) or not all(0 <= one < size for one, size in zip(centre, shape, strict=True)):
         raise UsageError(
-            f"the tensor of shape {list(shape)} has no element {list(centre)}",
-            hint=f"name {len(shape)} indices, counted from 0",
+            say("plots.tensor_shape_has_no_element", shape=list(shape), centre=list(centre)),
+            hint=say("plots.name_indices_counted_from_0", count=len(shape)),
         )
     chosen = tuple(axes) or tuple(range(max(0, len(shape) - 2), len(shape)))
     if len(chosen) > 2 or len(set(chosen)) < len(chosen) or not all(0 <= one < len(shape) for one in chosen):
-        raise UsageError(f"the tensor has no dimensions {list(axes)}", hint=f"name one or two of its {len(shape)}")
+        raise UsageError(
+            say("plots.tensor_has_no_dimensions", axes=list(axes)), hint=say("plots.name_one_two", count=len(shape))
+        )
     across = chosen[-1]
     down = chosen[0] if len(chosen) > 1 else None
     width, height = min(columns, MOST, shape[across]), 1 if down is None else min(rows, MOST, shape[down])
@@ -221,6 +224,6 @@ def _exact(value: Any) -> Fraction | float:
 def starting_point(shape: Index, found: Landmarks | None) -> Index:
     """The element to open with: the first that is lost, else the worst, else the first of all."""
     if not prod(shape):
-        raise UsageError("the tensor is empty")
+        raise UsageError(say("plots.tensor_empty"))
     places = (found.lost, found.worst) if found is not None else ()
     return next((place for place in places if place is not None), (0,) * len(sized(shape)))

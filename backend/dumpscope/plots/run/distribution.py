@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dumpscope.domain.english import MEASURE
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.error_axis import Lanes, lanes
 from dumpscope.plots.table import Table, table
 from dumpscope.plots.template import (
     MARK,
+    MEASURE,
     OUTPUT,
     TARGET,
     Figure,
@@ -25,6 +24,7 @@ from dumpscope.plots.template import (
     short,
     written,
 )
+from dumpscope.texts import Phrase, phrase
 
 POINTS = 1000
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dumpscope.domain.english import MEASURE
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.error_axis import Lanes, lanes
 from dumpscope.plots.table import Table, table
@@ -16,6 +14,7 @@ from dumpscope.plots.template import (
     GREY,
     INPUT,
     MARK,
+    MEASURE,
     OUTPUT,
     Figure,
     axis,
@@ -26,6 +25,7 @@ from dumpscope.plots.template import (
     short,
     written,
 )
+from dumpscope.texts import Phrase, phrase
 
 POINTS = 2000
 _NAME = 44

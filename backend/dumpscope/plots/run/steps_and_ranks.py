@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dumpscope.domain.english import MEASURE
-from dumpscope.domain.phrases import Phrase, phrase
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.error_axis import Lanes, lanes
 from dumpscope.plots.table import Table, table
-from dumpscope.plots.template import MARK, OUTPUT, TARGET, Figure, axis, layout, number, written
+from dumpscope.plots.template import MARK, MEASURE, OUTPUT, TARGET, Figure, axis, layout, number, written
+from dumpscope.texts import Phrase, phrase
 
 RANKS = 12
 POINTS = 3000

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 from unicodedata import normalize
 
+from dumpscope.texts import say
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folding:
@@ -32,7 +34,7 @@ class Folding:
         same = " and ".join(
             [*(["upper and lower case"] if self.case else []), *(["Unicode forms"] if self.forms else [])]
         )
-        return f" ({same} count as equal on this disk)" if same else ""
+        return say("readers.count_equal_disk", same=same) if same else ""
 
 
 FOLDED: Final = Folding(case=True, forms=True)

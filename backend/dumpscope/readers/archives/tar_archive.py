@@ -12,6 +12,7 @@ from typing import IO, Any, BinaryIO, Final
 from dumpscope.errors import LimitError
 from dumpscope.readers.archives.target_folder import BLOCK, Target
 from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.texts import say
 
 HEADER_BYTES: Final = 1 << 20
 COMPRESSED: Final[dict[bytes, Callable[[BinaryIO], Any]]] = {
@@ -36,7 +37,7 @@ class _Budget:
         if self.left is not None:
             self.left -= len(data)
             if self.left < 0:
-                raise LimitError("has a header of more than 1 MB", where=self._target.name)
+                raise LimitError(say("readers.has_header_more_than_1_mb"), where=self._target.name)
         return data
 
 
@@ -53,7 +54,7 @@ def unpack_tar(path: str, target: Target) -> None:
                     body = reason is None and info.isreg()
                     target.count_entry(filled=body and info.size > 0)
                     if reason:
-                        target.refuse(info.name, "refused", f"The entry {reason}; it was not unpacked.")
+                        target.refuse(info.name, "refused", say("readers.entry_not_unpacked", reason=reason))
                     if body:
                         if opener is not None:  # a plain one holds no more than its size
                             target.foresee(info.size)
@@ -85,10 +86,10 @@ def _refusal(info: tarfile.TarInfo) -> str | None:
     if info.isdir():
         return None
     if info.issym() or info.islnk():
-        return "is a link"
+        return say("readers.link")
     if info.issparse():
-        return "is a sparse file"
-    return None if info.isreg() else "is a device or pipe"
+        return say("readers.sparse_file")
+    return None if info.isreg() else say("readers.device_pipe")
 
 
 def _unpack_entry(archive: tarfile.TarFile, info: tarfile.TarInfo, target: Target) -> None:

@@ -12,6 +12,7 @@ from typing import IO, Final
 
 from dumpscope.errors import LimitError, Problem
 from dumpscope.readers.archives.entry_names import Folding
+from dumpscope.texts import say
 
 BLOCK: Final = 1 << 20
 PROBLEM_LIMIT: Final = 200
@@ -67,14 +68,14 @@ class Target:
         """Raises LimitError for entries that cost time and bring nothing."""
         if idle > self.limits.idle + IDLE_PER_FILE * filled:
             raise LimitError(
-                f"holds more than {idle - 1} entries without content",
+                say("readers.holds_more_than_entries_without_content", idle=idle - 1),
                 where=self.name,
-                hint="pack the dump without them",
+                hint=say("readers.pack_dump_without_them"),
             )
 
     def check_entries(self, entries: int) -> None:
         if entries > self.limits.entries:
-            raise LimitError(f"holds more than {self.limits.entries} entries", where=self.name)
+            raise LimitError(say("readers.holds_more_than_entries", entries=self.limits.entries), where=self.name)
 
     def count(self, size: int) -> None:
         """Count unpacked bytes, written or not."""
@@ -85,10 +86,10 @@ class Target:
         """Raises LimitError where so many bytes more would be too many."""
         if self._bytes + size > self._allowed:
             if self._allowed < self.limits.bytes:
-                detail = f"unpacks to more than {self.limits.ratio} times its size"
+                detail = say("readers.unpacks_more_than_times_size", ratio=self.limits.ratio)
             else:
-                detail = f"unpacks to more than {self.limits.bytes} bytes"
-            raise LimitError(detail, where=self.name, hint="unpack it yourself and name the folder")
+                detail = say("readers.unpacks_more_than_bytes", bytes=self.limits.bytes)
+            raise LimitError(detail, where=self.name, hint=say("readers.unpack_yourself_name_folder"))
 
     def refuse(self, entry: str, kind: str, message: str) -> None:
         self._refused += 1
@@ -101,7 +102,7 @@ class Target:
         """What was refused, and how much more than is listed."""
         more = self._refused - PROBLEM_LIMIT
         if more > 0:
-            message = f"{more} more entries were refused than are listed."
+            message = say("readers.more_entries_refused_than_listed", more=more)
             return [*self.problems, Problem(loc=self.name, kind="more", message=message)]
         return self.problems
 
@@ -117,7 +118,7 @@ class Target:
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            self.refuse(name, "refused", f"The entry cannot be written ({error.strerror}).")
+            self.refuse(name, "refused", say("readers.entry_cannot_written", reason=error.strerror))
             return
         with os.fdopen(handle, "wb") as out:
             while block := stream.read(BLOCK):
@@ -134,23 +135,23 @@ class Target:
         plain = name.replace("\\", "/")
         reason = None
         if plain.startswith("/") or _DRIVE.match(plain):
-            reason = "has an absolute path"
+            reason = say("readers.has_absolute_path")
         elif ".." in plain.split("/"):
-            reason = "climbs out of the archive"
+            reason = say("readers.climbs_out_archive")
         elif _CONTROL.search(plain):
-            reason = "has control characters in its name"
+            reason = say("readers.has_control_characters_name")
         parts = tuple(part for part in plain.split("/") if part not in ("", "."))
         if reason is None:
             if not parts:
-                reason = "has no name"
+                reason = say("readers.has_no_name")
             elif len(parts) > self.limits.depth + 1:
-                reason = f"lies deeper than {self.limits.depth} folders"
+                reason = say("readers.lies_deeper_than_folders", depth=self.limits.depth)
             elif any(len(part.encode(errors="surrogateescape")) > 255 for part in parts):
-                reason = "has a name of more than 255 bytes"
+                reason = say("readers.has_name_more_than_255_bytes")
             elif not self._claim(parts):
-                reason = f"clashes with an entry before it{self._names.words}"
+                reason = say("readers.clashes_entry_before", words=self._names.words)
         if reason is not None:
-            self.refuse(name, "refused", f"The entry {reason}; it was not unpacked.")
+            self.refuse(name, "refused", say("readers.entry_not_unpacked", reason=reason))
             return None
         return parts
 

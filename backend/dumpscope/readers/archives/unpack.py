@@ -25,6 +25,7 @@ from dumpscope.readers.archives.target_folder import Limits, Target
 from dumpscope.readers.archives.zip_archive import unpack_zip
 from dumpscope.readers.file_type import refuse_compressed, refuse_cut
 from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.texts import say
 
 DEFAULT: Final = Limits()
 _DAMAGE: Final = (
@@ -57,7 +58,9 @@ def unpack(path: str, workdir: str, limits: Limits = DEFAULT) -> tuple[str, list
     """
     kind = kind_of(path)
     if kind is None:
-        raise UnreadableError("is no archive that can be opened", where=path, hint="use .zip, .tar, .tar.gz, .tar.xz")
+        raise UnreadableError(
+            say("readers.no_archive_can_opened"), where=path, hint=say("readers.use_zip_tar_tar_gz_tar")
+        )
     os.makedirs(workdir, exist_ok=True)
     folder = tempfile.mkdtemp(prefix="dump-", dir=workdir)
     target = Target(folder, os.path.basename(path), os.stat(path).st_size, limits, probe(folder))
@@ -67,19 +70,21 @@ def unpack(path: str, workdir: str, limits: Limits = DEFAULT) -> tuple[str, list
             (unpack_zip if kind == "zip" else unpack_tar)(path, target)
         except _DAMAGE as error:
             damage = str(error)
-            target.refuse("", "truncated", f"The archive is damaged ({error}); what came before was unpacked.")
+            target.refuse("", "truncated", say("readers.archive_damaged_what_came_before_unpacked", error=error))
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise LimitError(
-                    "does not fit on the disk", where=path, hint="free space or name another data folder"
+                    say("readers.does_not_fit_disk"),
+                    where=path,
+                    hint=say("readers.free_space_name_another_data_folder"),
                 ) from error
             damage = str(error)
-            target.refuse("", "truncated", f"The archive is damaged ({error}); what came before was unpacked.")
+            target.refuse("", "truncated", say("readers.archive_damaged_what_came_before_unpacked", error=error))
         if not target.files and damage is not None:
             raise _damaged(path, kind, damage)
         if not target.files:
             why = f": {target.problems[0].message}" if target.problems else ""
-            raise UnreadableError(f"nothing could be unpacked{why}", where=path)
+            raise UnreadableError(say("readers.nothing_could_unpacked", why=why), where=path)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -15,6 +15,7 @@ from typing import IO, BinaryIO, Final
 from dumpscope.errors import LimitError
 from dumpscope.readers.archives.target_folder import Target
 from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.texts import say
 
 DIRECTORY_BYTES: Final = 1 << 28
 _WINDOW: Final = 1 << 20
@@ -37,7 +38,7 @@ def unpack_zip(path: str, target: Target) -> None:
                 reason = _refusal(info)
                 target.count_entry(filled=reason is None and info.file_size > 0)
                 if reason:
-                    target.refuse(info.filename, "refused", f"The entry {reason}; it was not unpacked.")
+                    target.refuse(info.filename, "refused", say("readers.entry_not_unpacked", reason=reason))
                 elif not info.is_dir():
                     _unpack_entry(archive, info, target)
 
@@ -60,7 +61,7 @@ def _unpack_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Targe
         with archive.open(info) as stream:
             target.take(info.orig_filename, _Counted(stream, target), _time(info))  # type: ignore[arg-type]
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError) as error:
-        target.refuse(info.filename, "unreadable", f"The entry is damaged ({error}); what could be read was kept.")
+        target.refuse(info.filename, "unreadable", say("readers.entry_damaged_what_could_read_kept", error=error))
 
 
 def _directory(raw: BinaryIO, target: Target) -> tuple[int, int]:
@@ -79,7 +80,9 @@ def _directory(raw: BinaryIO, target: Target) -> tuple[int, int]:
         size = int.from_bytes(tail[wide + 40 : wide + 48], "little")
         end = first + wide
     if size > DIRECTORY_BYTES:
-        raise LimitError(f"has a directory of more than {DIRECTORY_BYTES >> 20} MB", where=target.name)
+        raise LimitError(
+            say("readers.has_directory_more_than_mb", directory_bytes=DIRECTORY_BYTES >> 20), where=target.name
+        )
     if size > end:
         raise zipfile.BadZipFile("its directory does not fit in it")
     return end - size, size
@@ -144,11 +147,11 @@ def _refusal(info: zipfile.ZipInfo) -> str | None:
     mode = info.external_attr >> 16
     form = stat.S_IFMT(mode) if info.create_system == 3 else 0
     if form == stat.S_IFLNK:
-        return "is a link"
+        return say("readers.link")
     if form not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return "is a device or pipe"
+        return say("readers.device_pipe")
     if info.flag_bits & 1:
-        return "is encrypted"
+        return say("readers.encrypted")
     return None
 
 

@@ -24,6 +24,7 @@ import orjson
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.msprobe.json_decode import KEY, Member, mark_words, name_of, single, tolerant
 from dumpscope.readers.msprobe.json_split import line_cuts, pieces, placed, structure
+from dumpscope.texts import say
 from dumpscope_format.naming import parse
 
 WINDOW: Final = 2 << 20
@@ -47,10 +48,10 @@ def open_regular(path: str) -> BinaryIO:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise UnreadableError(f"cannot be opened: {error.strerror}", where=path) from error
+        raise UnreadableError(say("readers.cannot_opened", reason=error.strerror), where=path) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise UnreadableError("is not a regular file", where=path)
+        raise UnreadableError(say("readers.not_regular_file"), where=path)
     return os.fdopen(handle, "rb", buffering=0)
 
 
@@ -102,7 +103,7 @@ class Members:
         while self._header_key():
             yield from self._members()
         if self._muted:
-            self._note(0, "more", f"{self._muted} more problems of this file are not listed", always=True)
+            self._note(0, "more", say("readers.more_problems_file_not_listed", muted=self._muted), always=True)
 
     # -- window ------------------------------------------------------------------------------------------------------
 
@@ -112,7 +113,7 @@ class Members:
         try:
             chunk = self._stream.read(max(WINDOW, len(self._data)))
         except OSError as error:
-            self._note(self._base + len(self._data), "unreadable", f"reading failed: {error.strerror}")
+            self._note(self._base + len(self._data), "unreadable", say("readers.reading_failed", reason=error.strerror))
             chunk = b""
         if not chunk:
             self._end = True
@@ -144,16 +145,16 @@ class Members:
     def _start(self) -> bool:
         self._more()
         if self._data.startswith(_BOM):
-            self._note(0, "bom", "The file starts with a byte order mark; it was skipped.")
+            self._note(0, "bom", say("readers.file_starts_byte_order_mark_skipped"))
             self._drop(len(_BOM))
         first = self._peek()
         if first == b"{":
             self._drop(1)
             return True
         if not first:
-            self._note(0, "empty", "The file is empty. The run was probably killed before stop(): run it again.")
+            self._note(0, "empty", say("readers.file_empty_run_probably_killed_before"))
         else:
-            self._note(self._base, "unreadable", "The file does not hold a JSON object. Is it a dump file?")
+            self._note(self._base, "unreadable", say("readers.file_does_not_hold_json_object"))
         return False
 
     def _header_key(self) -> bool:
@@ -164,9 +165,7 @@ class Members:
                 self._finish()
                 return False
             if len(self.header) >= HEADER_LIMIT:
-                self._note(
-                    self._base, "limit", f"The head has more than {HEADER_LIMIT} keys; what follows was not read."
-                )
+                self._note(self._base, "limit", say("readers.head_has_more_than_keys_what", header_limit=HEADER_LIMIT))
                 return False
             match = KEY.match(self._data)
             while match is None and len(self._data) < WINDOW and self._more():
@@ -174,16 +173,18 @@ class Members:
             if match is None:
                 if self._resync(0):
                     return True
-                self._note(self._base, "unreadable", "The head of the file is damaged here; what follows was not read.")
+                self._note(self._base, "unreadable", say("readers.head_file_damaged_here_what_follows"))
                 return False
             name = match[1].decode("utf-8", "replace")
             if parse(name).kind != "other" and self._may_resync():  # a stray bracket closed `data` too early
-                self._note(self._base, "structure", f"{name!r} stands outside of `data`; it was read nevertheless.")
+                self._note(
+                    self._base, "structure", say("readers.stands_outside_data_read_nevertheless", name=f"{name!r}")
+                )
                 return True
             self._drop(match.end())
             if name == self._inside and self._peek() == b"{":
                 if self._found:
-                    self._note(self._base, "duplicate_key", f"{name!r} appears twice; both were read.")
+                    self._note(self._base, "duplicate_key", say("readers.appears_twice_both_read", name=f"{name!r}"))
                 self._drop(1)
                 self._found = True
                 return True
@@ -206,29 +207,28 @@ class Members:
         try:
             self.header[name] = tolerant(text.decode("utf-8", "replace"), [])
         except (ValueError, RecursionError) as error:
-            self._note(self._base, "unreadable", f"The value of {name!r} is damaged ({error}).")
+            self._note(self._base, "unreadable", say("readers.value_damaged", name=f"{name!r}", error=error))
         self._drop(len(text))
 
     def _finish(self) -> None:
         if not self._found:
-            self._note(self._base, "missing", f"The file has no object {self._inside!r}.")
+            self._note(self._base, "missing", say("readers.file_has_no_object", inside=f"{self._inside!r}"))
         elif not self._peek():
             return self._truncated(self._base)
         else:
             self._drop(1)
             if self._peek():
-                self._note(self._base, "trailing", "Something follows the end of the JSON object; it was not read.")
+                self._note(self._base, "trailing", say("readers.something_follows_end_json_object_not"))
         return None
 
     def _truncated(self, offset: int) -> None:
         if any(problem.kind == "truncated" for problem in self.problems):
             return
-        where = f" after {self._last_name!r}" if self._last_name else ""
+        where = say("readers.after", last_name=f"{self._last_name!r}") if self._last_name else ""
         self._note(
             offset,
             "truncated",
-            f"The file ends too early{where}; {self.count} complete records were kept. The run was probably "
-            "killed: run it again up to stop(), or copy the file again.",
+            say("readers.file_ends_too_early_complete_records", where=where, count=self.count),
             always=True,
             records=self.count,
         )
@@ -275,7 +275,7 @@ class Members:
                 yield from self._run_of_lines(self._data[:cut], start)
                 self._drop(cut + 1)
             if len(self._data) > MEMBER_LIMIT:
-                self._note(self._base, "limit", "One record is larger than 64 MB; reading stopped here.")
+                self._note(self._base, "limit", say("readers.one_record_larger_than_64_mb"))
                 self._drop(len(self._data))
                 self._end = True
             if not self._more():
@@ -304,7 +304,7 @@ class Members:
                 yield from self._run_of_structure(self._data[: cuts[-1]], cuts[:-1])
                 self._drop(cuts[-1] + 1)
             if len(self._data) > MEMBER_LIMIT and not self._resync(1):
-                self._note(self._base, "limit", "One record is larger than 64 MB; reading stopped here.")
+                self._note(self._base, "limit", say("readers.one_record_larger_than_64_mb"))
                 self._drop(len(self._data))
                 self._end = True
             if not self._more():
@@ -328,7 +328,7 @@ class Members:
         match = _RESYNC.search(self._data, skip)
         if match is None or not self._may_resync():
             return False
-        self._note(self._base, "unreadable", f"{match.end()} bytes are damaged and were skipped.")
+        self._note(self._base, "unreadable", say("readers.bytes_damaged_skipped", match=match.end()))
         self._drop(match.end())
         return True
 
@@ -370,7 +370,7 @@ class Members:
             offset, piece = waiting.pop()
             member, reasons = single(piece)
             for reason in reasons:
-                self._note(offset, reason, _REASONS[reason].format(name=repr(name_of(piece))))
+                self._note(offset, reason, say(_REASONS[reason], name=f"{name_of(piece)!r}"))
             if member is not None:
                 self.count += 1
                 self._last_name = member[0]
@@ -385,10 +385,10 @@ class Members:
 
 
 _REASONS: Final = {
-    "encoding": "The record of {name} is not valid UTF-8; the bad bytes were replaced.",
-    "number": "The record of {name} holds an integer of thousands of digits; it was kept as text.",
-    "nesting": "The record of {name} is nested too deeply; it was skipped.",
-    "unreadable": "The record of {name} is damaged; it was skipped.",
+    "encoding": "readers.bad_text",
+    "number": "readers.long_number",
+    "nesting": "readers.too_deep",
+    "unreadable": "readers.damaged_record",
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dumpscope.domain.records import Int32, Int64, Items, Role
 from dumpscope.readers.msprobe.json_decode import short
+from dumpscope.texts import say
 
 ROLES: Final = {"input": Role.INPUT, "kwargs": Role.KWARG}
 OUTPUT: Final = ".output."
@@ -70,9 +71,8 @@ class Producers:
 
     def _tell(self) -> None:
         if self._wrong:
-            self.problem = (
-                f"{len(self._wrong)} arguments name no record of an earlier call as the one that made them "
-                f"(first {self._wrong[0]}); who made these is told by their values."
+            self.problem = say(
+                "readers.arguments_name_no_record_earlier_call", count=len(self._wrong), wrong=self._wrong[0]
             )
 
 

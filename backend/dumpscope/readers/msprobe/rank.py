@@ -17,6 +17,7 @@ from dumpscope.readers.msprobe.producers import Producers
 from dumpscope.readers.msprobe.run_file import read_run
 from dumpscope.readers.records.leaves import Interned, Leaves
 from dumpscope.readers.records.tree import Links, build_tree
+from dumpscope.texts import say
 from dumpscope_format.naming import split
 from dumpscope_format.paths import CONSTRUCT_JSON, STACK_JSON, TENSOR_FOLDER, inside, step_number
 from dumpscope_format.schema import MICRO_STEP_KEY, NODE_KEYS
@@ -100,7 +101,7 @@ class _Reader:
         if self.producers.problem:
             self._note(self.ref.dump_json, "producers", self.producers.problem)
         if self.muted:
-            self._note(self.ref.dump_json, "more", f"{self.muted} more problems of this kind are not listed.")
+            self._note(self.ref.dump_json, "more", say("readers.more_problems_kind_not_listed", muted=self.muted))
         return RankDump(ref=self.ref, header=header, nodes=nodes, items=items, tree=tree, problems=self.problems)
 
     # -- dump.json ---------------------------------------------------------------------------------------------------
@@ -116,18 +117,18 @@ class _Reader:
             self._note_replay(self.replayed)
         for key, name in self.unknown_keys.items():
             self._note(
-                self.ref.dump_json, "unknown_key", f"Records hold a key {key!r} that is not known (first {name!r})."
+                self.ref.dump_json,
+                "unknown_key",
+                say("readers.records_hold_key_not_known_first", key=f"{key!r}", name=f"{name!r}"),
             )
         return members.header
 
     def _note_replay(self, replayed: Replayed) -> None:
-        torn = f" {replayed.damaged} bytes behind them are not whole." if replayed.damaged else ""
+        torn = say("readers.bytes_behind_them_not_whole", damaged=replayed.damaged) if replayed.damaged else ""
         self._note(
             self.ref.dump_json,
             "truncated",
-            "The run was killed (or still runs) before it closed this step; "
-            f"{replayed.nodes} complete records were read from its journal.{torn} Compare them with a dump of the same step: "
-            "later calls count as missing. For the whole step run it again, up to stop() and step().",
+            say("readers.run_killed_still_runs_before_closed", nodes=replayed.nodes, torn=torn),
             records=replayed.nodes,
         )
 
@@ -136,7 +137,7 @@ class _Reader:
         if before is not None:
             self.dead.append(before)
             self._note(
-                self.ref.dump_json, "duplicate_key", f"{name!r} stands more than once; the last record was kept."
+                self.ref.dump_json, "duplicate_key", say("readers.stands_more_than_once_last_record", name=f"{name!r}")
             )
         node = self._add_node(name)
         if type(body) is dict and "producers" in body and not self.ref.debug:
@@ -152,10 +153,10 @@ class _Reader:
         except RecursionError:
             self.leaves.cut(size)
             self._note(
-                self.ref.dump_json, "nesting", f"The record of {name!r} is nested too deeply; its items were skipped."
+                self.ref.dump_json, "nesting", say("readers.record_nested_too_deeply_items_skipped", name=f"{name!r}")
             )
         except KeyError:
-            self._note(self.ref.dump_json, "number", f"Integers beyond 64 bits in {name!r} were rounded.")
+            self._note(self.ref.dump_json, "number", say("readers.integers_beyond_64_bits_rounded", name=f"{name!r}"))
 
     def _add_node(self, name: str) -> int:
         node = self.table[name] = len(self.names)
@@ -215,7 +216,7 @@ class _Reader:
                 if node is not None:
                     stack[node] = code
 
-        for run in self._side_file(self.ref.stack_json, STACK_JSON, "call stacks are not shown"):
+        for run in self._side_file(self.ref.stack_json, STACK_JSON, say("readers.call_stacks_not_shown")):
             for key, value in run:
                 if type(value) is list and len(value) == 2 and type(value[0]) is list and type(value[1]) is list:
                     take(value[0], value[1])
@@ -225,7 +226,9 @@ class _Reader:
                     wrong.append(key)
         if wrong and self.ref.stack_json:
             self._note(
-                self.ref.stack_json, "wrong_type", f"{len(wrong)} entries are no call stacks (first {wrong[0]!r})."
+                self.ref.stack_json,
+                "wrong_type",
+                say("readers.entries_no_call_stacks_first", count=len(wrong), wrong=f"{wrong[0]!r}"),
             )
         return stack, stacks.values
 
@@ -235,7 +238,7 @@ class _Reader:
         parents: dict[str, str | None] = {}
         micro: dict[str, int] = {}
         wrong: list[str] = []
-        what = "the module tree is inferred from names and stacks"
+        what = say("readers.module_tree_inferred_from_names_stacks")
         for run in self._side_file(self.ref.construct_json, CONSTRUCT_JSON, what):
             for name, value in run:
                 if type(value) is list and len(value) == 2 and (value[0] is None or type(value[0]) is str):
@@ -248,7 +251,9 @@ class _Reader:
                     wrong.append(name)
         if wrong and self.ref.construct_json:
             self._note(
-                self.ref.construct_json, "wrong_type", f"{len(wrong)} entries name no parent (first {wrong[0]!r})."
+                self.ref.construct_json,
+                "wrong_type",
+                say("readers.entries_name_no_parent_first", count=len(wrong), wrong=f"{wrong[0]!r}"),
             )
         return Links(parents=parents, micro=micro)
 
@@ -263,14 +268,18 @@ class _Reader:
             refused = os.path.lexists(os.path.join(self.ref.folder, name))  # which the layout's problems tell
             if not refused:
                 self.problems.append(
-                    Problem(loc=self._loc(name), kind="missing", message=f"There is no {name}; {loss}.")
+                    Problem(loc=self._loc(name), kind="missing", message=say("readers.there_no", name=name, loss=loss))
                 )
             return
         try:
             stream = open_regular(path)
         except UnreadableError as error:
             self.problems.append(
-                Problem(loc=self._loc(path), kind="unreadable", message=f"{name} {error.detail}; {loss}.")
+                Problem(
+                    loc=self._loc(path),
+                    kind="unreadable",
+                    message=say("problem.lost", name=name, what=error.detail, loss=loss),
+                )
             )
             return
         with stream:
@@ -296,7 +305,7 @@ class _Reader:
             if inside(dump_root(self.ref), local):
                 folder = local
             else:
-                self._note(local, "refused", "The tensor folder is a link out of the dump; its tensors are not read.")
+                self._note(local, "refused", say("readers.tensor_folder_link_out_dump_tensors"))
         elif (
             self.follow_stored_path
             and type(stored) is str
@@ -307,15 +316,14 @@ class _Reader:
             folder = stored
         if not self.names and not any(problem.kind in ("empty", "unreadable") for problem in self.problems):
             orphans = _count_files(folder) if folder else 0
-            beside = f" {orphans} tensor files lie beside it without records." if orphans else ""
+            beside = say("readers.tensor_files_lie_beside_without_records", orphans=orphans) if orphans else ""
             self._note(
                 self.ref.dump_json,
                 "no_data",
-                f"No node was recorded; the run probably ended before stop().{beside} Run it again with start(), stop() and "
-                "step() around the step in doubt; dumpscope_capture keeps what was recorded before a crash.",
+                say("readers.no_node_recorded_run_probably_ended", beside=beside),
             )
         elif folder is None and self.leaves.named() and not os.path.isdir(local):
-            self._note(local, "missing", "Records name tensor files but their folder is not there; statistics only.")
+            self._note(local, "missing", say("readers.records_name_tensor_files_but_their"))
         run, unread = read_run(self.ref.folder, dump_root(self.ref), os.path.dirname(self._loc(self.ref.dump_json)))
         self.problems += unread
         return Header(
@@ -341,7 +349,7 @@ class _Reader:
 
     def _note_node(self, kind: str, message: str, node: int | None = None) -> None:
         name = self.names[-1 if node is None else node]
-        self._note(self.ref.dump_json, kind, f"{name}: {message}.")
+        self._note(self.ref.dump_json, kind, say("problem.of", name=name, message=message))
 
 
 def dump_root(ref: RankRef) -> str:

@@ -10,6 +10,7 @@ import orjson
 from dumpscope.domain.run import Run
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.texts import say
 from dumpscope_format.paths import RUN_JSON, inside
 from dumpscope_format.run import DEVICES, GROUPS, SETTINGS
 
@@ -23,7 +24,7 @@ LABEL_LIMIT: Final = 64
 TEXT_LIMIT: Final = 200
 """Letters kept of one value."""
 _LOSSES: Final = ("lost_records", "failed_", "hook_error")
-_UNKNOWN: Final = "How the run was made is not known; nothing else is lost."
+_UNKNOWN: Final = say("readers.how_run_made_not_known_nothing")
 
 
 def read_run(folder: str, root: str, loc: str) -> tuple[Run | None, list[Problem]]:
@@ -59,23 +60,29 @@ def _object(path: str, root: str, loc: str, problems: list[Problem]) -> dict[str
     name = os.path.basename(path)
     try:
         if os.path.islink(path) and not inside(root, path):
-            raise UnreadableError("is a link out of the dump")
+            raise UnreadableError(say("readers.link_out_dump"))
         with open_regular(path) as stream:
             text = stream.read(SIZE_LIMIT + 1)
         if len(text) > SIZE_LIMIT:
-            raise UnreadableError(f"is larger than {SIZE_LIMIT >> 20} MiB")
+            raise UnreadableError(say("readers.larger_than_mib", size_limit=SIZE_LIMIT >> 20))
         data = orjson.loads(text)
         if not isinstance(data, dict):
-            raise UnreadableError(f"holds a {type(data).__name__}, not an object")
+            raise UnreadableError(say("readers.holds_not_object", name=type(data).__name__))
     except UnreadableError as error:
         why = error.detail
     except OSError as error:
-        why = f"cannot be read: {error.strerror}"
+        why = say("pipeline.cannot_read", reason=error.strerror)
     except ValueError as error:
-        why = f"is no JSON ({error})"
+        why = say("readers.no_json", error=error)
     else:
         return data
-    problems.append(Problem(loc=f"{loc}/{name}".lstrip("/"), kind="settings", message=f"{name} {why}. {_UNKNOWN}"))
+    problems.append(
+        Problem(
+            loc=f"{loc}/{name}".lstrip("/"),
+            kind="settings",
+            message=say("problem.then", name=name, why=why, rest=_UNKNOWN),
+        )
+    )
     return None
 
 
@@ -123,5 +130,5 @@ def _losses(told: dict[str, Any], loc: str) -> list[Problem]:
     if not found:
         return []
     listed = ", ".join(sorted(found)[:NAME_LIMIT])
-    message = f"The capture counted what it could not keep: {listed}. Records or files are missing here."
+    message = say("readers.capture_counted_what_could_not_keep", listed=listed)
     return [Problem(loc=f"{loc}/{RUN_JSON}".lstrip("/"), kind="capture_losses", message=message)]

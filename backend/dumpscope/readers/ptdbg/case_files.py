@@ -15,6 +15,7 @@ from dumpscope.domain.records import RankRef
 from dumpscope.errors import UnreadableError
 from dumpscope.readers.msprobe.json_members import open_regular
 from dumpscope.readers.ptdbg.files import Note
+from dumpscope.texts import say
 from dumpscope_format.paths import inside, natural_key
 
 LAYOUT: Final = "cases"
@@ -39,7 +40,9 @@ def lone_cases(path: str) -> RankRef:
     ref = _ref(folder, found[2], folder, "")
     if ref is None:
         raise UnreadableError(
-            f"{name} alone is no dump", where=path, hint=f"keep forward_info_{found[2]}.json beside it"
+            say("readers.alone_no_dump", name=name),
+            where=path,
+            hint=say("readers.keep_forward_info_json_beside", found=found[2]),
         )
     return ref
 
@@ -57,7 +60,7 @@ def find_cases(folder: str, root: str, note: Note) -> list[RankRef]:
     left = [ref.label for ref in refs if ref not in used.values()]
     if left:
         names = ", ".join(f"*_info_{label.removeprefix('proc')}.json" for label in left[:5])
-        note(folder, "several_runs", f"Newer files of the same rank are read; left out: {names}. Name one to read it.")
+        note(folder, "several_runs", say("readers.newer_files_same_rank_read_left", names=names))
     return [used[rank] for rank in sorted(used)]
 
 

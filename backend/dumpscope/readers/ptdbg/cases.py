@@ -22,6 +22,7 @@ from dumpscope.readers.ptdbg.lines import clean, frame_text
 from dumpscope.readers.records.leaves import DEPTH_LIMIT, Interned, Leaves
 from dumpscope.readers.records.tree import build_tree
 from dumpscope.readers.tensors import npy_file
+from dumpscope.texts import say
 from dumpscope_format.naming import split_ptdbg
 
 SIZE_LIMIT: Final = 64 << 20
@@ -61,7 +62,7 @@ class _Reader:
         for kind, message in problems:
             self._note(self.ref.dump_json, kind, message)
         if not len(nodes):
-            self._note(self.ref.dump_json, "no_data", "No call was recorded.")
+            self._note(self.ref.dump_json, "no_data", say("readers.no_call_recorded"))
         header = Header(
             task="overflow_check",
             level="L1",
@@ -80,13 +81,13 @@ class _Reader:
             text = stream.read(SIZE_LIMIT + 1)
         try:
             if len(text) > SIZE_LIMIT:
-                raise UnreadableError(f"is larger than {SIZE_LIMIT >> 20} MiB")
+                raise UnreadableError(say("readers.larger_than_mib", size_limit=SIZE_LIMIT >> 20))
             found = json.loads(text)
             if type(found) is not dict:
-                raise UnreadableError(f"holds a {type(found).__name__}, not an object")
+                raise UnreadableError(say("readers.holds_not_object", name=type(found).__name__))
         except (UnreadableError, ValueError, RecursionError) as error:
             why = getattr(error, "detail", f"is no whole JSON ({error})")
-            self._note(path, "unreadable", f"{os.path.basename(path)} {why}.")
+            self._note(path, "unreadable", say("problem.file", name=os.path.basename(path), why=why))
             return {}
         return found
 
@@ -96,7 +97,7 @@ class _Reader:
         try:
             told = self._object(self.ref.stack_json)
         except UnreadableError as error:
-            self._note(self.ref.stack_json, "unreadable", f"{error}.")
+            self._note(self.ref.stack_json, "unreadable", say("problem.sentence", what=error))
             return {}
         return {
             _node(api, "forward"): tuple(text for frame in frames if (text := frame_text(frame)))
@@ -134,7 +135,7 @@ class _Reader:
         if type(body) is dict and type(body.get("args")) is list:
             body, named = body["args"], body.get("kwargs") or {}
         if type(body) is not list or type(named) is not dict:
-            self._note_node("wrong_type", "its record is no list of arguments")
+            self._note_node("wrong_type", say("readers.record_no_list_arguments"))
             return
         size = len(self.leaves)
         try:
@@ -142,7 +143,7 @@ class _Reader:
             self.leaves.role(node, Role.KWARG, self._told(named, 0))
         except RecursionError:
             self.leaves.cut(size)
-            self._note_node("nesting", "its record is nested too deeply; its items were skipped")
+            self._note_node("nesting", say("readers.record_nested_too_deeply_items_skipped_2"))
 
     # -- tensors -----------------------------------------------------------------------------------------------------
 
@@ -168,7 +169,7 @@ class _Reader:
         """What a file says of its tensor, None where it cannot be read. The end of its path is looked for beside the JSON."""
         place = path.replace("\\", "/").split("/")[-3:]
         if len(place) < 3 or not DATA_FOLDER.fullmatch(place[0]) or not _RANK_FOLDER.fullmatch(place[1]):
-            self._note_node("refused", f"{path!r} does not end in forward_real_data_TIME/rankN/FILE; it was not read")
+            self._note_node("refused", say("readers.does_not_end_forward_real_data_time_rankn_file", path=f"{path!r}"))
             return None
         file = "/".join(place)
         try:
@@ -189,7 +190,7 @@ class _Reader:
             self.problems.append(Problem(loc=os.path.basename(path), kind=kind, message=message))
 
     def _note_node(self, kind: str, message: str) -> None:
-        self._note(self.ref.dump_json, kind, f"{self.current}: {message}.")
+        self._note(self.ref.dump_json, kind, say("problem.of", name=self.current, message=message))
 
 
 def _node(api: str, way: str) -> str:

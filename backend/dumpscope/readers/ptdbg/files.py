@@ -19,6 +19,7 @@ from dumpscope.domain.records import RankRef
 from dumpscope.errors import UnreadableError
 from dumpscope.readers.msprobe.json_members import open_regular
 from dumpscope.readers.ptdbg.lines import looks_like_lines
+from dumpscope.texts import say
 from dumpscope_format.naming import split_ptdbg_item
 from dumpscope_format.paths import inside, natural_key, rank_number, step_number
 
@@ -73,7 +74,9 @@ def find_files(folder: str, root: str, note: Note, *, flat: bool = False) -> Fou
         return Found(main=paths[0], parts=tuple(paths[1:]), tensors=only)
     if len(mains) > 1 and flat:
         raise UnreadableError(
-            f"holds {len(mains)} dumps", where=folder, hint=f"name one of them: {', '.join(mains[:5])}"
+            say("readers.holds_dumps", count=len(mains)),
+            where=folder,
+            hint=say("readers.name_one_them_2", names=", ".join(mains[:5])),
         )
     used = max(mains, key=lambda name: (_newest(os.path.join(folder, name)), name))
     left = [name for name in mains if name != used]
@@ -81,10 +84,10 @@ def find_files(folder: str, root: str, note: Note, *, flat: bool = False) -> Fou
         note(
             folder,
             "several_runs",
-            f"{used} is read, the newest; left out: {', '.join(left[:5])}. Name another file to read it.",
+            say("readers.read_newest_left_out_name_another", used=used, names=", ".join(left[:5])),
         )
     if overflow:
-        note(folder, "ignored", f"{len(overflow)} overflow files beside {used} were left out; name one to read it.")
+        note(folder, "ignored", say("readers.overflow_files_beside_left_out_name", count=len(overflow), used=used))
     main = os.path.join(folder, used)
     return Found(main=main, tensors=tensor_folder(main, root))
 
@@ -139,12 +142,12 @@ def without_processes(refs: Sequence[RankRef], note: Note) -> list[RankRef]:
         return list(refs)
     names = ", ".join(ref.label for ref in refs[:8])
     one = len(refs) == 1
-    meant = "a process id" if one else "process ids"
-    taken = "it is taken as rank 0" if one else f"they are taken as ranks 0 to {len(refs) - 1} in this order"
+    meant = say("readers.process_id") if one else say("readers.process_ids")
+    taken = say("readers.taken_rank_0") if one else say("readers.they_taken_ranks_0_order", count=len(refs) - 1)
     note(
         os.path.dirname(refs[0].folder),
         "process",
-        f"The number of {names} is {meant}, no rank was known when it was dumped (a run on the CPU); {taken}.",
+        say("readers.number_no_rank_known_when_dumped", names=names, meant=meant, taken=taken),
     )
     return [replace(ref, rank=None if one else place) for place, ref in enumerate(refs)]
 

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
+from dumpscope.texts import say
+
 LINE_LIMIT: Final = 16 << 20
 """Bytes of one line; a real one has some hundred, a call stack some ten thousand."""
 EFFORT: Final = 1 << 20, 16
@@ -69,12 +71,14 @@ def read_lines(stream: BinaryIO, note: Note) -> Iterator[Data | Stack]:
         while raw := lines.readline(LINE_LIMIT + 1):
             number += 1
             if len(raw) > LINE_LIMIT:
-                note(f"line {number}", "limit", f"The line is longer than {LINE_LIMIT >> 20} MiB; it was skipped.")
+                note(
+                    f"line {number}", "limit", say("readers.line_longer_than_mib_skipped", line_limit=LINE_LIMIT >> 20)
+                )
                 while raw and not raw.endswith(b"\n"):
                     raw = lines.readline(LINE_LIMIT)
                 continue
             if number == 1 and raw.startswith(_BOM):
-                note("line 1", "bom", "The file begins with a byte order mark; it was skipped.")
+                note("line 1", "bom", say("readers.file_begins_byte_order_mark_skipped"))
                 raw = raw.removeprefix(_BOM)
             text = raw.strip(_BLANK)
             if not text:
@@ -112,18 +116,17 @@ def _recover(text: str, number: int, last: bool, note: Note) -> list[Data | Stac
         place = end = stop
     if text[end:].strip(" \t\0,"):
         lost.append(end)
-    kept = f"{len(found)} complete record{'' if len(found) == 1 else 's'} in it {'was' if len(found) == 1 else 'were'} kept"
+    kept = say("readers.kept", count=len(found))
     if not lost:
-        note(f"line {number}", "lines", f"The line holds {len(found)} records; all were read.")
+        note(f"line {number}", "lines", say("readers.line_holds_records_all_read", count=len(found)))
     elif last and lost == [end]:
-        note(f"line {number} column {end + 1}", "truncated", f"The file ends in the middle of a line; {kept}.")
+        note(f"line {number} column {end + 1}", "truncated", say("readers.file_ends_middle_line", kept=kept))
     else:
         column = lost[0] + _wrong(text[lost[0] :])
         note(
             f"line {number} column {column + 1}",
             "unreadable",
-            f"The line is not one record (two processes may have written into this file); {kept}. Give every process its own "
-            "rank folder and dump again.",
+            say("readers.line_not_one_record_two_processes", kept=kept),
         )
     return found
 

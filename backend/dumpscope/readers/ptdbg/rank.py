@@ -24,6 +24,7 @@ from dumpscope.readers.ptdbg.lines import Data, Stack, clean, read_lines
 from dumpscope.readers.records.leaves import Interned, Leaves
 from dumpscope.readers.records.tree import build_tree
 from dumpscope.readers.tensors import npy_file
+from dumpscope.texts import say
 from dumpscope_format.naming import split_ptdbg, split_ptdbg_item, split_ptdbg_stack
 from dumpscope_format.paths import natural_key, step_number
 
@@ -81,7 +82,7 @@ class _Reader:
         header = self._header(nodes)
         if self.muted:
             self.problems.append(
-                Problem(loc=where, kind="more", message=f"{self.muted} more problems of this kind are not listed.")
+                Problem(loc=where, kind="more", message=say("readers.more_problems_kind_not_listed", muted=self.muted))
             )
         items = self.leaves.items()
         return RankDump(ref=self.ref, header=header, nodes=nodes, items=items, tree=tree, problems=self.problems)
@@ -141,7 +142,9 @@ class _Reader:
                     if entry.name.endswith(TENSOR_SUFFIX)
                 }
         except OSError as error:
-            self._note(self._loc(folder), "unreadable", f"The tensor folder cannot be listed: {error.strerror}.")
+            self._note(
+                self._loc(folder), "unreadable", say("readers.tensor_folder_cannot_listed", reason=error.strerror)
+            )
             return
         for node in self.open.values():
             for record, name in node.items.values():
@@ -172,7 +175,7 @@ class _Reader:
         try:
             array = npy_file.load(os.path.join(folder, file), root=folder)
         except TensorError as error:
-            self._note(self._loc(os.path.join(folder, file)), "tensor_unreadable", f"{error}.")
+            self._note(self._loc(os.path.join(folder, file)), "tensor_unreadable", say("problem.sentence", what=error))
             return
         record: dict[str, Any] = {
             "type": "torch.Tensor", "dtype": array.dtype, "shape": list(array.shape), "data_name": os.path.join(below, file)
@@ -192,31 +195,24 @@ class _Reader:
             self._note(
                 where,
                 "missing",
-                f"There is no .pkl beside these {self.unrecorded} .npy files (the run ended before OFF or stop()). Calls are "
-                "told from the files' names and put in the order in which they were written; statistics, stacks and numbers "
-                "are lost. Dump again, up to OFF or stop().",
+                say("readers.there_no_pkl_beside_these_npy", unrecorded=self.unrecorded),
             )
         elif self.unrecorded:
-            self._note(
-                where, "missing", f"{self.unrecorded} tensor files have no record; they were taken in by their names."
-            )
+            self._note(where, "missing", say("readers.tensor_files_have_no_record_they", unrecorded=self.unrecorded))
         if self.absent:
-            self._note(
-                where, "missing", f"{self.absent} records have no tensor file; of them there are statistics only."
-            )
+            self._note(where, "missing", say("readers.records_have_no_tensor_file_them", absent=self.absent))
         again = sum(times - 1 for times in self.times.values())
         if again and not self.many:
             self._note(
                 self._loc(self.ref.dump_json),
                 "repeated",
-                f"{again} calls stand here again under names that were there before (the file was appended to by a second run or "
-                "a second ON); all were kept, the second as NAME#2. Only the last of a name has tensor files.",
+                say("readers.calls_stand_here_again_under_names", again=again),
             )
         if not self.nodes:
             self._note(
                 self._loc(self.ref.dump_json),
                 "no_data",
-                "No call was recorded; the run probably ended before OFF or stop(). Run it again around the step in doubt.",
+                say("readers.no_call_recorded_run_probably_ended"),
             )
 
     def _columns(self) -> Nodes:
@@ -286,7 +282,7 @@ class _Reader:
             self.problems.append(Problem(loc=loc, kind=kind, message=message))
 
     def _note_node(self, kind: str, message: str) -> None:
-        self._note(self._loc(self.ref.dump_json), kind, f"{self.current}: {message}.")
+        self._note(self._loc(self.ref.dump_json), kind, say("problem.of", name=self.current, message=message))
 
 
 def _record(line: Data) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import numpy as np
 from dumpscope.domain.records import STATISTICS, Items, Kind, Role, State
 from dumpscope.readers.msprobe.json_decode import MARK, WORDS, canonical, plain_text, short
 from dumpscope.readers.records.record_keys import KNOWN, Layouts
+from dumpscope.texts import say
 from dumpscope_format.schema import TENSOR_KEYS
 
 DEPTH_LIMIT: Final = 400
@@ -107,7 +108,10 @@ class Leaves:
             for key, part in value.items():
                 self.walk(node, role, key, part, 1)
         elif value is not None:
-            self._note("wrong_type", f"{_TEXTS.get(role, role.name.lower())} is {short(value)}, not a list or object")
+            self._note(
+                "wrong_type",
+                say("readers.not_list_object", get=_TEXTS.get(role, role.name.lower()), value=short(value)),
+            )
 
     def walk(self, node: int, role: Role, path: str, value: Any, depth: int) -> None:
         """Walk any value below a role; raises RecursionError past `DEPTH_LIMIT`."""
@@ -206,7 +210,7 @@ class Leaves:
         signature = self._signatures.code(self._signature_of(path, record))
         name = record.get("data_name")
         if name is not None and type(name) is not str:
-            self._note("wrong_type", f"data_name of {path!r} is {short(name)}, not a text")
+            self._note("wrong_type", say("readers.data_name_not_text", path=f"{path!r}", name=short(name)))
             name = None
         self._add(node, role, path, Kind.TENSOR, signature, name, blank=False)
         for column, key in enumerate(STATISTICS):
@@ -224,13 +228,13 @@ class Leaves:
         dtype, shape, grad = record["dtype"], record["shape"], record.get("requires_grad")
         if type(dtype) is not str:
             if dtype is not None:
-                self._note("wrong_type", f"dtype of {path!r} is {short(dtype)}, not a text")
+                self._note("wrong_type", say("readers.dtype_not_text", path=f"{path!r}", dtype=short(dtype)))
             dtype = None
         sizes = None
         if type(shape) is list and all(type(size) is int and 0 <= size < 2**63 for size in shape):
             sizes = tuple(shape)
         elif shape is not None:
-            self._note("wrong_type", f"shape of {path!r} is {short(shape)}, not a list of sizes")
+            self._note("wrong_type", say("readers.shape_not_list_sizes", path=f"{path!r}", shape=short(shape)))
         return record["type"], dtype, sizes, grad if type(grad) is bool else -1
 
     def _statistic(self, item: int, column: int, path: str, key: str, value: Any, dtype: str) -> None:
@@ -259,10 +263,10 @@ class Leaves:
             except ValueError:
                 pass
             else:
-                self._note("wrong_type", f"{key} of {path!r} is the text {short(value)}; it was read as a number")
+                self._note("wrong_type", say("readers.text_read_number", key=key, path=f"{path!r}", value=short(value)))
                 return
         if value is not None:
-            self._note("wrong_type", f"{key} of {path!r} is {short(value)}, not a number")
+            self._note("wrong_type", say("readers.not_number", key=key, path=f"{path!r}", value=short(value)))
         self._stats.append(0.0)
         self._states.append((4 * item + column, State.ABSENT))
 

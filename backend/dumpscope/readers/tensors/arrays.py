@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dumpscope.errors import TensorError
+from dumpscope.texts import say
 
 DEFAULT_BUDGET: Final = 16 << 30
 """Logical bytes (elements times element size) that one load may hand out unless the caller allows more."""
@@ -125,9 +126,14 @@ def check_budget(shape: tuple[int, ...], size: int, budget: int) -> int:
     count = math.prod(shape)
     if count * size > budget:
         raise TensorError(
-            f"the tensor of shape {brief(shape)} takes {count * size:,} bytes, more than the {budget:,} allowed",
+            say(
+                "readers.tensor_shape_takes_bytes_more_than",
+                shape=brief(shape),
+                count=f"{count * size:,}",
+                budget=f"{budget:,}",
+            ),
             kind="over_budget",
-            hint="raise the tensor budget, or compare this item by its statistics",
+            hint=say("readers.raise_tensor_budget_compare_item_by"),
         )
     return count
 
@@ -168,9 +174,14 @@ def strided(
         span += (size - 1) * step
     if offset + span > stored:
         raise TensorError(
-            f"the tensor of shape {brief(shape)} reaches element {offset + span:,} of a storage of {stored:,}",
+            say(
+                "readers.tensor_shape_reaches_element_storage",
+                shape=brief(shape),
+                offset=f"{offset + span:,}",
+                stored=f"{stored:,}",
+            ),
             kind="damaged",
-            hint="the file is damaged or hostile: dump this tensor again",
+            hint=say("readers.file_damaged_hostile_dump_tensor_again"),
         )
     first = start + offset * element.size
     plain = not (swapped or conj or neg) and element.size == element.array.itemsize and element.array.kind != "b"
@@ -180,15 +191,19 @@ def strided(
             return array, ()
     if span * element.array.itemsize > budget:
         raise TensorError(
-            f"the storage behind the tensor spans {span * element.array.itemsize:,} bytes, more than the {budget:,} allowed",
+            say(
+                "readers.storage_behind_tensor_spans_bytes_more",
+                span=f"{span * element.array.itemsize:,}",
+                budget=f"{budget:,}",
+            ),
             kind="over_budget",
-            hint="raise the tensor budget, or compare this item by its statistics",
+            hint=say("readers.raise_tensor_budget_compare_item_by"),
         )
     try:
         flat, notes = _converted(buffer, first, span, element, swapped=swapped, conj=conj, neg=neg)
     except MemoryError as error:
         raise TensorError(
-            "memory does not hold the tensor", kind="over_budget", hint="lower the number of jobs"
+            say("readers.memory_does_not_hold_tensor"), kind="over_budget", hint=say("readers.lower_number_jobs")
         ) from error
     return _view(flat, 0, element, shape, stride), notes
 
@@ -202,23 +217,25 @@ def _view(
     try:
         array: Array = np.ndarray(shape, element.array, buffer, first, steps)
     except (ValueError, OverflowError, TypeError) as error:
-        raise TensorError(f"numpy cannot hold a tensor of shape {brief(shape)}", kind="unsupported") from error
+        raise TensorError(
+            say("readers.numpy_cannot_hold_tensor_shape", shape=brief(shape)), kind="unsupported"
+        ) from error
     array.flags.writeable = False
     return array
 
 
 def _check_geometry(shape: tuple[int, ...], stride: tuple[int, ...], offset: int) -> None:
     if len(shape) != len(stride) or len(shape) > MAX_DIMENSIONS:
-        raise TensorError(f"{len(shape)} sizes with {len(stride)} strides are no tensor", kind="damaged")
+        raise TensorError(say("readers.sizes_strides_no_tensor", count=len(shape), count2=len(stride)), kind="damaged")
     if offset < 0 or (shape and (min(shape) < 0 or min(stride) < 0)):
-        raise TensorError("the tensor has a negative size, stride or offset", kind="damaged")
+        raise TensorError(say("readers.tensor_has_negative_size_stride_offset"), kind="damaged")
 
 
 def _empty(shape: tuple[int, ...], element: ElementType) -> Array:
     try:
         array: Array = np.empty(shape, element.array)
     except (ValueError, OverflowError, MemoryError) as error:
-        raise TensorError(f"the shape {brief(shape)} is too large to exist", kind="damaged") from error
+        raise TensorError(say("readers.shape_too_large_exist", shape=brief(shape)), kind="damaged") from error
     array.flags.writeable = False
     return array
 

@@ -16,17 +16,18 @@ from typing import Any, Final, Self
 
 from dumpscope.errors import TensorError
 from dumpscope.readers.tensors.arrays import Bytes
+from dumpscope.texts import say
 
 MAPPED_FROM: Final = 1 << 20
 """File size in bytes from which a file is mapped instead of read."""
 
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _WORDS: Final = (
-    (stat.S_ISDIR, "a directory"),
-    (stat.S_ISFIFO, "a FIFO"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISDIR, say("readers.directory")),
+    (stat.S_ISFIFO, say("readers.fifo")),
+    (stat.S_ISCHR, say("readers.device")),
+    (stat.S_ISBLK, say("readers.device")),
+    (stat.S_ISSOCK, say("readers.socket")),
 )
 
 
@@ -69,14 +70,16 @@ class MappedFile(mmap.mmap):
                 count = os.preadv(self._descriptor, [target[done:]], start + done)
                 if count == 0:
                     raise TensorError(
-                        "the file was cut off while it was read",
+                        say("readers.file_cut_off_while_read"),
                         kind="truncated",
-                        hint="is something still writing it?",
+                        hint=say("readers.something_still_writing"),
                     )
                 done += count
         except OSError as error:
             raise TensorError(
-                f"the tensor file cannot be read: {error.strerror}", kind="unreadable", hint="check the disk"
+                say("readers.tensor_file_cannot_read", reason=error.strerror),
+                kind="unreadable",
+                hint=say("readers.check_disk"),
             ) from error
 
 
@@ -98,11 +101,15 @@ def read_bytes(path: Path | str, *, root: Path | str | None = None) -> Bytes:
         finally:
             os.close(descriptor)
     except FileNotFoundError as error:
-        raise TensorError("the tensor file is missing", kind="missing", hint="copy the whole dump folder") from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "the name is not valid"
         raise TensorError(
-            f"the tensor file cannot be opened: {reason}", kind="unreadable", hint="check its permissions and the disk"
+            say("readers.tensor_file_missing"), kind="missing", hint=say("readers.copy_whole_dump_folder")
+        ) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or say("readers.name_not_valid")
+        raise TensorError(
+            say("readers.tensor_file_cannot_opened", reason=reason),
+            kind="unreadable",
+            hint=say("readers.check_permissions_disk"),
         ) from error
 
 
@@ -123,10 +130,14 @@ def _require_regular(mode: int) -> None:
         return
     if stat.S_ISLNK(mode):
         raise TensorError(
-            "the tensor file is a symbolic link", kind="refused", hint="put the file itself into the dump folder"
+            say("readers.tensor_file_symbolic_link"),
+            kind="refused",
+            hint=say("readers.put_file_itself_into_dump_folder"),
         )
     word = next((word for test, word in _WORDS if test(mode)), "no regular file")
-    raise TensorError(f"the tensor file is {word}", kind="refused", hint="a dump holds regular files only")
+    raise TensorError(
+        say("readers.tensor_file", word=word), kind="refused", hint=say("readers.dump_holds_regular_files_only")
+    )
 
 
 def _contained(name: str, root: str) -> tuple[str, int]:
@@ -141,9 +152,9 @@ def _contained(name: str, root: str) -> tuple[str, int]:
     real, base = os.path.realpath(name), os.path.realpath(root)
     if not real.startswith(base if base.endswith(os.sep) else base + os.sep):
         raise TensorError(
-            "the tensor file leads outside the dump folder",
+            say("readers.tensor_file_leads_outside_dump_folder"),
             kind="refused",
-            hint="put the file itself into the dump folder",
+            hint=say("readers.put_file_itself_into_dump_folder"),
         )
     return real, os.lstat(real).st_mode
 

@@ -20,6 +20,7 @@ from dumpscope.readers.tensors.arrays import (
     torch_name,
 )
 from dumpscope.readers.tensors.mapped_file import read_bytes
+from dumpscope.texts import say
 
 MAX_HEADER: Final = 10_000
 _DESCR: Final = re.compile(r"[<>|=]?[A-Za-z][0-9]{0,2}")
@@ -48,11 +49,13 @@ def _load(path: Path | str, budget: int, root: Path | str | None) -> LoadedTenso
         raise _no_npy()
     width = _LENGTH_BYTES.get(buffer[6])
     if width is None:
-        raise TensorError(f"version {buffer[6]} of the numpy format is not known", kind="unsupported")
+        raise TensorError(say("readers.version_numpy_format_not_known", buffer=buffer[6]), kind="unsupported")
     length = int.from_bytes(buffer[8 : 8 + width], "little")
     if length > MAX_HEADER:
         raise TensorError(
-            f"the numpy header claims {length:,} bytes", kind="refused", hint="a real one has about a hundred"
+            say("readers.numpy_header_claims_bytes", length=f"{length:,}"),
+            kind="refused",
+            hint=say("readers.real_one_has_about_hundred"),
         )
     start = 8 + width + length
     text = buffer[8 + width : start]
@@ -62,9 +65,9 @@ def _load(path: Path | str, budget: int, root: Path | str | None) -> LoadedTenso
     name = torch_name(dtype)
     if name is None:
         raise TensorError(
-            f"numpy dtype {dtype.str!r} has no counterpart in torch",
+            say("readers.numpy_dtype_has_no_counterpart_torch", str=f"{dtype.str!r}"),
             kind="unsupported",
-            hint="save it as a plain number type",
+            hint=say("readers.save_plain_number_type"),
         )
     native = dtype.newbyteorder("=")
     unit = native.itemsize // 2 if native.kind == "c" else native.itemsize
@@ -94,17 +97,19 @@ def _header(text: str) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
     if not all(type(size) is int and 0 <= size < 1 << 62 for size in shape):
         raise _bad_header()
     if type(descr) is not str or not _DESCR.fullmatch(descr):
-        raise TensorError("the array is structured", kind="unsupported", hint="save one plain number type a file")
+        raise TensorError(
+            say("readers.array_structured"), kind="unsupported", hint=say("readers.save_one_plain_number_type_file")
+        )
     if "O" in descr:
         raise TensorError(
-            "the array holds Python objects, which would have to be unpickled",
+            say("readers.array_holds_python_objects_which_would"),
             kind="refused",
-            hint="save numbers instead",
+            hint=say("readers.save_numbers_instead"),
         )
     try:
         return np.dtype(descr), fortran, shape
     except (TypeError, ValueError) as error:
-        raise TensorError(f"numpy dtype {descr!r} is not known", kind="unsupported") from error
+        raise TensorError(say("readers.numpy_dtype_not_known", descr=f"{descr!r}"), kind="unsupported") from error
 
 
 def _contiguous(shape: tuple[int, ...], *, fortran: bool) -> tuple[int, ...]:
@@ -118,14 +123,12 @@ def _contiguous(shape: tuple[int, ...], *, fortran: bool) -> tuple[int, ...]:
 
 
 def _bad_header() -> TensorError:
-    return TensorError("the numpy header is damaged", kind="damaged", hint="copy or dump the file again")
+    return TensorError(say("readers.numpy_header_damaged"), kind="damaged", hint=say("readers.copy_dump_file_again"))
 
 
 def _no_npy() -> TensorError:
-    return TensorError("this is no .npy file", kind="damaged", hint="copy or dump the file again")
+    return TensorError(say("readers.no_npy_file"), kind="damaged", hint=say("readers.copy_dump_file_again"))
 
 
 def _cut_off() -> TensorError:
-    return TensorError(
-        "the file was cut off", kind="truncated", hint="copy the file again, or dump it again if the run was killed"
-    )
+    return TensorError(say("readers.file_cut_off"), kind="truncated", hint=say("readers.copy_file_again_dump_again_if"))

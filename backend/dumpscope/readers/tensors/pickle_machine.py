@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 from dumpscope.errors import TensorError
+from dumpscope.texts import say
 
 MAX_BYTES: Final = 32 << 20
 MAX_STEPS: Final = 2_000_000
@@ -35,20 +36,22 @@ class Builder:
 
 def refused(what: str) -> TensorError:
     return TensorError(
-        f"the pickle in the file {what}",
+        say("readers.pickle_file", what=what),
         kind="refused",
-        hint="only tensors and plain containers of them are read; save the tensor itself with torch.save",
+        hint=say("readers.only_tensors_plain_containers_them_read"),
     )
 
 
 def damaged(what: str) -> TensorError:
-    return TensorError(f"the pickle in the file is damaged: {what}", kind="damaged", hint="copy or dump the file again")
+    return TensorError(
+        say("readers.pickle_file_damaged", what=what), kind="damaged", hint=say("readers.copy_dump_file_again")
+    )
 
 
 def no_global(name: bytes) -> NoReturn:
     """Raise the refusal of a global that no table knows."""
     text = name.decode("ascii", "backslashreplace").replace(" ", ".", 1)
-    raise refused(f"asks for {text[:120]}, which is not tensor data")
+    raise refused(say("readers.asks_which_not_tensor_data", text=text[:120]))
 
 
 class Machine:
@@ -77,7 +80,7 @@ class Machine:
         end = self.pos + count
         part = self.data[self.pos : end]
         if len(part) != count:
-            raise damaged("it ends inside a value")
+            raise damaged(say("readers.ends_inside_value"))
         self.pos = end
         return part
 
@@ -112,11 +115,11 @@ def run(
                 return machine.stack.pop(), machine.pos
             operation = operations[code]
             if operation is None:
-                raise refused(f"uses opcode 0x{code:02x}, which tensor data does not need")
+                raise refused(say("readers.uses_opcode_0x_which_tensor_data", code=f"{code:02x}"))
             operation(machine)
     except (IndexError, KeyError, TypeError, ValueError, OverflowError, struct.error) as error:
-        raise damaged(f"nonsense at byte {machine.pos}") from error
-    raise refused(f"takes more than {MAX_STEPS:,} steps")
+        raise damaged(say("readers.nonsense_byte", pos=machine.pos)) from error
+    raise refused(say("readers.takes_more_than_steps", max_steps=f"{MAX_STEPS:,}"))
 
 
 # One function an opcode.
@@ -124,7 +127,7 @@ def run(
 
 def _proto(m: Machine) -> None:
     if m.data[m.pos] > 5:
-        raise refused(f"has protocol {m.data[m.pos]}")
+        raise refused(say("readers.has_protocol", data=m.data[m.pos]))
     m.pos += 1
 
 
@@ -145,7 +148,7 @@ def _stack_global(m: Machine) -> None:
     name = m.stack.pop()
     module = m.stack.pop()
     if type(name) is not str or type(module) is not str or len(name) + len(module) > 2 * _MAX_GLOBAL:
-        raise damaged("a global without a name")
+        raise damaged(say("readers.global_without_name"))
     _push_global(m, f"{module} {name}".encode())
 
 
@@ -160,7 +163,7 @@ def _reduce(m: Machine) -> None:
     arguments = m.stack.pop()
     called = m.stack[-1]
     if type(called) is not Builder or type(arguments) is not tuple:
-        raise refused("calls something that cannot be called")
+        raise refused(say("readers.calls_something_cannot_called"))
     m.stack[-1] = called.build(*arguments)
 
 
@@ -168,7 +171,7 @@ def _build(m: Machine) -> None:
     """Attributes of an OrderedDict (`_metadata` of a state dict) or a tensor carry no numbers: they are dropped."""
     m.stack.pop()
     if type(m.stack[-1]) in (Builder, type(None), str, int, float, tuple, list, bool, bytes):
-        raise refused("sets attributes on an object")
+        raise refused(say("readers.sets_attributes_object"))
 
 
 def _persistent(m: Machine) -> None:
@@ -245,7 +248,7 @@ def _binint(m: Machine) -> None:
 def _long1(m: Machine) -> None:
     size = m.number(1)
     if size > _MAX_LONG:
-        raise refused(f"holds an integer of {size} bytes")
+        raise refused(say("readers.holds_integer_bytes", size=size))
     m.stack.append(int.from_bytes(m.take(size), "little", signed=True))
 
 
@@ -287,7 +290,7 @@ def _last(count: int) -> Callable[[Machine], None]:
     def operation(m: Machine) -> None:
         items = tuple(m.stack[-count:])
         if len(items) != count:
-            raise damaged("a tuple lacks items")
+            raise damaged(say("readers.tuple_lacks_items"))
         m.stack[-count:] = [items]
 
     return operation
@@ -335,21 +338,21 @@ def _setitems(m: Machine) -> None:
 def _fill(m: Machine, items: list[Any]) -> None:
     target = _target(m, dict)
     if len(items) % 2:
-        raise damaged("a dict lacks a value")
+        raise damaged(say("readers.dict_lacks_value"))
     for key, value in zip(items[::2], items[1::2], strict=True):
         kind = type(key)
         if kind is not str and kind is not bool and key is not None and kind is not float:
             if kind is not int:
-                raise refused(f"has a dict key of type {kind.__name__}")
+                raise refused(say("readers.has_dict_key_type", name=kind.__name__))
             if abs(key) > _MAX_KEY:
-                raise refused("has an integer of too many digits as a dict key")
+                raise refused(say("readers.has_integer_too_many_digits_dict"))
         target[key] = value
 
 
 def _target(m: Machine, kind: type) -> Any:
     target = m.stack[-1]
     if type(target) is not kind:
-        raise refused(f"puts items into a {type(target).__name__}")
+        raise refused(say("readers.puts_items_into", name=type(target).__name__))
     return target
 
 

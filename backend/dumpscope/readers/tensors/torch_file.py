@@ -14,6 +14,7 @@ from dumpscope.readers.tensors.arrays import DEFAULT_BUDGET, Bytes, ElementType,
 from dumpscope.readers.tensors.mapped_file import read_bytes
 from dumpscope.readers.tensors.torch_globals import StorageRef, StorageType, TensorSpec
 from dumpscope.readers.tensors.zip_directory import DEFLATED, STORED, Directory
+from dumpscope.texts import say
 
 MAX_DEPTH: Final = 100
 MAX_LEAVES: Final = 1_000_000
@@ -41,9 +42,9 @@ def load(path: Path | str, *, budget: int = DEFAULT_BUDGET, root: Path | str | N
         value, reader = _open(buffer, budget)
         if type(value) is not TensorSpec:
             raise TensorError(
-                f"the file holds {_word(value)}, not a tensor",
+                say("readers.file_holds_not_tensor", word=_word(value)),
                 kind="not_a_tensor",
-                hint="a dumped item is one tensor a file: torch.save(tensor, path)",
+                hint=say("readers.dumped_item_one_tensor_file_torch"),
             )
         loaded = reader.tensor(value)
         if isinstance(reader.storages, _ZipStorages):
@@ -118,7 +119,7 @@ def _open(buffer: Bytes, budget: int) -> tuple[Any, _Reader]:
         value, storages = _open_zip(buffer, budget)
     elif not buffer:
         raise TensorError(
-            "the file is empty", kind="truncated", hint="the run was killed or the disk was full: dump again"
+            say("readers.file_empty"), kind="truncated", hint=say("readers.run_killed_disk_full_dump_again")
         )
     elif head[:1] == b"\x80":
         value, storages = _open_legacy(buffer)
@@ -129,16 +130,16 @@ def _open(buffer: Bytes, budget: int) -> tuple[Any, _Reader]:
 
 def _foreign(buffer: Bytes) -> TensorError:
     if buffer[:6] == b"\x93NUMPY":
-        return TensorError("this is a numpy file under a wrong name", kind="damaged", hint="rename it to .npy")
+        return TensorError(say("readers.numpy_file_under_wrong_name"), kind="damaged", hint=say("readers.rename_npy"))
     if buffer[257:262] == b"ustar":
         return TensorError(
-            "this is a tar file of torch before 0.1.10", kind="unsupported", hint="save it with a newer torch"
+            say("readers.tar_file_torch_before_0_1"), kind="unsupported", hint=say("readers.save_newer_torch")
         )
     if not any(buffer[:4096]):
         return TensorError(
-            "the file holds zero bytes only", kind="damaged", hint="the disk lost its content: dump again"
+            say("readers.file_holds_zero_bytes_only"), kind="damaged", hint=say("readers.disk_lost_content_dump_again")
         )
-    return TensorError("this is no file of torch.save", kind="damaged", hint="copy or dump the file again")
+    return TensorError(say("readers.no_file_torch_save"), kind="damaged", hint=say("readers.copy_dump_file_again"))
 
 
 # ---- zip form
@@ -157,12 +158,12 @@ class _ZipStorages:
         name = f"{self.prefix}data/{ref.key}"
         entry = self.directory.entries.get(name)
         if entry is None:
-            raise TensorError("the storage of the tensor is not in the file", kind="truncated", hint="dump it again")
+            raise TensorError(say("readers.storage_tensor_not_file"), kind="truncated", hint=say("readers.dump_again"))
         if entry.size < ref.nbytes:
             raise TensorError(
-                f"the tensor claims {ref.nbytes:,} bytes but the file holds {entry.size:,}",
+                say("readers.tensor_claims_bytes_but_file_holds", nbytes=f"{ref.nbytes:,}", size=f"{entry.size:,}"),
                 kind="truncated",
-                hint="copy the file again, or dump it again if the run was killed",
+                hint=say("readers.copy_file_again_dump_again_if"),
             )
         if entry.method == STORED:
             return self.buffer, zip_directory.locate(self.buffer, self.directory, entry), ref.nbytes
@@ -170,9 +171,11 @@ class _ZipStorages:
         if data is None:
             if entry.size > ref.nbytes:  # a stored surplus costs nothing, an inflated one does
                 raise TensorError(
-                    f"the tensor claims {ref.nbytes:,} bytes but its member would inflate to {entry.size:,}",
+                    say(
+                        "readers.tensor_claims_bytes_but_member_would", nbytes=f"{ref.nbytes:,}", size=f"{entry.size:,}"
+                    ),
                     kind="refused",
-                    hint="save with torch.save, which stores without compression",
+                    hint=say("readers.save_torch_save_which_stores_without"),
                 )
             data = zip_directory.member_bytes(self.buffer, self.directory, entry, self.budget)
             self.budget -= len(data)
@@ -186,13 +189,17 @@ def _open_zip(buffer: Bytes, budget: int) -> tuple[Any, _Storages]:
     prefix = next(iter(entries), "").partition("/")[0] + "/"
     entry = entries.get(f"{prefix}data.pkl")
     if entry is None:
-        raise TensorError("the zip file holds no torch.save data", kind="damaged", hint="is this a dumped tensor?")
+        raise TensorError(
+            say("readers.zip_file_holds_no_torch_save"), kind="damaged", hint=say("readers.dumped_tensor")
+        )
     if f"{prefix}constants.pkl" in entries:
         raise TensorError(
-            "this is a TorchScript program, not a tensor", kind="refused", hint="save the tensor itself with torch.save"
+            say("readers.torchscript_program_not_tensor"),
+            kind="refused",
+            hint=say("readers.save_tensor_itself_torch_save"),
         )
     if entry.method not in (STORED, DEFLATED):
-        raise TensorError(f"compression method {entry.method} is not known", kind="unsupported")
+        raise TensorError(say("readers.compression_method_not_known", method=entry.method), kind="unsupported")
     data = zip_directory.member_bytes(buffer, directory, entry, pickle_machine.MAX_BYTES)
     order = entries.get(f"{prefix}byteorder")
     big_endian = order is not None and zip_directory.member_bytes(buffer, directory, order, 16) == b"big"
@@ -213,14 +220,14 @@ class _LegacyStorages:
 
     def place(self, ref: StorageRef) -> tuple[Bytes, int, int]:
         if ref.key not in self.places:
-            raise TensorError("the storage of the tensor is not in the file", kind="truncated", hint="dump it again")
+            raise TensorError(say("readers.storage_tensor_not_file"), kind="truncated", hint=say("readers.dump_again"))
         start, stored = self.places[ref.key]
         if ref.view is None:
             return self.buffer, start, stored
         size = ref.element.size if ref.element else 1
         first, count = ref.view
         if (first + count) * size > stored:
-            raise pickle_machine.damaged("a storage view leaves its storage")
+            raise pickle_machine.damaged(say("readers.storage_view_leaves_storage"))
         return self.buffer, start + first * size, count * size
 
 
@@ -231,7 +238,7 @@ def _open_legacy(buffer: Bytes) -> tuple[Any, _Storages]:
         ref = torch_globals.storage_ref(saved)
         known = refs.setdefault(ref.key, ref)
         if (known.element, known.count) != (ref.element, ref.count):
-            raise pickle_machine.damaged("one storage is described in two ways")
+            raise pickle_machine.damaged(say("readers.one_storage_described_two_ways"))
         return ref
 
     head = buffer[: pickle_machine.MAX_BYTES]
@@ -242,25 +249,27 @@ def _open_legacy(buffer: Bytes) -> tuple[Any, _Storages]:
         values.append(value)
         if values[0] != _LEGACY_MAGIC:
             raise TensorError(
-                "this is a pickle but no file of torch.save", kind="refused", hint="dump the tensor again"
+                say("readers.pickle_but_no_file_torch_save"), kind="refused", hint=say("readers.dump_tensor_again")
             )
     if values[1] != _LEGACY_PROTOCOL:
-        raise TensorError("the torch.save protocol is not known", kind="unsupported", hint="save it with a newer torch")
+        raise TensorError(
+            say("readers.torch_save_protocol_not_known"), kind="unsupported", hint=say("readers.save_newer_torch")
+        )
     value, at = _step(head, at, persistent)
     keys, at = _step(head, at, torch_globals.storage_ref)
     if type(keys) is not list or len(keys) > zip_directory.MAX_ENTRIES:
-        raise pickle_machine.damaged("no list of storages")
+        raise pickle_machine.damaged(say("readers.no_list_storages"))
     places: dict[str, tuple[int, int]] = {}
     for key in keys:
         ref = refs.get(key) if type(key) is str else None
         if ref is None or key in places:
-            raise pickle_machine.damaged("a list of storages that no tensor uses")
+            raise pickle_machine.damaged(say("readers.list_storages_no_tensor_uses"))
         if at + _COUNT.size > len(buffer):
             raise _cut_off()
         (count,) = _COUNT.unpack_from(buffer, at)
         at += _COUNT.size
         if count != ref.count:
-            raise pickle_machine.damaged("a storage of another size than its tensor names")
+            raise pickle_machine.damaged(say("readers.storage_another_size_than_tensor_names"))
         places[key] = (at, ref.nbytes)
         at += ref.nbytes
         if at > len(buffer):
@@ -275,9 +284,7 @@ def _step(data: bytes, at: int, persistent: Callable[[Any], Any]) -> tuple[Any, 
 
 
 def _cut_off() -> TensorError:
-    return TensorError(
-        "the file was cut off", kind="truncated", hint="copy the file again, or dump it again if the run was killed"
-    )
+    return TensorError(say("readers.file_cut_off"), kind="truncated", hint=say("readers.copy_file_again_dump_again_if"))
 
 
 # ---- containers
@@ -301,18 +308,22 @@ class _Unfolding:
             return value.name, 1
         if kind not in (dict, list, tuple):
             if kind is StorageRef or kind is pickle_machine.Builder:
-                raise TensorError(f"the file holds {_word(value)}", kind="unsupported", hint="save tensors instead")
+                raise TensorError(
+                    say("readers.file_holds", word=_word(value)),
+                    kind="unsupported",
+                    hint=say("readers.save_tensors_instead"),
+                )
             return value, 1
         known = self.done.get(id(value))
         if known:
             return known
         if id(value) in self.open or depth >= MAX_DEPTH:
-            raise pickle_machine.refused("nests containers without end")
+            raise pickle_machine.refused(say("readers.nests_containers_without_end"))
         self.open.add(id(value))
         copied, total = self._copied(value, depth + 1)
         self.open.discard(id(value))
         if total > MAX_LEAVES:
-            raise pickle_machine.refused(f"unfolds to more than {MAX_LEAVES:,} values")
+            raise pickle_machine.refused(say("readers.unfolds_more_than_values", max_leaves=f"{MAX_LEAVES:,}"))
         self.done[id(value)] = (copied, total)
         return copied, total
 
@@ -329,11 +340,11 @@ class _Unfolding:
 def _word(value: Any) -> str:
     kind = type(value)
     if kind in (dict, list, tuple):
-        return f"a {kind.__name__} of {len(value)}"
+        return say("readers.a_of", name=kind.__name__, count=len(value))
     if kind in (StorageRef, StorageType):
-        return "a bare storage"
+        return say("readers.bare_storage")
     if kind is ElementType:
-        return "a dtype"
+        return say("readers.dtype")
     if kind is pickle_machine.Builder:
-        return "a function"
-    return "None" if value is None else f"a value of type {kind.__name__}"
+        return say("readers.function")
+    return "None" if value is None else say("readers.value_type", name=kind.__name__)

@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 from dumpscope.errors import TensorError
 from dumpscope.readers.tensors.arrays import ELEMENT_TYPES, ElementType
 from dumpscope.readers.tensors.pickle_machine import Builder, damaged, no_global
+from dumpscope.texts import say
 
 _MAX_TEXT: Final = 64
 _MAX_SIZE: Final = 1 << 62
@@ -61,15 +62,15 @@ class TensorSpec:
 def storage_ref(saved: Any) -> StorageRef:
     """Storage named by a persistent id; raises TensorError for every other kind of id."""
     if type(saved) is not tuple or not 5 <= len(saved) <= 6 or saved[0] != "storage":
-        raise damaged("a storage id of no known form")
+        raise damaged(say("readers.storage_id_no_known_form"))
     _, kind, key, device, count, *rest = saved
     if type(kind) is not StorageType or not _is_text(key) or not _is_text(device) or not _is_size(count):
-        raise damaged("a storage id of no known form")
+        raise damaged(say("readers.storage_id_no_known_form"))
     view = rest[0] if rest else None
     part: tuple[int, int] | None = None
     if view is not None:
         if type(view) is not tuple or len(view) != 3 or not _is_size(view[1]) or not _is_size(view[2]):
-            raise damaged("a storage view of no known form")
+            raise damaged(say("readers.storage_view_no_known_form"))
         part = (view[1], view[2])
     return StorageRef(key=key, element=kind.element, device=device, count=count, view=part)
 
@@ -94,15 +95,15 @@ def _tensor(
     element: ElementType | None = None,
 ) -> TensorSpec:
     if type(storage) is not StorageRef:
-        raise damaged("a tensor without a storage")
+        raise damaged(say("readers.tensor_without_storage"))
     element = element or storage.element
     if element is None:
-        raise damaged("a tensor without a dtype")
+        raise damaged(say("readers.tensor_without_dtype"))
     if type(shape) is not tuple or type(stride) is not tuple or not _is_size(offset):
-        raise damaged("a tensor without a shape")
+        raise damaged(say("readers.tensor_without_shape"))
     for size in (*shape, *stride):
         if not _is_size(size):
-            raise damaged("a size or stride that no tensor has")
+            raise damaged(say("readers.size_stride_no_tensor_has"))
     flags: Mapping[Any, Any] = metadata if type(metadata) is dict else {}
     return TensorSpec(
         storage=storage,
@@ -127,7 +128,7 @@ def _tensor_v3(
     metadata: Any = None,
 ) -> TensorSpec:
     if type(element) is not ElementType:
-        raise damaged("a tensor without a dtype")
+        raise damaged(say("readers.tensor_without_dtype"))
     return _tensor(storage, offset, shape, stride, requires_grad, hooks, metadata, element=element)
 
 
@@ -144,16 +145,16 @@ def _plain_tensor(storage: Any, offset: Any, shape: Any, stride: Any) -> TensorS
 
 def _parameter(data: Any, requires_grad: Any, _hooks: Any = None, _state: Any = None) -> TensorSpec:
     if type(data) is not TensorSpec:
-        raise damaged("a parameter without a tensor")
+        raise damaged(say("readers.parameter_without_tensor"))
     return replace(data, parameter=True, requires_grad=requires_grad is True)
 
 
 def _moved_tensor(data: Any, element: Any, device: Any, requires_grad: Any) -> TensorSpec:
     if type(data) is not TensorSpec or type(element) is not ElementType or not _is_text(device):
-        raise damaged("a device tensor without a tensor")
+        raise damaged(say("readers.device_tensor_without_tensor"))
     if element is not data.element:
         raise TensorError(
-            f"the tensor is stored as {data.element.name} for a {element.name}", kind="unsupported", hint=_SAVE_CPU
+            say("readers.tensor_stored", name=data.element.name, name2=element.name), kind="unsupported", hint=_SAVE_CPU
         )
     return replace(data, storage=replace(data.storage, device=device), requires_grad=requires_grad is True)
 
@@ -161,7 +162,7 @@ def _moved_tensor(data: Any, element: Any, device: Any, requires_grad: Any) -> T
 def _typed_tensor(build: Any, kind: Any, arguments: Any, _state: Any) -> Any:
     """A tensor that had Python attributes; they are dropped, the numbers are those of the plain tensor."""
     if type(build) is not Builder or kind not in (_TENSOR, _PARAMETER) or type(arguments) is not tuple:
-        raise damaged("a tensor of no known class")
+        raise damaged(say("readers.tensor_no_known_class"))
     return build.build(*arguments)
 
 
@@ -171,35 +172,35 @@ def _meta_tensor(*_: Any) -> NoReturn:
 
 def no_data() -> TensorError:
     return TensorError(
-        "the tensor was on the meta device and holds no numbers", kind="no_data", hint="only its shape can be compared"
+        say("readers.tensor_meta_device_holds_no_numbers"), kind="no_data", hint=say("readers.only_shape_can_compared")
     )
 
 
 def _ordered(items: Any = None) -> dict[Any, Any]:
     if items not in (None, (), []):
-        raise damaged("an OrderedDict of no known form")
+        raise damaged(say("readers.ordereddict_no_known_form"))
     return {}
 
 
 def _size(items: Any = ()) -> tuple[Any, ...]:
     if type(items) not in (tuple, list) or not all(_is_size(item) for item in items):
-        raise damaged("a torch.Size of no known form")
+        raise damaged(say("readers.torch_size_no_known_form"))
     return tuple(items)
 
 
 def _device(kind: Any, index: Any = None) -> str:
     if not _is_text(kind) or not (index is None or _is_size(index)):
-        raise damaged("a torch.device of no known form")
+        raise damaged(say("readers.torch_device_no_known_form"))
     return kind if index is None else f"{kind}:{index}"
 
 
 def _npu_format(number: Any) -> int:
     if not _is_size(number):
-        raise damaged("an NPU format of no known form")
+        raise damaged(say("readers.npu_format_no_known_form"))
     return int(number)
 
 
-_SAVE_CPU: Final = "save it with torch.save(tensor.detach().cpu())"
+_SAVE_CPU: Final = say("readers.save_torch_save_tensor_detach_cpu")
 _TENSOR: Final = "torch.Tensor"
 _PARAMETER: Final = "torch.nn.Parameter"
 
@@ -229,7 +230,7 @@ _UNSUPPORTED: Final = {
     "_rebuild_qtensor": ("quantized", "tensor.dequantize()"),
     "_rebuild_sparse_tensor": ("sparse", "tensor.to_dense()"),
     "_rebuild_nested_tensor": ("nested", "tensor.to_padded_tensor(0)"),
-    "_rebuild_wrapper_subclass": ("of a wrapper class without storage", "the local tensor inside it"),
+    "_rebuild_wrapper_subclass": (say("readers.wrapper_class_without_storage"), say("readers.local_tensor_inside")),
     "QInt8Storage": ("quantized", "tensor.dequantize()"),
     "QUInt8Storage": ("quantized", "tensor.dequantize()"),
     "QInt32Storage": ("quantized", "tensor.dequantize()"),
@@ -251,11 +252,13 @@ def unknown_global(name: bytes) -> NoReturn:
     module, _, plain = text.partition(" ")
     if module.split(".")[0] == "torch" and plain in _UNSUPPORTED:
         word, remedy = _UNSUPPORTED[plain]
-        raise TensorError(f"the tensor is {word}", kind="unsupported", hint=f"save {remedy} instead")
+        raise TensorError(
+            say("readers.tensor", word=word), kind="unsupported", hint=say("readers.save_instead", remedy=remedy)
+        )
     if text in _PACKED:
         raise TensorError(
-            f"the dtype {text.replace(' ', '.')} packs or scales its numbers", kind="unsupported",
-            hint="save the tensor converted to a plain dtype",
+            say("readers.dtype_packs_scales_numbers", text=text.replace(' ', '.')), kind="unsupported",
+            hint=say("readers.save_tensor_converted_plain_dtype"),
         )  # fmt: skip
     no_global(name)
 

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from dumpscope.errors import TensorError
 from dumpscope.readers.tensors.arrays import Bytes
+from dumpscope.texts import say
 
 MAX_ENTRIES: Final = 200_000
 MAX_DIRECTORY: Final = 64 << 20  # bytes
@@ -51,7 +52,9 @@ class Directory:
 
 
 def damaged(what: str) -> TensorError:
-    return TensorError(f"the zip container is damaged: {what}", kind="damaged", hint="copy or dump the file again")
+    return TensorError(
+        say("readers.zip_container_damaged", what=what), kind="damaged", hint=say("readers.copy_dump_file_again")
+    )
 
 
 def read_directory(buffer: Bytes) -> Directory:
@@ -59,59 +62,63 @@ def read_directory(buffer: Bytes) -> Directory:
     count, size, start = _end_record(buffer)
     if count > MAX_ENTRIES or size > MAX_DIRECTORY:
         raise TensorError(
-            f"the zip container claims {count:,} members", kind="refused", hint="a tensor file has a handful"
+            say("readers.zip_container_claims_members", count=f"{count:,}"),
+            kind="refused",
+            hint=say("readers.tensor_file_has_handful"),
         )
     if start + size > len(buffer):
-        raise damaged("its directory lies outside the file")
+        raise damaged(say("readers.directory_lies_outside_file"))
     table = buffer[start : start + size]
     entries: dict[str, Entry] = {}
     extents: list[tuple[int, int]] = []
     at = 0
     for _ in range(count):
         if at + 46 > size:
-            raise damaged("its directory is too short")
+            raise damaged(say("readers.directory_too_short"))
         fields = _CENTRAL.unpack_from(table, at)
         if fields[0] != b"PK\x01\x02":
-            raise damaged("a directory record does not start as one")
+            raise damaged(say("readers.directory_record_does_not_start_one"))
         flags, method = fields[3], fields[4]
         packed, unpacked, name_length, extra_length, header = fields[8], fields[9], fields[10], fields[11], fields[16]
         name_end = at + 46 + name_length
         raw = table[at + 46 : name_end]
         if flags & _ENCRYPTED:
             raise TensorError(
-                "the zip container is encrypted", kind="refused", hint="save the tensor without a password"
+                say("readers.zip_container_encrypted"), kind="refused", hint=say("readers.save_tensor_without_password")
             )
         if 0xFFFFFFFF in (packed, unpacked, header):
             extra = table[name_end : name_end + extra_length]
             unpacked, packed, header = _wide_fields(extra, unpacked, packed, header)
         at = name_end + extra_length + fields[12]
         if at > size or header + 30 + name_length + packed > start:
-            raise damaged("a member lies outside the file")
+            raise damaged(say("readers.member_lies_outside_file"))
         name = _member_name(raw)
         if name in entries:
-            raise TensorError(f"the zip container has two members named {name[:80]!r}", kind="refused")
+            raise TensorError(say("readers.zip_container_has_two_members_named", name=f"{name[:80]!r}"), kind="refused")
         entries[name] = Entry(header, packed, unpacked, method, raw)
         extents.append((header, header + 30 + name_length + packed))
     extents.sort()
     for before, after in itertools.pairwise(extents):
         if after[0] < before[1]:
-            raise TensorError("members of the zip container overlap", kind="refused", hint="dump the tensor again")
+            raise TensorError(
+                say("readers.members_zip_container_overlap"), kind="refused", hint=say("readers.dump_tensor_again")
+            )
     return Directory(entries=entries, end=start)
 
 
 def locate(buffer: Bytes, directory: Directory, entry: Entry) -> int:
     """Byte where the packed data of a member starts, after checking its local header against the directory."""
     if entry.header + 30 > directory.end:
-        raise damaged("a member lies outside the file")
+        raise damaged(say("readers.member_lies_outside_file"))
     fields = _LOCAL.unpack_from(buffer, entry.header)
     name_end = entry.header + 30 + fields[9]
     if fields[0] != b"PK\x03\x04" or fields[3] != entry.method or buffer[entry.header + 30 : name_end] != entry.name:
-        raise damaged("a member's header differs from the directory")
+        raise damaged(say("readers.members_header_differs_from_directory"))
     start: int = name_end + fields[10]
     if start + entry.packed > directory.end:
-        raise damaged("a member lies outside the file")
+        raise damaged(say("readers.member_lies_outside_file"))
     if entry.method == STORED and entry.packed != entry.size:
-        raise damaged("a stored member has two sizes")
+        raise damaged(say("readers.stored_member_has_two_sizes"))
     return start
 
 
@@ -123,32 +130,32 @@ def member_bytes(buffer: Bytes, directory: Directory, entry: Entry, limit: int) 
     start = locate(buffer, directory, entry)
     if entry.size > limit:
         raise TensorError(
-            f"a member of {entry.size:,} bytes is more than the {limit:,} allowed",
+            say("readers.member_bytes_more_than_allowed", size=f"{entry.size:,}", limit=f"{limit:,}"),
             kind="over_budget",
-            hint="raise the tensor budget, or compare this item by its statistics",
+            hint=say("readers.raise_tensor_budget_compare_item_by"),
         )
     packed = buffer[start : start + entry.packed]
     if entry.method == STORED:
         return packed
     if entry.method != DEFLATED:
         raise TensorError(
-            f"compression method {entry.method} is not known",
+            say("readers.compression_method_not_known", method=entry.method),
             kind="unsupported",
-            hint="save with torch.save, which stores",
+            hint=say("readers.save_torch_save_which_stores"),
         )
     if entry.size > max(BOMB_BYTES, BOMB_RATIO * entry.packed):
         raise TensorError(
-            f"a member of {entry.packed:,} bytes would inflate to {entry.size:,}",
+            say("readers.member_bytes_would_inflate", packed=f"{entry.packed:,}", size=f"{entry.size:,}"),
             kind="refused",
-            hint="save with torch.save, which stores without compression",
+            hint=say("readers.save_torch_save_which_stores_without"),
         )
     machine = zlib.decompressobj(-15)
     try:
         data = machine.decompress(packed, entry.size + 1)
     except zlib.error as error:
-        raise damaged("a compressed member cannot be inflated") from error
+        raise damaged(say("readers.compressed_member_cannot_inflated")) from error
     if len(data) != entry.size or not machine.eof:
-        raise damaged("a compressed member is not as long as it claims")
+        raise damaged(say("readers.compressed_member_not_long_claims"))
     return data
 
 
@@ -183,19 +190,19 @@ def _end_record(buffer: Bytes) -> tuple[int, int, int]:
     if at < 0 or buffer[at : at + 4] != b"PK\x05\x06":
         at = buffer.rfind(b"PK\x05\x06", max(0, length - 22 - _MAX_COMMENT))
     if at < 0 or at + 22 > length:
-        raise TensorError("the zip container has no directory: the file was cut off", kind="truncated",
-                          hint="copy the file again, or dump it again if the run was killed")  # fmt: skip
+        raise TensorError(say("readers.zip_container_has_no_directory_file"), kind="truncated",
+                          hint=say("readers.copy_file_again_dump_again_if"))  # fmt: skip
     _, disk, directory_disk, _, count, size, start, _ = _END.unpack_from(buffer, at)
     locator = at - 20
     if locator >= 0 and buffer[locator : locator + 4] == b"PK\x06\x07":
         _, _, wide_at, _ = _END64_LOCATOR.unpack_from(buffer, locator)
         if wide_at + 56 > locator:
-            raise damaged("its zip64 record lies outside the file")
+            raise damaged(say("readers.zip64_record_lies_outside_file"))
         signature, _, _, _, disk, directory_disk, _, count, size, start = _END64.unpack_from(buffer, wide_at)
         if signature != b"PK\x06\x06":
-            raise damaged("its zip64 record does not start as one")
+            raise damaged(say("readers.zip64_record_does_not_start_one"))
     if disk or directory_disk:
-        raise TensorError("the zip container is split over several disks", kind="unsupported")
+        raise TensorError(say("readers.zip_container_split_over_several_disks"), kind="unsupported")
     return count, size, start
 
 
@@ -215,7 +222,7 @@ def _wide_fields(extra: bytes, unpacked: int, packed: int, header: int) -> tuple
             except StopIteration:
                 break
         at += 4 + length
-    raise damaged("a zip64 size is missing")
+    raise damaged(say("readers.zip64_size_missing"))
 
 
 def _member_name(raw: bytes) -> str:
@@ -224,5 +231,5 @@ def _member_name(raw: bytes) -> str:
     except UnicodeDecodeError:
         name = raw.decode("cp437")
     if name[:1] == "/" or "\\" in name or "\0" in name or ".." in name.split("/"):
-        raise TensorError(f"the zip container has an unsafe member name {name[:80]!r}", kind="refused")
+        raise TensorError(say("readers.zip_container_has_unsafe_member_name", name=f"{name[:80]!r}"), kind="refused")
     return name

@@ -1,14 +1,16 @@
 import { ActionIcon, Select, Tooltip } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import { useSetPolicy } from "../../api/changes";
-import type { Comparison, Summary } from "../../api/types";
-import { Icon } from "../../widgets/Icon";
-import { Link } from "../../widgets/place";
-import { describeProblem } from "../../widgets/States";
-import { UnitPicker } from "../../widgets/UnitPicker";
+import type { Comparison } from "../../api/types";
+import { Icon } from "../../widgets/basic/Icon";
+import { Link } from "../../widgets/basic/navigation";
+import { describeProblem } from "../../widgets/basic/States";
+import { UnitPicker } from "../../widgets/page/UnitPicker";
 import classes from "./Controls.module.css";
 import { ExportMenu } from "./ExportMenu";
-import type { Triage } from "./useTriage";
+import { useResult, useShownComparison } from "./selection/result";
+import { useSelection } from "./selection/SelectionProvider";
+import { useCopyLink } from "./selection/useCopyLink";
 
 const POLICIES = ["default", "ptdbg", "msprobe"] as const;
 
@@ -36,16 +38,13 @@ export function Sides({ comparison }: { comparison: Comparison }) {
   );
 }
 
-interface ControlsProps {
-  comparison: Comparison;
-  summary: Summary | undefined;
-  triage: Triage;
-  onHelp: () => void;
-}
-
 /** The header of the triage screen: what is compared, which part of it is shown, and what to do with it. */
-export function Controls({ comparison, summary, triage, onHelp }: ControlsProps) {
+export function Controls({ onHelp }: { onHelp: () => void }) {
   const { t } = useTranslation();
+  const comparison = useShownComparison();
+  const { summary, steps, ranks } = useResult();
+  const { unit: shown, update } = useSelection();
+  const copyLink = useCopyLink();
   const policy = useSetPolicy(comparison.id);
   const units = summary?.units ?? [];
   const bad = units.filter((unit) => unit.origins > 0 || unit.verdict === "no");
@@ -62,14 +61,14 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
       )}
       <span className={classes.space} />
       <UnitPicker
-        step={triage.unit?.step ?? null}
-        rank={triage.unit?.rank ?? null}
-        steps={triage.steps}
-        ranks={triage.ranks}
+        step={shown?.step ?? null}
+        rank={shown?.rank ?? null}
+        steps={steps}
+        ranks={ranks}
         badSteps={new Set(bad.map((unit) => unit.step))}
-        badRanks={new Set(bad.filter((unit) => unit.step === triage.unit?.step).map((unit) => unit.rank))}
-        onStep={triage.setStep}
-        onRank={triage.setRank}
+        badRanks={new Set(bad.filter((unit) => unit.step === shown?.step).map((unit) => unit.rank))}
+        onStep={(step) => update({ step })}
+        onRank={(rank) => update({ rank })}
       />
       <span className={classes.policy}>
         <span className="dim">{t("comparison.policy")}</span>
@@ -91,7 +90,7 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
         <Tooltip label={`${t("policy.title")} (t)`}>
           <ActionIcon
             aria-label={t("policy.title")}
-            onClick={() => triage.update({ dialog: "policy" })}
+            onClick={() => update({ dialog: "policy" })}
             data-testid="open-policy"
           >
             <Icon name="scale" />
@@ -101,15 +100,15 @@ export function Controls({ comparison, summary, triage, onHelp }: ControlsProps)
       <Tooltip label={`${t("matching.list")} (M)`}>
         <ActionIcon
           aria-label={t("matching.list")}
-          onClick={() => triage.update({ dialog: "matches" })}
+          onClick={() => update({ dialog: "matches" })}
           data-testid="hand-matches"
         >
           <Icon name="pair" />
         </ActionIcon>
       </Tooltip>
-      <ExportMenu comparison={comparison} triage={triage} />
+      <ExportMenu />
       <Tooltip label={`${t("comparison.copyLink")} (c)`}>
-        <ActionIcon aria-label={t("comparison.copyLink")} onClick={triage.copyLink} data-testid="copy-link">
+        <ActionIcon aria-label={t("comparison.copyLink")} onClick={() => void copyLink()} data-testid="copy-link">
           <Icon name="link" />
         </ActionIcon>
       </Tooltip>

@@ -1,24 +1,27 @@
 import { Button, Menu, Progress } from "@mantine/core";
 import { type MouseEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { exportListUrl, exportUrl } from "../../api/queries";
-import type { Comparison } from "../../api/types";
-import { isFiltered } from "../../base/address";
-import { formatBytes } from "../../base/numbers";
-import { Icon } from "../../widgets/Icon";
-import { useKeys } from "../../widgets/useKeys";
+import { exportListUrl, exportUrl } from "../../api/comparison/resultFiles";
+import { isFiltered } from "../../base/address/address";
+import { formatBytes } from "../../base/numbers/format";
+import { Icon } from "../../widgets/basic/Icon";
+import { useKeys } from "../../widgets/basic/useKeys";
 import classes from "./Controls.module.css";
+import { useSay } from "./selection/notice";
+import { useShownComparison } from "./selection/result";
+import { useSelection } from "./selection/SelectionProvider";
 import { type Exporting, useExport } from "./useExport";
-import type { Triage } from "./useTriage";
 
 const LIST_FORMATS = ["xlsx", "csv", "json", "junit.xml"] as const;
 const FORMATS = ["html", ...LIST_FORMATS, "db"] as const;
 
 /** Result files: of everything, or of what the list shows. */
-export function ExportMenu({ comparison, triage }: { comparison: Comparison; triage: Triage }) {
+export function ExportMenu() {
   const { t } = useTranslation();
+  const comparison = useShownComparison();
+  const { address, unit } = useSelection();
   const [opened, setOpened] = useState(false);
-  const { now, start, cancel } = useExport(triage.say);
+  const { now, start, cancel } = useExport(useSay());
   useKeys({ export: () => setOpened(true) });
   const item = (format: string, href: string, testId: string) => (
     <Menu.Item
@@ -55,16 +58,12 @@ export function ExportMenu({ comparison, triage }: { comparison: Comparison; tri
         <Menu.Dropdown>
           <Menu.Label>{t("comparison.exportAll")}</Menu.Label>
           {FORMATS.map((format) => item(format, exportUrl(comparison.id, format), `export-${format}`))}
-          {isFiltered(triage.address) && (
+          {isFiltered(address) && (
             <>
               <Menu.Divider />
               <Menu.Label>{t("comparison.exportList")}</Menu.Label>
               {LIST_FORMATS.map((format) =>
-                item(
-                  format,
-                  exportListUrl(comparison.id, format, triage.unit, triage.address),
-                  `export-list-${format}`,
-                ),
+                item(format, exportListUrl(comparison.id, format, unit, address), `export-list-${format}`),
               )}
             </>
           )}

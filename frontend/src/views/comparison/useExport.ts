@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
-import { fetchExport, type Received } from "../../api/exporting";
-import { saveBlob } from "../../widgets/download";
-import { describeProblem } from "../../widgets/States";
+import { fetchExport, type Received } from "../../api/comparison/resultFiles";
+import { saveBlob } from "../../widgets/basic/download";
+import { describeProblem } from "../../widgets/basic/States";
 
 export interface Exporting {
   format: string;

@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useOverflowBelow } from "../../api/overflow";
-import type { Unit } from "../../api/queries";
-import { TreeView } from "../../widgets/TreeView";
-import type { TreeModel } from "../../widgets/useTree";
+import { useOverflowBelow } from "../../api/dump/overflow";
+import type { Unit } from "../../api/records";
+import { TreeView } from "../../widgets/lists/TreeView";
+import type { TreeModel } from "../../widgets/lists/useTree";
 import { BelowMark } from "./PartMark";
 
 interface DumpTreeProps {

@@ -1,13 +1,11 @@
-import { Button, Modal } from "@mantine/core";
+import { Modal } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { PARTS, type Part, STATISTICS, type Statistic, useDumpTrends } from "../../api/trends";
-import { formatCount } from "../../base/numbers";
-import { useAddress } from "../../widgets/place";
-import { SearchField } from "../../widgets/SearchField";
-import { Empty, Failure, Loading } from "../../widgets/States";
-import { Choice, useStatisticWords } from "../../widgets/TrendControls";
-import { useDebounced } from "../../widgets/useDebounced";
+import { useDumpTrends } from "../../api/trends";
+import { useAddress } from "../../widgets/basic/navigation";
+import { useDebounced } from "../../widgets/basic/useDebounced";
+import { useStatisticChoice } from "../../widgets/tensors/TrendControls";
+import { TrendPanel } from "../../widgets/tensors/TrendPanel";
 import classes from "./Trends.module.css";
 import { ValueTable } from "./ValueTable";
 
@@ -30,64 +28,23 @@ export function DumpTrends({ id }: { id: string }) {
 
 function Values({ id }: { id: string }) {
   const { t } = useTranslation();
-  const words = useStatisticWords();
+  const { statistic, part, word, choices } = useStatisticChoice();
   const [text, setText] = useState("");
-  const [statistic, setStatistic] = useState<Statistic>("norm");
-  const [part, setPart] = useState<Part>("output");
   const found = useDumpTrends(id, { statistic, part, q: useDebounced(text.trim(), 250) });
-  const pages = found.data?.pages ?? [];
-  const rows = pages.flatMap((page) => page.items);
-  const [first] = pages;
   return (
-    <div className={classes.map} data-testid="trends">
-      <div className={classes.controls}>
-        <SearchField
-          data-autofocus
-          label={t("trends.search")}
-          placeholder={t("trends.search")}
-          text={text}
-          onText={setText}
-        />
-        <Choice
-          label={t("trends.show")}
-          testId="trend-statistic"
-          value={statistic}
-          values={STATISTICS.map((word) => ({ value: word, label: words[word] }))}
-          onChange={setStatistic}
-        />
-        <Choice
-          label={t("trends.part")}
-          testId="trend-part"
-          value={part}
-          values={PARTS.map((word) => ({ value: word, label: t(`trends.parts.${word}`) }))}
-          onChange={setPart}
-        />
-      </div>
-      {found.error && <Failure problem={found.error} onRetry={() => void found.refetch()} />}
-      {found.isPending && <Loading />}
-      {first && rows.length === 0 && <Empty>{t("trends.empty")}</Empty>}
-      {first && rows.length > 0 && (
+    <TrendPanel text={text} onText={setText} choices={choices} found={found}>
+      {(first, rows) => (
         <>
           <ValueTable
             label={t("trends.title")}
             steps={first.steps}
             rows={rows}
-            word={words[statistic]}
+            word={word}
             ranked={first.ranks.length > 1}
           />
           <p className={`${classes.legend} dim`}>{t("trends.legendValue")}</p>
         </>
       )}
-      {found.hasNextPage && (
-        <Button
-          variant="default"
-          size="compact-xs"
-          loading={found.isFetchingNextPage}
-          onClick={() => void found.fetchNextPage()}
-        >
-          {t("trends.more", { shown: formatCount(rows.length), total: formatCount(first?.total) })}
-        </Button>
-      )}
-    </div>
+    </TrendPanel>
   );
 }

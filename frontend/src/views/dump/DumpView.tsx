@@ -2,25 +2,28 @@ import { SegmentedControl } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { useDumpNode } from "../../api/dump/nodes";
+import { useOverflow } from "../../api/dump/overflow";
 import { useJob } from "../../api/jobs";
-import { type Unit, useDump, useDumpNode, useOverflow } from "../../api/queries";
+import { type Unit, useDump } from "../../api/records";
 import type { Dump, OverflowSummary } from "../../api/types";
-import { formatMoment } from "../../base/moments";
-import { formatBytes, formatCount } from "../../base/numbers";
-import { CopyButton } from "../../widgets/CopyButton";
-import { Header } from "../../widgets/Header";
-import { HelpOverlay } from "../../widgets/HelpOverlay";
-import { JobBar } from "../../widgets/JobBar";
-import { Notes, ProblemList } from "../../widgets/Problems";
-import { Link, useAddress } from "../../widgets/place";
-import { ReproduceDialog } from "../../widgets/ReproduceDialog";
-import { SearchField } from "../../widgets/SearchField";
-import { SourceDialog } from "../../widgets/SourceDialog";
-import { Boundary, Failure, Loading } from "../../widgets/States";
-import { UnitPicker } from "../../widgets/UnitPicker";
-import { useDebounced } from "../../widgets/useDebounced";
-import { useKeys } from "../../widgets/useKeys";
-import { useTree } from "../../widgets/useTree";
+import { formatMoment } from "../../base/numbers/dates";
+import { formatBytes, formatCount } from "../../base/numbers/format";
+import { CopyButton } from "../../widgets/basic/CopyButton";
+import { JobBar } from "../../widgets/basic/JobBar";
+import { Link, useAddress } from "../../widgets/basic/navigation";
+import { Notes, ProblemList } from "../../widgets/basic/Problems";
+import { SearchField } from "../../widgets/basic/SearchField";
+import { Boundary, Failure, Loading } from "../../widgets/basic/States";
+import { useDebounced } from "../../widgets/basic/useDebounced";
+import { useKeys } from "../../widgets/basic/useKeys";
+import { useTree } from "../../widgets/lists/useTree";
+import { Header } from "../../widgets/page/Header";
+import { HelpOverlay } from "../../widgets/page/HelpOverlay";
+import { Notice, useNoticeWords } from "../../widgets/page/Notice";
+import { UnitPicker } from "../../widgets/page/UnitPicker";
+import { REPRODUCE_KEY, ReproduceDialog } from "../../widgets/source/ReproduceDialog";
+import { SOURCE_KEY, SourceDialog } from "../../widgets/source/SourceDialog";
 import { DumpTree } from "./DumpTree";
 import { DumpTrends } from "./DumpTrends";
 import classes from "./DumpView.module.css";
@@ -82,7 +85,8 @@ function Ready({ dump }: { dump: Dump }) {
   const overflow = useOverflow(dump.id, unit, dump.nodes > 0).data;
   const found = Object.values(overflow?.counts ?? {}).reduce((sum, count) => sum + count, 0);
   const onlyFound = address.dialog === "overflow" && found > 0;
-  const [lost, setLost] = useState<string | null>(null);
+  // The call whose maker was looked for and is not known.
+  const [lost, setLost] = useNoticeWords();
   const select = (name: string, replace = false) => update({ step, rank, node: name }, replace);
 
   useEffect(() => update({ query }, true), [query, update]);
@@ -90,40 +94,40 @@ function Ready({ dump }: { dump: Dump }) {
     const next = values[values.indexOf(value) + delta];
     if (next !== undefined) update({ [key]: next });
   };
-  useEffect(() => {
-    if (lost === null) return;
-    const timer = setTimeout(() => setLost(null), 2500);
-    return () => clearTimeout(timer);
-  }, [lost]);
   const back = () => {
     if (!node || node.name !== selected) return;
     const made = node.items.find((item) => item.producer)?.producer;
     if (made) select(made.node);
-    else setLost(selected);
+    else setLost(node.name);
   };
   const move = async (delta: number) => {
     const from = address.node === null ? 0 : nodes.selectedAt;
     const row = await nodes.fetchAt(Math.max(0, Math.min(from + delta, nodes.total - 1)));
     if (row) select(row.name, true);
   };
-  useKeys({
-    producer: back,
-    reproduce: () => selected !== null && update({ dialog: "reproduce" }),
-    source: () => selected !== null && update({ dialog: "source" }),
-    nextNode: () => void move(1),
-    previousNode: () => void move(-1),
-    parent: () => {
-      const above = node?.name === selected ? node?.path.at(-1) : undefined;
-      if (above) select(above);
+  const panels = [SOURCE_KEY, REPRODUCE_KEY].map((one) => ({
+    ...one,
+    run: () => selected !== null && update({ dialog: one.id }),
+  }));
+  useKeys(
+    {
+      producer: back,
+      nextNode: () => void move(1),
+      previousNode: () => void move(-1),
+      parent: () => {
+        const above = node?.name === selected ? node?.path.at(-1) : undefined;
+        if (above) select(above);
+      },
+      help: () => setHelp(true),
+      search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
+      previousRank: () => cycle(dump.ranks, rank, -1, "rank"),
+      nextRank: () => cycle(dump.ranks, rank, 1, "rank"),
+      previousStep: () => cycle(dump.steps, step, -1, "step"),
+      nextStep: () => cycle(dump.steps, step, 1, "step"),
+      escape: () => setText(""),
     },
-    help: () => setHelp(true),
-    search: () => document.querySelector<HTMLInputElement>("[data-search]")?.focus(),
-    previousRank: () => cycle(dump.ranks, rank, -1, "rank"),
-    nextRank: () => cycle(dump.ranks, rank, 1, "rank"),
-    previousStep: () => cycle(dump.steps, step, -1, "step"),
-    nextStep: () => cycle(dump.steps, step, 1, "step"),
-    escape: () => setText(""),
-  });
+    panels,
+  );
 
   return (
     <div className={classes.screen}>
@@ -214,13 +218,7 @@ function Ready({ dump }: { dump: Dump }) {
           </section>
         </div>
       </main>
-      <output
-        className={classes.notice}
-        data-shown={(lost !== null && lost === selected) || undefined}
-        data-testid="notice"
-      >
-        {lost !== null && lost === selected && t("evidence.flow.notMade")}
-      </output>
+      <Notice words={lost === selected ? t("evidence.flow.notMade") : ""} />
       <DumpTrends id={dump.id} />
       <ReproduceDialog
         choices={selected === null ? [] : [{ side: null, dump: dump.id, name: selected, unit, comparison: null }]}

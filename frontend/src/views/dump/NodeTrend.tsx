@@ -1,11 +1,10 @@
-import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { PARTS, type Part, STATISTICS, type Statistic, useDumpTrends } from "../../api/trends";
+import { useDumpTrends } from "../../api/trends";
 import type { StepRange, ValueRow } from "../../api/types";
-import { formatReal } from "../../base/numbers";
-import { extent, formatSpan, lineThrough } from "../../base/trends";
-import { Failure } from "../../widgets/States";
-import { Choice, useStatisticWords } from "../../widgets/TrendControls";
+import { formatReal } from "../../base/numbers/format";
+import { extent, formatSpan, lineThrough } from "../../base/numbers/trendLines";
+import { Failure } from "../../widgets/basic/States";
+import { useStatisticChoice } from "../../widgets/tensors/TrendControls";
 import classes from "./Trends.module.css";
 import { ValueTable } from "./ValueTable";
 
@@ -15,9 +14,7 @@ const HEIGHT = 72;
 /** One call over the steps and ranks of a dump: a line per rank, the numbers below it. */
 export function NodeTrend({ id, name }: { id: string; name: string }) {
   const { t } = useTranslation();
-  const words = useStatisticWords();
-  const [statistic, setStatistic] = useState<Statistic>("norm");
-  const [part, setPart] = useState<Part>("output");
+  const { statistic, part, word, choices } = useStatisticChoice();
   const found = useDumpTrends(id, { statistic, part, name });
   const page = found.data?.pages[0];
   const rows = found.data?.pages.flatMap((one) => one.items) ?? [];
@@ -28,31 +25,18 @@ export function NodeTrend({ id, name }: { id: string; name: string }) {
     <section className={classes.node} aria-label={t("trends.node")} data-testid="node-trend">
       <div className={classes.controls}>
         <h3>{t("trends.node")}</h3>
-        <Choice
-          label={t("trends.show")}
-          testId="trend-statistic"
-          value={statistic}
-          values={STATISTICS.map((word) => ({ value: word, label: words[word] }))}
-          onChange={setStatistic}
-        />
-        <Choice
-          label={t("trends.part")}
-          testId="trend-part"
-          value={part}
-          values={PARTS.map((word) => ({ value: word, label: t(`trends.parts.${word}`) }))}
-          onChange={setPart}
-        />
+        {choices}
       </div>
       {found.error && <Failure problem={found.error} onRetry={() => void found.refetch()} />}
       {bad && <p className={classes.bad}>{t("trends.firstBadAt", bad)}</p>}
       {page && rows.some((row) => row.cells.some((cell) => cell.value !== null)) ? (
         <>
-          {page.steps.length > 1 && <Lines steps={page.steps} rows={rows} word={words[statistic]} />}
+          {page.steps.length > 1 && <Lines steps={page.steps} rows={rows} word={word} />}
           <ValueTable
             label={t("trends.node")}
             steps={page.steps}
             rows={rows}
-            word={words[statistic]}
+            word={word}
             ranked={page.ranks.length > 1}
             nameless
           />

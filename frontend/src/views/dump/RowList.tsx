@@ -1,7 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
-import { Empty, Failure, Loading } from "../../widgets/States";
+import { Empty, Failure, Loading } from "../../widgets/basic/States";
 import classes from "./DumpView.module.css";
 
 interface Pages<Row> {

@@ -1,7 +1,7 @@
 import { useTranslation } from "react-i18next";
-import type { Unit } from "../../api/queries";
+import type { Unit } from "../../api/records";
 import { useRun } from "../../api/trends";
-import { Notes } from "../../widgets/Problems";
+import { Notes } from "../../widgets/basic/Problems";
 import classes from "./RunNotes.module.css";
 
 const GROUPS = ["versions", "seeds", "numerics", "environment", "settings"] as const;

@@ -1,9 +1,9 @@
 import { useTranslation } from "react-i18next";
 import type { StepRange, ValueRow } from "../../api/types";
-import { formatReal } from "../../base/numbers";
-import { shade, sizes } from "../../base/trends";
-import { useAddress } from "../../widgets/place";
-import { TrendMark, TrendTable } from "../../widgets/TrendTable";
+import { formatReal } from "../../base/numbers/format";
+import { shade, sizes } from "../../base/numbers/trendLines";
+import { useAddress } from "../../widgets/basic/navigation";
+import { TrendMark, TrendTable } from "../../widgets/tensors/TrendTable";
 
 interface ValueTableProps {
   label: string;

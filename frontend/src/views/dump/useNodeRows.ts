@@ -1,8 +1,9 @@
 /** Nodes of a dump in the order of its file, by their place in the list. */
 import { useMemo } from "react";
-import { fetchDumpNodes, type Unit } from "../../api/queries";
+import { fetchDumpNodes } from "../../api/dump/nodes";
+import type { Unit } from "../../api/records";
 import type { DumpNodeRow } from "../../api/types";
-import { type PlacedRows, type Source, usePlaces } from "../../widgets/usePlaces";
+import { type PlacedRows, type Source, usePlaces } from "../../widgets/lists/usePagedRows";
 
 export function useNodeRows(id: string, unit: Unit, q: string, selected: string | null): PlacedRows<DumpNodeRow> {
   const source = useMemo(

@@ -1,15 +1,15 @@
 import { type DragEvent, useCallback, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useHealth } from "../../api/queries";
-import { fromDrop } from "../../base/drop";
-import type { Side } from "../../base/leftovers";
-import { Header } from "../../widgets/Header";
-import { Failure } from "../../widgets/States";
-import { AddDump } from "./AddDump";
-import { CompareForm } from "./CompareForm";
-import { ComparisonList } from "./ComparisonList";
-import { DumpList } from "./DumpList";
+import { useHealth } from "../../api/records";
+import type { Side } from "../../base/comparison/unmatched";
+import { fromDrop } from "../../base/upload/pickedFiles";
+import { Failure } from "../../widgets/basic/States";
+import { Header } from "../../widgets/page/Header";
+import { AddDump } from "./add/AddDump";
+import { CompareForm } from "./compare/CompareForm";
 import classes from "./HomeView.module.css";
+import { ComparisonList } from "./lists/ComparisonList";
+import { DumpList } from "./lists/DumpList";
 import { useSides } from "./useSides";
 import { useUploads } from "./useUploads";
 

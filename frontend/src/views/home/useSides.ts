@@ -1,14 +1,28 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { bundle, type PickedFile } from "../../base/drop";
-import { SIDES, type Side } from "../../base/leftovers";
-import { sidesOf } from "../../base/sides";
-import type { Picked } from "./CompareForm";
-import type { PickedDump } from "./DumpSelect";
+import { sidesOf } from "../../base/comparison/guessSides";
+import { SIDES, type Side } from "../../base/comparison/unmatched";
+import { bundle, type PickedFile } from "../../base/upload/pickedFiles";
 import type { UploadLine, Uploads } from "./useUploads";
 
+export interface PickedDump {
+  id: string;
+  name: string;
+  /** Its place on the server: many dumps have the same name. */
+  path: string;
+}
+
+/** The dumps to compare. */
+export type PickedSides = Record<Side, PickedDump | null>;
+
+/** What a widget needs that lets the user pick a side. */
+export interface SidePicking {
+  picked: PickedSides;
+  onPick: (picked: PickedSides) => void;
+}
+
 export interface Sides {
-  picked: Picked;
-  pick: (picked: Picked) => void;
+  picked: PickedSides;
+  pick: (picked: PickedSides) => void;
   /** A dump that the user brought for a side, as a path on the server. */
   bring: (side: Side, dump: PickedDump) => void;
   /** Files that the user brought: for a side, or wherever they belong. */
@@ -22,12 +36,12 @@ export interface Sides {
 }
 
 const NOBODY: Record<Side, number | null> = { target: null, golden: null };
-const NOTHING: Picked = { target: null, golden: null };
+const NOTHING: PickedSides = { target: null, golden: null };
 const NEITHER: Record<Side, boolean> = { target: false, golden: false };
 
 /** The two dumps to compare: picked from those that are there, or brought, as files or as paths. */
 export function useSides(uploads: Uploads): Sides {
-  const [picked, pick] = useState<Picked>(NOTHING);
+  const [picked, pick] = useState<PickedSides>(NOTHING);
   const [lines, setLines] = useState(NOBODY);
   const [own, setOwn] = useState(NEITHER);
 
@@ -68,7 +82,7 @@ export function useSides(uploads: Uploads): Sides {
   }, [lines, uploads.lines, bring]);
 
   const settle = useCallback(() => setOwn(NEITHER), []);
-  const change = useCallback((next: Picked) => {
+  const change = useCallback((next: PickedSides) => {
     pick(next);
     setOwn(NEITHER);
   }, []);

@@ -2,10 +2,10 @@ import { useQueryClient } from "@tanstack/react-query";
 import i18next from "i18next";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
-import { useUploadRoom } from "../../api/queries";
-import { type Progress, type Upload, upload } from "../../api/upload";
-import { type Bundle, bundle, type PickedFile } from "../../base/drop";
-import { formatBytes } from "../../base/numbers";
+import { useUploadRoom } from "../../api/records";
+import { type Progress, type Upload, upload } from "../../api/upload/sendUpload";
+import { formatBytes } from "../../base/numbers/format";
+import { type Bundle, bundle, type PickedFile } from "../../base/upload/pickedFiles";
 
 const NOTHING: Progress = { sent: 0, speed: null, lost: false };
 

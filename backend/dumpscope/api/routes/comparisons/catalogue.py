@@ -24,6 +24,7 @@ from dumpscope.index.comparisons.catalogue import (
 )
 from dumpscope.index.store.list_order import Order
 from dumpscope.pipeline.server.job_kinds import joined_room
+from dumpscope.texts import say
 from dumpscope.verdict.policy import load_policy
 
 router = APIRouter(tags=["comparisons"])
@@ -59,9 +60,9 @@ def change(comparison_id: Id, body: bodies.ComparisonChange, state: Shared) -> R
     if body.policy is not None:
         load_policy(body.policy)
         if row.status in ("pending", "running"):
-            raise ConflictError("the comparison is still at work", hint="wait for its job or cancel it")
+            raise ConflictError(say("api.comparison_still_work"), hint=say("api.wait_job_cancel"))
         if row.answer is None:
-            raise ConflictError("the comparison has no result to judge", hint="compare again")
+            raise ConflictError(say("api.comparison_has_no_result_judge"), hint=say("api.compare_again"))
     if body.name is not None:
         change_comparison(state.database, comparison_id, name=body.name)
     if body.policy is not None:

@@ -28,6 +28,7 @@ from dumpscope.pipeline.results.exports import (
 )
 from dumpscope.pipeline.results.save import keep_copy
 from dumpscope.pipeline.tasks.cleanup import export_folder
+from dumpscope.texts import say
 
 router = APIRouter(tags=["exports"])
 
@@ -103,7 +104,7 @@ class _Asked:
 
 def _result_file(state: State, comparison_id: str, check: Callable[[], None], *, whole: bool) -> Response:
     if not whole:
-        raise UsageError("a result file holds the whole comparison", hint="leave out step, rank and the filters")
+        raise UsageError(say("api.result_file_holds_whole_comparison"), hint=say("api.leave_out_step_rank_filters"))
     name = get_comparison(state.database, comparison_id).name
     with export_folder(state.settings.data_dir) as folder:
         file = keep_copy(folder / "result.db", state.database, comparison_id, check)

@@ -11,7 +11,6 @@ from dumpscope.api.models.base import Phrase, Wire
 from dumpscope.api.parameters import Id, Key, Rank, Step
 from dumpscope.api.replies import StrictJSON, reply
 from dumpscope.api.state import Shared
-from dumpscope.domain.phrases import english
 from dumpscope.errors import NotFoundError
 from dumpscope.export.document import wire
 from dumpscope.export.number_csv import plain_csv
@@ -21,6 +20,7 @@ from dumpscope.pipeline.figures.registry import draw
 from dumpscope.pipeline.figures.request import Wanted
 from dumpscope.pipeline.figures.values import peek
 from dumpscope.plots.pair.window import Box
+from dumpscope.texts import english, say
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["figures"])
 
@@ -162,7 +162,7 @@ def values(
     owner = pair_id >> tables.KEY_BITS
     unit = next((one for one in stored_units(state.database, comparison_id) if one.id == owner), None)
     if unit is None:
-        raise NotFoundError(f"no item pair {pair_id} in this comparison", hint="GET .../pairs lists them")
+        raise NotFoundError(say("api.no_item_pair_comparison", pair_id=pair_id), hint=say("api.get_pairs_lists_them"))
     found = peek(
         state.database,
         unit,

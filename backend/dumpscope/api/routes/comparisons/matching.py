@@ -39,6 +39,7 @@ from dumpscope.match.preview import preview
 from dumpscope.match.renames.proposals import propose
 from dumpscope.pipeline.compare.rank_pairs import require_chosen
 from dumpscope.pipeline.results.require_dumps import require_dumps
+from dumpscope.texts import say
 
 router = APIRouter(prefix="/comparisons", tags=["matching"])
 
@@ -77,7 +78,7 @@ def try_dumps(body: bodies.NewComparison, state: Shared, step: Step = None, rank
     dumps = get_dump(state.database, body.target), get_dump(state.database, body.golden)
     for dump in dumps:
         if dump.status != "ready":
-            raise ConflictError(f"the dump {dump.name} is not read yet", hint="wait for its job")
+            raise ConflictError(say("api.dump_not_read_yet", name=dump.name), hint=say("api.wait_job"))
     require_chosen(options, *((dump.steps, dump.ranks) for dump in dumps))
     target, golden = _common([stored_ranks(state.database, dump.id) for dump in dumps], options, step, rank)
     sides = load_rank(state.database, target.id), load_rank(state.database, golden.id)
@@ -97,7 +98,7 @@ def _common(
         chosen = (not options.steps or one.step in options.steps) and (not options.ranks or one.rank in options.ranks)
         if wanted and chosen and (one.step, one.rank) in there:
             return one, there[one.step, one.rank]
-    raise NotFoundError("the dumps have no such step and rank in common", hint="name another, or none")
+    raise NotFoundError(say("api.dumps_have_no_such_step_rank"), hint=say("api.name_another_none"))
 
 
 @router.get(OF, response_model=HandEdits)
@@ -143,7 +144,7 @@ def undo(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = None)
     def change(options: Options) -> Options:
         known = parse_edits(options.matches)
         if not known:
-            raise ConflictError("no match was made by hand", hint="GET .../matching lists them")
+            raise ConflictError(say("api.no_match_made_by_hand"), hint=say("api.get_matching_lists_them"))
         return _with(options, known[:-1])
 
     return _listed(state, comparison_id, edit_options(state.database, comparison_id, change), step, rank)
@@ -154,7 +155,7 @@ def apply(comparison_id: Id, state: Shared) -> Response:
     """Compare again with the matches made by hand."""
     row = get_comparison(state.database, comparison_id)
     if row.status in ("pending", "running"):
-        raise ConflictError("the comparison is still at work", hint="wait for its job or cancel it")
+        raise ConflictError(say("api.comparison_still_work"), hint=say("api.wait_job_cancel"))
     require_dumps(state.database, [side for side in (row.target, row.golden, row.reference) if side is not None])
     change_comparison(state.database, comparison_id, status="pending")
     job = state.runner.submit("compare", comparison_id)
@@ -196,4 +197,6 @@ def _require(
     with state.database.read() as connection:
         for side, name in (("target", target), ("golden", golden)):
             if name is not None and not holds_node(connection, unit, name, golden=side == "golden"):
-                raise NotFoundError(f"no node {name[:200]!r} in the {side}", hint="GET .../nodes lists them")
+                raise NotFoundError(
+                    say("api.no_node", name=f"{name[:200]!r}", side=side), hint=say("api.get_nodes_lists_them")
+                )

@@ -28,6 +28,7 @@ from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
 from dumpscope.pipeline.compare.on_server_joined import stored_plan
 from dumpscope.pipeline.compare.plan_dry_run import try_plan
+from dumpscope.texts import say
 
 router = APIRouter(tags=["comparisons"])
 
@@ -44,8 +45,8 @@ def preview(body: bodies.NewPlan, state: Shared) -> Response:
         first = [rank.items for rank in ranks if rank.step == ranks[0].step]
         if not given.units and sum(first) > MOST:
             raise LimitError(
-                f"the first step of {dump.name} holds {sum(first)} items, too many to wait for",
-                hint="compare the dumps: the plan comes with the result",
+                say("api.first_step_holds_items_too_many", name=dump.name, first=sum(first)),
+                hint=say("api.compare_dumps_plan_comes_result"),
             )
     found, problems = stored_plan(state.database, body.target, body.golden, Options(parallel=body.plan))
     return reply(plan_preview(found, problems))
@@ -73,7 +74,7 @@ def export(comparison_id: Id, state: Shared) -> Response:
     """The plan of a comparison as the file that `--plan` and the option `parallel` read."""
     joined = require_answer(get_comparison(state.database, comparison_id)).joined
     if joined is None:
-        raise NotFoundError("ranks were compared one by one: there is no plan", hint="POST /api/plans finds one")
+        raise NotFoundError(say("api.ranks_compared_one_by_one_there"), hint=say("api.post_api_plans_finds_one"))
     named = {"Content-Disposition": f'attachment; filename="plan-{comparison_id}.yaml"'}
     return Response(joined.plan, media_type="application/yaml", headers=named)
 
@@ -89,5 +90,7 @@ def _ready(state: Shared, body: bodies.NewPlan) -> list[DumpRow]:
     dumps = [get_dump(state.database, dump_id) for dump_id in (body.target, body.golden)]
     for dump in dumps:
         if dump.status != "ready":
-            raise ConflictError(f"the dump {dump.name} is {dump.status}", hint="wait for its job, or register it again")
+            raise ConflictError(
+                say("api.dump", name=dump.name, status=dump.status), hint=say("api.wait_job_register_again")
+            )
     return dumps

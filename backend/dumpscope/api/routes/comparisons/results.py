@@ -44,7 +44,6 @@ from dumpscope.api.replies import decode_cursor, page_reply, reply
 from dumpscope.api.state import Shared
 from dumpscope.api.tree_replies import COMPARISON_TREE, TreePart, tree_levels_reply, tree_reply
 from dumpscope.domain.facts import VERDICT_WORDS
-from dumpscope.domain.phrases import english
 from dumpscope.errors import NotFoundError
 from dumpscope.index.comparisons.catalogue import find_unit, stored_units
 from dumpscope.index.pair_queries.collectives import collectives_of, list_collectives, list_parts
@@ -57,6 +56,7 @@ from dumpscope.index.pair_queries.pair_columns import node_columns
 from dumpscope.index.pair_queries.strip import strip
 from dumpscope.index.store import tables
 from dumpscope.index.store.page import END
+from dumpscope.texts import english, say
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["results"])
 
@@ -262,4 +262,4 @@ def pair(comparison_id: Id, pair_id: Key, state: Shared) -> Response:
     for unit in stored_units(state.database, comparison_id):
         if unit.id == owner:
             return reply(PairWithDetail.model_validate(get_item_pair(state.database, unit, pair_id)))
-    raise NotFoundError(f"no item pair {pair_id} in this comparison", hint="GET .../pairs lists them")
+    raise NotFoundError(say("api.no_item_pair_comparison", pair_id=pair_id), hint=say("api.get_pairs_lists_them"))

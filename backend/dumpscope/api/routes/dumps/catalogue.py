@@ -43,6 +43,7 @@ from dumpscope.index.dumps.catalogue import (
 from dumpscope.index.dumps.leaves import Leaf as Record
 from dumpscope.index.store.list_order import Order
 from dumpscope.pipeline.tasks.cleanup import is_held, remove_folder
+from dumpscope.texts import say
 
 router = APIRouter(tags=["dumps"])
 
@@ -89,7 +90,7 @@ def remove(dump_id: Id, state: Shared) -> Response:
         state.stop_job(checking.id)
     if row.owned and is_held(state.settings.uploads / dump_id):
         raise ConflictError(
-            "the dump is still being uploaded", hint="break the upload off, or wait until it is complete"
+            say("api.dump_still_being_uploaded_2"), hint=say("api.break_upload_off_wait_until_complete")
         )
     gone = delete_dump(state.database, dump_id)
     remove_folder(state.settings.unpacked / dump_id)

@@ -16,6 +16,7 @@ from dumpscope.errors import UsageError
 from dumpscope.index.dumps.catalogue import find_rank, get_dump
 from dumpscope.index.store.page import Page as Rows
 from dumpscope.pipeline.server.overflow_cache import StoredOverflow, stored_overflow
+from dumpscope.texts import say
 
 router = APIRouter(tags=["dumps"])
 
@@ -102,7 +103,9 @@ def findings(
     """Calls that saw such a number, in the order in which they ended."""
     wanted = words(part)
     if unknown := [word for word in wanted if word not in PARTS]:
-        raise UsageError(f"no part is called {unknown[0]!r}", hint=f"parts: {', '.join(PARTS)}")
+        raise UsageError(
+            say("api.no_part_called", unknown=f"{unknown[0]!r}"), hint=say("api.parts", names=", ".join(PARTS))
+        )
     found = _found(state, dump_id, step, rank).found.findings
     rows = [one for one in found if (not wanted or one.part in wanted) and node in (None, one.node)]
     start = after(cursor)
@@ -117,7 +120,9 @@ def below(dump_id: Id, state: Shared, entries: Entries, step: Step = None, rank:
     """Which of these rows of the module tree saw such a number, themselves or below them."""
     wanted = [int(word) if word.isascii() and word.isdigit() else None for word in words(entries)]
     if None in wanted or len(wanted) > MOST_ENTRIES:
-        raise UsageError(f"`entries` are up to {MOST_ENTRIES} whole numbers", hint="the `entry` of rows of the tree")
+        raise UsageError(
+            say("api.entries_up_whole_numbers", most_entries=MOST_ENTRIES), hint=say("api.entry_rows_tree")
+        )
     seen = _found(state, dump_id, step, rank).below
     rows = [(entry, seen[entry]) for entry in wanted if entry is not None and entry in seen]
     items = [OverflowBelow(entry=entry, part=one.part, calls=one.calls) for entry, one in rows]

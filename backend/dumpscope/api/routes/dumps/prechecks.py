@@ -28,6 +28,7 @@ from dumpscope.index.dump_queries.prechecks import (
 from dumpscope.index.dumps.catalogue import get_dump, stored_ranks
 from dumpscope.index.pair_queries.node_pairs import one_node_pair
 from dumpscope.pipeline.operators.precheck_import import import_lines, import_precheck
+from dumpscope.texts import say
 
 router = APIRouter(tags=["prechecks"])
 
@@ -149,7 +150,7 @@ def take(dump_id: Id, body: GivenPrecheck, state: Shared) -> Response:
     """Take in results of `dumpscope precheck`; what was said of the same calls before is replaced."""
     get_dump(state.database, dump_id)
     if (body.path is None) == (body.text is None):
-        raise UsageError("give either path or text")
+        raise UsageError(say("api.give_either_path_text"))
     if body.path is not None:
         stored = import_precheck(state.database, dump_id, resolve_path(state, body.path))
     else:
@@ -162,13 +163,13 @@ def run(dump_id: Id, body: NewPrecheck, state: Shared) -> Response:
     """Run every call of the dump alone; a job. 409 where the server has no Python with torch, or one runs already."""
     if not state.settings.python:
         raise ConflictError(
-            "this server has no Python with torch", hint="start it with DUMPSCOPE_PYTHON, or run dumpscope precheck"
+            say("api.server_has_no_python_torch"), hint=say("api.start_dumpscope_python_run_dumpscope_precheck")
         )
     if not stored_ranks(state.database, dump_id):
         get_dump(state.database, dump_id)
-        raise ConflictError("the dump has no ranks (yet)", hint="wait for its ingest job")
+        raise ConflictError(say("api.dump_has_no_ranks_yet"), hint=say("api.wait_ingest_job"))
     if state.jobs.of("precheck", dump_id):
-        raise ConflictError("a pre-check of this dump runs already", hint="wait for it, or cancel its job")
+        raise ConflictError(say("api.pre_check_dump_runs_already"), hint=say("api.wait_cancel_job"))
     job = state.runner.submit("precheck", dump_id, body.model_dump())
     return reply(Accepted(id=dump_id, job=job.id), 202, {"Location": f"/api/jobs/{job.id}"})
 

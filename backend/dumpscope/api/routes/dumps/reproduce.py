@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
 
 from dumpscope.api.downloads import OpenFile, attachment
-from dumpscope.api.models.base import Wire
+from dumpscope.api.models.base import Phrase, Wire, phrases_of
 from dumpscope.api.parameters import Id, Name, Rank, Step
 from dumpscope.api.replies import reply
 from dumpscope.api.state import Shared, State
@@ -22,6 +24,7 @@ from dumpscope.pipeline.figures.request import Wanted
 from dumpscope.pipeline.operators.handover import Evidence, hand_over, plan
 from dumpscope.pipeline.operators.reproduce import FoundCall, find_call, write_script
 from dumpscope.pipeline.tasks.cleanup import export_folder
+from dumpscope.texts import say
 
 router = APIRouter(tags=["dumps"])
 
@@ -39,9 +42,11 @@ class Script(Wire):
     file: str
     text: str | None
     refused: str | None
+    refused_said: list[Phrase] | None = None
     tensors: int
     files: int
     notes: list[str]
+    notes_said: list[list[Phrase] | None] = Field(default_factory=list)
 
 
 class Part(Wire):
@@ -63,7 +68,9 @@ class Handover(Wire):
     bytes: int
     made_up: bool
     mind: list[str]
+    mind_said: list[list[Phrase] | None] = Field(default_factory=list)
     refused: str | None
+    refused_said: list[Phrase] | None = None
 
 
 Of = Annotated[str | None, Query(pattern=r"^[0-9A-Za-z_-]{1,64}$", description="Comparison whose plots go in.")]
@@ -76,7 +83,11 @@ def script(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank
     try:
         found, origin, _ = _find(state, dump_id, name, step, rank)
     except UsageError as error:
-        return reply(Script(name=name, file="", text=None, refused=_why(error), tensors=0, files=0, notes=[]))
+        why = _why(error)
+        said = phrases_of(why)
+        return reply(
+            Script(name=name, file="", text=None, refused=why, refused_said=said, tensors=0, files=0, notes=[])
+        )
     return reply(
         Script(
             name=found.call["name"],
@@ -86,6 +97,7 @@ def script(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank
             tensors=len(found.arguments),
             files=len(found.files),
             notes=found.call["notes"],
+            notes_said=_said(found.call["notes"]),
         )
     )
 
@@ -98,9 +110,12 @@ def handover(
     try:
         found, origin, stored = _find(state, dump_id, name, step, rank)
     except UsageError as error:
-        none = Handover(name=name, file="", parts=[], bytes=0, made_up=False, mind=[], refused=_why(error))
+        why = _why(error)
+        said = phrases_of(why)
+        none = Handover(name=name, file="", parts=[], bytes=0, made_up=False, mind=[], refused=why, refused_said=said)
         return reply(none)
     planned = plan(found, origin, _drawings(state, comparison, stored, name))
+    mind = [*found.call["notes"], *planned.mind]
     return reply(
         Handover(
             name=found.call["name"],
@@ -108,7 +123,8 @@ def handover(
             parts=[Part(name=part, bytes=size) for part, size in planned.parts],
             bytes=sum(size for _, size in planned.parts),
             made_up=bool(found.arguments) and not found.files,
-            mind=[*found.call["notes"], *planned.mind],
+            mind=mind,
+            mind_said=_said(mind),
             refused=None,
         )
     )
@@ -141,7 +157,11 @@ def _find(state: State, dump_id: str, name: str, step: int | None, rank: int | N
 
 
 def _why(error: UsageError) -> str:
-    return f"{error.detail} ({error.hint})" if error.hint else error.detail
+    return say("error.with_hint", what=error.detail, hint=error.hint) if error.hint else error.detail
+
+
+def _said(sentences: Sequence[str]) -> list[list[Phrase] | None]:
+    return [phrases_of(one) for one in sentences]
 
 
 def _drawings(state: State, comparison: str | None, rank: int, name: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from dumpscope.api.replies import after, encode_cursor, reply
 from dumpscope.api.state import Shared
 from dumpscope.errors import UsageError
 from dumpscope.readers.browsing import Offer, looks_like_dump, offers
+from dumpscope.texts import say
 
 router = APIRouter(tags=["dumps"])
 
@@ -54,7 +55,7 @@ def listing(
         return reply(Paths(path=None, parent=None, dump=False, cut=False, items=entries, next=None, total=len(entries)))
     real = resolve_path(state, path)
     if not real.is_dir():
-        raise UsageError("is not a folder", hint="list the folder that holds it")
+        raise UsageError(say("api.not_folder"), hint=say("api.list_folder_holds"))
     found, cut = offers(str(real), [str(root) for root in roots])
     found = [offer for offer in found if q.casefold() in offer.name.casefold()]
     start = max(0, after(cursor) or 0)

@@ -21,6 +21,7 @@ from dumpscope.index.store.page import Page as Rows
 from dumpscope.pipeline.tasks.cleanup import held
 from dumpscope.pipeline.uploads.piece import SentPiece
 from dumpscope.pipeline.uploads.unfinished import Unfinished, room_on_disk
+from dumpscope.texts import say
 
 router = APIRouter(tags=["dumps"])
 
@@ -63,8 +64,8 @@ def begin(upload_id: Id, body: transfers.NewUpload, state: Shared) -> Response:
     """Begin an upload under an id of the caller's choice, or go on with it: the answer says what is there."""
     if body.files > state.settings.upload_files:
         raise LimitError(
-            f"the upload has {body.files} files, but {state.settings.upload_files} are allowed",
-            hint="upload one archive, or register the folder by its path",
+            say("api.upload_has_files_but_allowed", files=body.files, upload_files=state.settings.upload_files),
+            hint=say("api.upload_one_archive_register_folder_by"),
         )
     known = state.unfinished.look(upload_id)
     if known is None or known.dump is None:
@@ -185,9 +186,7 @@ def _told(upload_id: str, upload: Unfinished) -> Response:
                 bytes=upload.announced_bytes,
                 whole=len(upload.files),
                 there=upload.bytes,
-                problems=[
-                    Problem(loc=one.loc, kind=one.kind, message=one.message) for one in upload.problems[:PROBLEMS_SHOWN]
-                ],
+                problems=[Problem.model_validate(one) for one in upload.problems[:PROBLEMS_SHOWN]],
                 dump=upload.dump,
             )
         )

@@ -20,6 +20,7 @@ from dumpscope.index.dumps.catalogue import change_dump, create_dump, delete_dum
 from dumpscope.pipeline.tasks.cleanup import held, remove_folder
 from dumpscope.readers.archives.unpack import kind_of
 from dumpscope.readers.browsing import ARCHIVES
+from dumpscope.texts import say
 
 router = APIRouter(tags=["dumps"])
 
@@ -98,15 +99,15 @@ async def pour(request: Request, write: Callable[[bytes], None]) -> None:
                 await run_in_threadpool(write, full)
     except ClientDisconnect as error:
         await run_in_threadpool(write, bytes(waiting))
-        raise UsageError("the upload was broken off") from error
+        raise UsageError(say("api.upload_broken_off")) from error
     await run_in_threadpool(write, bytes(waiting))
 
 
 def become(state: State, dump_id: str, files: Sequence[str], problems: Sequence[Problem], name: str) -> Response:
     """Read the files in the dump's folder as a dump: the 202 that says so. Raises UsageError where they are none."""
     if not files:
-        why = problems[0].message if problems else 'no part named "files" came with a filename'
-        raise UsageError(f"nothing was uploaded: {why}")
+        why = problems[0].message if problems else say("api.no_part_named_files_came_filename")
+        raise UsageError(say("api.nothing_uploaded", why=why))
     folder = state.settings.uploads / dump_id
     path = folder
     if len(files) == 1 and kind_of(str(folder / files[0])) is not None:
@@ -127,12 +128,12 @@ def _refuse_archives(files: Sequence[str]) -> None:
     shown = ", ".join(archives[:3]) + (", ..." if len(archives) > 3 else "")
     if len(archives) > 1:
         raise UsageError(
-            f"the upload holds {len(archives)} archives ({shown})",
-            hint="each is a dump of its own: upload them one by one",
+            say("api.upload_holds_archives", count=len(archives), shown=shown),
+            hint=say("api.each_dump_own_upload_them_one"),
         )
     raise UsageError(
-        f"the upload holds the archive {shown} beside {len(files) - 1} other files, none of which is a dump",
-        hint="upload the archive alone",
+        say("api.upload_holds_archive_beside_other_files", shown=shown, count=len(files) - 1),
+        hint=say("api.upload_archive_alone"),
     )
 
 
@@ -147,8 +148,8 @@ def check_space(state: State, announced: int, there: int = 0) -> None:
     limit, free = room(state)
     if announced > limit or announced - there > free:
         raise LimitError(
-            f"the upload has {announced >> 20} MiB, but {min(free + there, limit) >> 20} MiB are allowed or free",
-            hint="register the folder by its path, or raise DUMPSCOPE_UPLOAD_MIB",
+            say("api.upload_has_mib_but_mib_allowed", announced=announced >> 20, min=min(free + there, limit) >> 20),
+            hint=say("api.register_folder_by_path_raise_dumpscope_upload_mib"),
         )
 
 

@@ -1,0 +1,118 @@
+"""Sentences that the evidence of several rules has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from dumpscope.analysis.rules.rule import HIDDEN, Finding
+from dumpscope.analysis.unit.calls import forward_of
+from dumpscope.analysis.unit.case import Case
+from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
+from dumpscope.domain.records import STATISTICS, Direction, Int32, Items, Kind, RankDump, State, item_name
+from dumpscope.texts import Phrase, phrase
+
+SATURATED: Final = "saturated"
+"""Variant of an overflow: a result stands at the limit of its dtype on one side only."""
+_SHOWN: Final = 2
+
+
+def describe_items(case: Case, rows: Sequence[int]) -> list[Phrase]:
+    """The first item pairs that show a finding."""
+    return [describe_item(case, row) for row in rows[:_SHOWN]]
+
+
+def count_group(finding: Finding) -> list[Phrase]:
+    """How many further nodes the same cause has."""
+    return [phrase("origin.more", count=len(finding.group))] if finding.group else []
+
+
+def is_backward(case: Case, finding: Finding) -> bool:
+    return bool(case.columns.direction[finding.pair] == Direction.BACKWARD)
+
+
+def advise_by_kind(case: Case, finding: Finding) -> list[Phrase]:
+    """The advice of a finding's kind, of its backward pass, or of a cause that was not dumped."""
+    word = finding.kind
+    if finding.kind == "overflow" and is_backward(case, finding):
+        word = "overflow_backward"
+    elif finding.kind == "computation" and finding.hidden:
+        word = HIDDEN
+    elif finding.kind == "computation" and is_backward(case, finding):
+        word = "backward"
+    return [phrase(f"advice.{word}")]
+
+
+def describe_birth(case: Case, finding: Finding) -> list[Phrase]:
+    """Of a NaN or infinity in the backward pass: the forward call behind it, where that holds none on either side."""
+    if finding.kind != "overflow" or finding.variant == SATURATED:
+        return []
+    name = ""
+    for dump, nodes in ((case.golden, case.pairs.golden), (case.target, case.pairs.target)):
+        node = int(nodes[finding.pair])
+        forward = forward_of(dump.nodes, node) if node >= 0 else -1
+        states = dump.items.stat_state[dump.items.node == forward][:, :2]
+        if forward < 0 or (states > State.FINITE).any():
+            return []
+        name = dump.nodes.names[forward]
+    return [phrase("origin.born_backward", forward=name)]
+
+
+def describe_item(case: Case, row: int) -> Phrase:
+    """How the two sides of an item pair differ, with its numbers."""
+    place = name_in_call(case, row)
+    facts = case.facts
+    if facts.outcome[row] == Outcome.SHAPE:
+        shapes = (_shape(side.items, int(items[row])) for side, items in _sides(case))
+        return phrase("shown.shapes", place=place, **dict(zip(("target", "golden"), shapes, strict=True)))
+    if facts.outcome[row] == Outcome.KIND:
+        _, items = next(one for one in _sides(case) if one[0].items.kind[one[1][row]] == Kind.TENSOR)
+        word = "side.target" if items is case.context.target else "side.golden"
+        return phrase("shown.kinds", place=place, side=[phrase(word)])
+    if facts.nonfinite_disagree[row] > 0:
+        return phrase("shown.nonfinite", place=place, count=int(facts.nonfinite_disagree[row]))
+    if facts.unequal[row] >= 0:
+        worst = facts.details[row].worst_index if row in facts.details else None
+        numbers = {"rel_l2": _number(facts, row, "rel_l2"), "largest": _number(facts, row, "max_abs")}
+        counts = {"unequal": int(facts.unequal[row]), "elements": int(facts.elements[row])}
+        if worst is None:
+            return phrase("shown.tensor", place=place, **counts, **numbers)
+        return phrase("shown.tensor_at", place=place, **counts, **numbers, index=str(list(worst)))
+    parts = []
+    for column, word in enumerate(STATISTICS):
+        t_state, g_state = case.context.t_state[row, column], case.context.g_state[row, column]
+        if State.ABSENT in (t_state, g_state):
+            continue
+        left, right = case.context.t_stats[row, column], case.context.g_stats[row, column]
+        t, g = _stat(left, t_state), _stat(right, g_state)
+        if t == g and t_state == g_state == State.FINITE and left != right:  # in the last digits
+            t, g = f"{left:.9g}", f"{right:.9g}"
+        if t != g:
+            parts.append(phrase("part.changed", name=word, target=t, golden=g))
+    return phrase("shown.statistics", place=place, parts=parts) if parts else phrase("shown.hashes", place=place)
+
+
+def name_in_call(case: Case, row: int) -> str:
+    """An item's name within its call, as "output.0"."""
+    name = item_name(case.target, int(case.context.target[row])) if case.context.target[row] >= 0 else "?"
+    return name[len(case.columns.names[case.context.pair[row]]) + 1 :] or name
+
+
+def _sides(case: Case) -> tuple[tuple[RankDump, Int32], tuple[RankDump, Int32]]:
+    return (case.target, case.context.target), (case.golden, case.context.golden)
+
+
+def _shape(items: Items, item: int) -> str:
+    return str(list(items.shapes[items.shape[item]]))
+
+
+def _number(facts: Facts, row: int, metric: str) -> str:
+    column = TENSOR_METRICS.index(metric)
+    state = facts.tensor_state[row, column]
+    return _stat(facts.tensor[row, column], state) if state != State.ABSENT else "unknown"
+
+
+def _stat(value: float, state: int) -> str:
+    if state == State.FINITE:
+        return f"{value:.6g}"
+    return {State.NAN: "NaN", State.POS_INF: "+inf", State.NEG_INF: "-inf"}.get(State(state), "absent")

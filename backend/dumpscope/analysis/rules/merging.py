@@ -1,0 +1,102 @@
+"""What is done with the findings of all rules together, as named steps in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from dumpscope.analysis.rules.registry import OURS
+from dumpscope.analysis.rules.rule import Finding
+from dumpscope.analysis.rules.sources import find_first_bit
+from dumpscope.analysis.unit.case import Case
+from dumpscope.domain.records import Direction, Kind
+from dumpscope.verdict.score import nonfinite_differs
+
+MANY: Final = 4
+"""More findings of one kind than this are one finding: the runs were set up differently."""
+
+Step = Callable[[Case, Sequence[Finding]], list[Finding]]
+
+
+def trace_back(case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    """In a quiet pair statistics may hide that what a call received was already wrong (its rows in another order): where they do
+    not agree to the last bit, the call that made it so is the cause."""
+    return [_traced_back(case, finding) for finding in findings]
+
+
+def _traced_back(case: Case, finding: Finding) -> Finding:
+    items = case.inputs_of(finding.pair)
+    doubtful = (
+        (case.facts.equal[items] == 0) & (case.facts.unequal[items] < 0) & (case.context.kind[items] == Kind.TENSOR)
+    )
+    if finding.rule != "O-1" or not case.columns.quiet or not doubtful.any():
+        return finding
+    return next((one for one in find_first_bit(case, finding.pair) if not one.hidden), finding)
+
+
+def keep_one_a_node(case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    """Two rules may name the same node: the first of ours stays, and one of another package takes its place. A weight is a cause
+    beside what else a node is."""
+    kept: dict[tuple[int, str], Finding] = {}
+    for finding in sorted(findings, key=lambda one: one.rule in OURS):
+        kept.setdefault((finding.pair, finding.kind if finding.kind == "weight" else ""), finding)
+    return [finding for finding in findings if any(finding is one for one in kept.values())]
+
+
+def gather_many(case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    """Many differing weights are one cause (another checkpoint), and so are many differing inputs."""
+    out = [one for one in findings if one.kind not in ("weight", "input")]
+    for kind in ("weight", "input"):
+        some = sorted((one for one in findings if one.kind == kind), key=lambda one: one.pair)
+        if len(some) > MANY:
+            some = [replace(some[0], group=tuple(one.pair for one in some[1:]))]
+        out += some
+    return out
+
+
+def name_overflow(case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    """A cause that was not dumped and is first seen as a new NaN or infinity is an overflow."""
+    broken = nonfinite_differs(case.context, case.facts)
+    return [
+        replace(one, kind="overflow")
+        if one.hidden and one.kind == "computation" and any(broken[row] for row in one.items)
+        else one
+        for one in findings
+    ]
+
+
+def name_forward(case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    """An extra call is named by its forward, also where only its backward changes a value."""
+    return [_in_forward(case, finding) for finding in findings]
+
+
+def _in_forward(case: Case, finding: Finding) -> Finding:
+    columns = case.columns
+    if finding.kind != "structure" or columns.direction[finding.pair] != Direction.BACKWARD:
+        return finding
+    calls = {columns.names[pair].removesuffix(".backward") for pair in (finding.pair, *finding.group)}
+    forward = [
+        pair
+        for pair in np.flatnonzero(columns.alone & (columns.direction == Direction.FORWARD)).tolist()
+        if columns.names[pair].removesuffix(".forward") in calls
+    ]
+    if not forward:
+        return finding
+    return replace(finding, pair=forward[0], group=tuple(forward[1:]))
+
+
+AFTER_FIND: Final[tuple[Step, ...]] = (trace_back, keep_one_a_node, gather_many)
+"""Between `Rule.find` and `Rule.find_last`. Tracing moves a finding to another node, so nodes are compared after it; only what is
+left is counted."""
+AFTER_LAST: Final[tuple[Step, ...]] = (name_overflow, name_forward)
+"""On all findings. Both only rename them, so their order is free."""
+
+
+def apply(steps: Iterable[Step], case: Case, findings: Sequence[Finding]) -> list[Finding]:
+    found = list(findings)
+    for step in steps:
+        found = step(case, found)
+    return found

@@ -1,0 +1,175 @@
+"""What was set differently in two runs and their dumps. Said beside the answer: no verdict can make up for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import Facts, Outcome
+from dumpscope.domain.records import Direction, Header, NodeKind, RankDump, Role
+from dumpscope.domain.run import Run
+from dumpscope.texts import Phrase, Value, phrase
+
+OWN_SENTENCE: Final = ("precision", "risk_level", "data_mode")
+"""Settings of a dump that have advice of their own."""
+_HARMLESS: Final = ("python",)
+"""Versions of what computes nothing."""
+_EVERYWHERE: Final = ("deterministic_algorithms", "float32_matmul_precision", "default_dtype")
+_PROCESSOR: Final = ("threads", "cpu_capability")
+"""Switches that matter only on the processor. Those that stand in neither tuple matter only on accelerators."""
+MISSING_KINDS: Final = 3
+"""From this many kinds of calls missing on one side, other dump settings are assumed, not other code."""
+NAMED: Final = 5
+_EXPLAIN_CALLS: Final = ("setting.risk_level", "setting.selection")
+"""Sentences that explain why one side lacks kinds of calls."""
+
+
+def find_setting_differences(target: RankDump, golden: RankDump, context: Context, facts: Facts) -> list[Phrase]:
+    """One phrase per difference in the way the two sides were dumped."""
+    of_runs = find_run_differences(target.header.run, golden.header.run)
+    out = [*_describe_headers(target.header, golden.header), *of_runs]
+    if not any(one["id"] in _EXPLAIN_CALLS for one in of_runs):
+        out += _describe_missing_calls(target, golden)
+    if target.header.task == golden.header.task and not any(one["id"] == "setting.data_mode" for one in of_runs):
+        out += _describe_missing_parts(target, golden)
+    dtypes = _describe_dtypes(context, facts)
+    return [*out, dtypes] if dtypes else out
+
+
+def _describe_headers(target: Header, golden: Header) -> list[Phrase]:
+    out = []
+    for word, t, g in (
+        ("framework", target.framework, golden.framework),
+        ("task", target.task, golden.task),
+        ("level", target.level, golden.level),
+        ("summary", target.summary, golden.summary),
+    ):
+        if t != g:
+            out.append(phrase(f"setting.{word}", target=t or "?", golden=g or "?"))
+    return out
+
+
+def _describe_missing_calls(target: RankDump, golden: RankDump) -> list[Phrase]:
+    """One side has all kinds of calls that the other has and several more: another risk level, list or scope."""
+    sides = [_kinds_of_calls(dump) for dump in (target, golden)]
+    more = {"target": sorted(sides[0] - sides[1]), "golden": sorted(sides[1] - sides[0])}
+    if not all(sides) or all(more.values()):
+        return []
+    return [
+        phrase("setting.calls", side=[phrase(f"side.{side}")], count=len(names), names=", ".join(names[:NAMED]))
+        for side, names in more.items()
+        if len(names) >= MISSING_KINDS
+    ]
+
+
+def _kinds_of_calls(dump: RankDump) -> set[str]:
+    codes = np.unique(dump.nodes.label[(dump.nodes.kind == NodeKind.API) & (dump.nodes.label >= 0)])
+    return {dump.nodes.labels[code] for code in codes.tolist()}
+
+
+def _describe_missing_parts(target: RankDump, golden: RankDump) -> list[Phrase]:
+    """A side holds no forward or backward calls at all, or no inputs or outputs, where the other one does."""
+    held = [_parts_of(dump) for dump in (target, golden)]
+    if not all(held):
+        return []
+    missing = {"target": held[1] - held[0], "golden": held[0] - held[1]}
+    return [
+        phrase("setting.parts", side=[phrase(f"side.{side}")], parts=[phrase(f"part.{part}") for part in sorted(parts)])
+        for side, parts in missing.items()
+        if parts
+    ]
+
+
+def _parts_of(dump: RankDump) -> set[str]:
+    """Which of the parts that data_mode chooses from the dump holds."""
+    calls = np.isin(dump.nodes.kind, (NodeKind.API, NodeKind.MODULE))
+    found = {
+        word
+        for word, code in (("forward", Direction.FORWARD), ("backward", Direction.BACKWARD))
+        if (dump.nodes.direction[calls] == code).any()
+    }
+    roles = set(np.unique(dump.items.role[calls[dump.items.node]]).tolist())
+    if roles & {Role.INPUT, Role.KWARG}:
+        found.add("input")
+    if Role.OUTPUT in roles:
+        found.add("output")
+    return found
+
+
+def _describe_dtypes(context: Context, facts: Facts) -> Phrase | None:
+    """Dtypes differ in more than a quarter of the tensors: then precision differs everywhere."""
+    tensors = np.flatnonzero((facts.outcome == Outcome.COMPARED) & (context.t_dtype >= 0) & (context.g_dtype >= 0))
+    differing = tensors[facts.dtype_differs[tensors] == 1]
+    if not len(tensors) or len(differing) <= 0.25 * len(tensors):
+        return None
+    pairs = Counter(zip(context.t_dtype[differing].tolist(), context.g_dtype[differing].tolist(), strict=True))
+    (t, g), _ = pairs.most_common(1)[0]
+    return phrase(
+        "setting.dtypes",
+        count=len(differing),
+        total=len(tensors),
+        target=context.dtypes[t],
+        golden=context.dtypes[g],
+    )
+
+
+def find_run_differences(target: Run | None, golden: Run | None) -> list[Phrase]:
+    """One phrase per group of settings that differ; none where a side does not tell how it was run."""
+    if target is None or golden is None:
+        return []
+    numerics = [name for name in _common_names(target.numerics, golden.numerics) if _matters(name, target, golden)]
+    versions = [name for name in _common_names(target.versions, golden.versions) if name not in _HARMLESS]
+    variables = sorted(target.environment.keys() | golden.environment.keys()) if _name_variables(target, golden) else []
+    settings = _common_names(target.settings, golden.settings)
+    out = [
+        *_describe_group("versions", target.versions, golden.versions, versions),
+        *_describe_devices(target, golden),
+        *_describe_group("seed", target.seeds, golden.seeds, _common_names(target.seeds, golden.seeds)),
+        *_describe_group("numerics", target.numerics, golden.numerics, numerics),
+        *_describe_group("environment", target.environment, golden.environment, variables),
+    ]
+    for name in OWN_SENTENCE:
+        if name in settings and target.settings[name] != golden.settings[name]:
+            out.append(phrase(f"setting.{name}", target=target.settings[name], golden=golden.settings[name]))
+    others = [name for name in settings if name not in OWN_SENTENCE]
+    return [*out, *_describe_group("selection", target.settings, golden.settings, others)]
+
+
+def _matters(name: str, target: Run, golden: Run) -> bool:
+    if target.accelerators or golden.accelerators:
+        return name not in _PROCESSOR
+    return name in _PROCESSOR or name in _EVERYWHERE
+
+
+def _name_variables(*runs: Run) -> bool:
+    """Whether all of them name the variables that are set: an older capture did not, and recorded no seeds either."""
+    return all(run.seeds for run in runs)
+
+
+def _common_names(target: dict[str, str], golden: dict[str, str]) -> list[str]:
+    return [name for name in target if name in golden]
+
+
+def _describe_group(word: str, target: dict[str, str], golden: dict[str, str], names: Iterable[str]) -> list[Phrase]:
+    changes = [
+        phrase("setting.change", name=name, target=_value(target.get(name)), golden=_value(golden.get(name)))
+        for name in names
+        if target.get(name) != golden.get(name)
+    ]
+    return [phrase(f"setting.{word}", changes=changes)] if changes else []
+
+
+def _value(text: str | None) -> Value:
+    return [phrase("setting.unset")] if text in (None, "") else str(text)
+
+
+def _describe_devices(target: Run, golden: Run) -> list[Phrase]:
+    """Accelerators that differ; processors are compared by what they can do (see `numerics`)."""
+    if not target.devices or not golden.devices or target.accelerators == golden.accelerators:
+        return []
+    names = [", ".join(run.accelerators) or "cpu" for run in (target, golden)]
+    return [phrase("setting.devices", target=names[0], golden=names[1])]

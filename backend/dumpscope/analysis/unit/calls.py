@@ -1,0 +1,34 @@
+"""What a recorded call is: its call stack, and the forward call behind a backward one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dumpscope.domain.records import Direction, NodeKind, Nodes, RankDump
+
+
+def forward_of(nodes: Nodes, node: int) -> int:
+    """Node of the forward call whose backward `node` is; -1 where there is none, or nothing tells which."""
+    label = nodes.label[node]
+    backward = nodes.direction[node] == Direction.BACKWARD or nodes.kind[node] == NodeKind.GRADIENT
+    if label < 0 or not backward:
+        return -1
+    calls = np.flatnonzero((nodes.label == label) & (nodes.direction == Direction.FORWARD))
+    exact = calls[nodes.index[calls] == nodes.index[node]]
+    picked = exact if len(exact) else calls if nodes.kind[node] == NodeKind.GRADIENT else exact
+    return int(picked[0]) if len(picked) else -1
+
+
+def stack_of(dump: RankDump, node: int) -> list[str]:
+    """Call stack of a node, or of its forward call where a backward node has none; empty where nothing is known."""
+    if node < 0:
+        return []
+    nodes = dump.nodes
+    code = int(nodes.stack[node])
+    if code < 0:
+        label, index = nodes.label[node], nodes.index[node]
+        same = np.flatnonzero((nodes.label == label) & (nodes.stack >= 0))
+        exact = same[nodes.index[same] == index]
+        pick = exact if len(exact) else same
+        code = int(nodes.stack[pick[0]]) if len(pick) and label >= 0 else -1
+    return list(nodes.stacks[code]) if code >= 0 else []

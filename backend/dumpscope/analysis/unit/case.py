@@ -1,0 +1,97 @@
+"""One unit (a rank of a step, compared) as the rules look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from dumpscope.analysis.unit.node_columns import NodeColumns
+from dumpscope.analysis.unit.weight_items import DifferingWeight, find_differing_weights
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import Facts, ItemOpinions, NodePairs, Outcome
+from dumpscope.domain.records import Bool, Float64, Int64, Kind, RankDump, Role
+from dumpscope.domain.result import ResultTree
+
+RECEIVED: Final = (Role.INPUT, Role.KWARG, Role.PARAMETER)
+"""Roles of what a call received."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepEnd:
+    """What is kept of a unit when its step is over.
+
+    noise: largest finite score of the unit; gradients: recorded and compared
+    gradient: the first node whose gradient differs, in any bit, after a forward that does not; "" where there is none
+    """
+
+    step: int
+    noise: float
+    gradients: bool
+    gradient: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What the steps before this one leave to it.
+
+    differs: some bit of an earlier step differs, so an optimizer may have made weights differ; went_wrong: an earlier step has a
+        finding; before: end of the last step on this rank, None in the first
+    """
+
+    step: int = 0
+    differs: bool = False
+    went_wrong: bool = False
+    before: StepEnd | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Everything that the rules look at. first_item: by node pair, its first item pair; one more for the end"""
+
+    target: RankDump
+    golden: RankDump
+    pairs: NodePairs
+    tree: ResultTree
+    context: Context
+    facts: Facts
+    opinions: ItemOpinions
+    columns: NodeColumns
+    first_item: Int64 = field(repr=False)
+    history: History = field(default_factory=History)
+
+    @cached_property
+    def received(self) -> Bool:
+        """By item pair: whether the call received it."""
+        return np.isin(self.context.role, RECEIVED)
+
+    @cached_property
+    def threshold(self) -> Float64:
+        """By item pair: the threshold of its node."""
+        return self.columns.threshold[self.context.pair]
+
+    @cached_property
+    def weights(self) -> list[DifferingWeight]:
+        """Differing weights in the order in which the forward meets them."""
+        return find_differing_weights(self.target, self.context, self.facts, self.opinions, self.columns)
+
+    def items_of(self, pair: int) -> Int64:
+        return np.arange(self.first_item[pair], self.first_item[pair + 1])
+
+    def inputs_of(self, pair: int) -> Int64:
+        first, last = self.first_item[pair], self.first_item[pair + 1]
+        items: Int64 = np.flatnonzero(self.received[first:last]) + first
+        return items
+
+    def outputs_of(self, pair: int) -> Int64:
+        first, last = self.first_item[pair], self.first_item[pair + 1]
+        items: Int64 = np.flatnonzero(~self.received[first:last]) + first
+        return items
+
+    def different(self, items: Int64) -> Int64:
+        """Those of these item pairs that hold a tensor whose score is above the threshold."""
+        tensor = (self.context.kind[items] == Kind.TENSOR) | (self.facts.outcome[items] == Outcome.KIND)
+        found: Int64 = items[tensor & (self.opinions.score[items] > self.threshold[items])]
+        return found

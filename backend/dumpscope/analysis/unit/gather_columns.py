@@ -1,0 +1,303 @@
+"""Computes the node columns of a unit from its facts and opinions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dumpscope.analysis.unit import noise
+from dumpscope.analysis.unit.cancellation import against_terms
+from dumpscope.analysis.unit.node_columns import NodeColumns
+from dumpscope.analysis.unit.weight_items import holds_weight
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import Facts, ItemOpinions, Leftover, NodePairs, Outcome, Verdict
+from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int32, Int64, Kind, NodeKind, RankDump, Role, State
+from dumpscope.domain.result import ResultTree
+from dumpscope.verdict.score import is_exact_kind
+
+
+def gather_columns(
+    target: RankDump,
+    golden: RankDump,
+    pairs: NodePairs,
+    tree: ResultTree,
+    context: Context,
+    facts: Facts,
+    opinions: ItemOpinions,
+    bulk: float,
+    *,
+    carried: bool,
+) -> NodeColumns:
+    """Compute the columns of one unit.
+
+    bulk: the floor that rules it (verdict.score.common_floor)
+    carried: an earlier step differs, so an optimizer may have made weights differ by any size
+    """
+    names, labels, kind, direction = _names(target, golden, pairs)
+    score = _known(context, facts, opinions.score)
+    tensor = facts.outcome != Outcome.SCALAR
+    output = (context.role == Role.OUTPUT) | (context.role == Role.GRADIENT) | (context.role == Role.DEBUG)
+    own_in = _worst(context, score, ~output & tensor)
+    weight = holds_weight(target, context, kind) if carried else np.zeros(len(context), bool)
+    own_data = _worst(context, score, ~output & tensor & ~weight)
+    out_score = _worst(context, score, output)
+    argument = np.zeros(len(pairs), bool)
+    argument[context.pair[differing_arguments(context, facts)]] = True
+    alone = (pairs.target < 0) | (pairs.golden < 0)
+    entry = _entries(tree, len(pairs))
+    saved = _SavedValues(pairs, kind, direction, labels, target, golden, tree, entry)
+    differs = ((facts.equal == 0) & ~context.unread).astype(np.float64)
+    excuse = ((facts.equal == 0) & (score == 0)).astype(np.float64)
+    backward = direction == Direction.BACKWARD
+    inexact = saved.added(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0)
+    quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, bulk)
+    flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
+    flat = flat[np.where(context.target >= 0, _taken(target.items.shape, context.target), -1)]
+    guarded = against_terms(context, score, kind, direction, saved.label, flat)
+    # Where the runs are bit-equal, a sum of equal terms has no rounding to show, however small it is.
+    out_score = np.where(quiet & ~(inexact > 0), out_score, _worst(context, guarded, output))
+    threshold = np.full(len(pairs), noise.QUIET)
+    if not quiet:
+        weights = _worst(context, score, weight)
+        weights = saved.added(weights, weights, unknown=np.nan)
+        worst = np.fmax(own_data, out_score)
+        threshold = noise.threshold(context, worst, weights, own_in, labels, backward, bulk)
+    return NodeColumns(
+        kind=kind,
+        direction=direction,
+        in_score=saved.added(own_in, out_score, unknown=np.inf),
+        seen_in=saved.added(own_in, out_score, unknown=np.nan),
+        own_data=own_data,
+        data_score=saved.added(own_data, out_score, unknown=np.inf),
+        out_score=out_score,
+        own_in=own_in,
+        inexact=inexact,
+        excused=saved.added(_worst(context, excuse, ~output & tensor), _worst(context, excuse, output), unknown=np.nan),
+        argument=argument,
+        leaf=_leaves(tree, entry, alone | (kind == NodeKind.GRADIENT)),
+        alone=alone,
+        extra=alone
+        & (pairs.confidence == 0)
+        & _dumped_kind(target, golden, kind, pairs)
+        & (pairs.leftover != Leftover.LEFT_OUT)
+        & ~_moves_data(labels)
+        & ~_filtered(target, golden, pairs),
+        entry=entry,
+        names=names,
+        labels=labels,
+        threshold=threshold,
+        quiet=quiet,
+    )
+
+
+def _known(context: Context, facts: Facts, score: Float64) -> Float64:
+    """Scores without those that a hash alone tells, where the runs computed in different dtypes: no bits can agree there."""
+    if not noise.other_dtypes(context):
+        return score
+    absent = (context.t_state == State.ABSENT).all(axis=1) & (facts.outcome == Outcome.COMPARED)
+    return np.where(absent & (facts.unequal < 0) & ~is_exact_kind(context), np.nan, score)
+
+
+def differing_arguments(context: Context, facts: Facts) -> Bool:
+    """Non-tensor inputs that differ, or that only one side passes to a call that both sides make."""
+    given = (context.role == Role.INPUT) | (context.role == Role.KWARG)
+    differs = (facts.outcome == Outcome.SCALAR) & (facts.equal == 0)
+    lonely = (facts.outcome == Outcome.TARGET_ONLY) | (facts.outcome == Outcome.GOLDEN_ONLY)
+    has_partner = np.zeros(context.nodes, bool)
+    has_partner[context.pair[context.both]] = True
+    one_sided = lonely & ~context.unrecorded & (context.kind == Kind.SCALAR) & has_partner[context.pair]
+    found: Bool = given & (differs | one_sided)
+    return found
+
+
+def node_verdicts(context: Context, opinions: ItemOpinions) -> Int8:
+    """Worst verdict of a node's items; not comparable only where no item was judged."""
+    weight = np.array([1, 0, 2, 3], np.int8)  # by Verdict: YES, NA, WARNING, NO
+    worst = np.zeros(context.nodes, np.int8)
+    np.maximum.at(worst, context.pair, weight[opinions.verdict])
+    return np.array([Verdict.NA, Verdict.YES, Verdict.WARNING, Verdict.NO], np.int8)[worst]
+
+
+def _names(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[str], list[str], Int8, Int8]:
+    names: list[str] = []
+    labels: list[str] = []
+    kind = np.zeros(len(pairs), np.int8)
+    direction = np.zeros(len(pairs), np.int8)
+    for i, (t, g) in enumerate(zip(pairs.target.tolist(), pairs.golden.tolist(), strict=True)):
+        nodes, node = (target.nodes, t) if t >= 0 else (golden.nodes, g)
+        names.append(nodes.names[node])
+        code = nodes.label[node]
+        labels.append(nodes.labels[code] if code >= 0 else nodes.names[node])
+        kind[i] = nodes.kind[node]
+        direction[i] = nodes.direction[node]
+    return names, labels, kind, direction
+
+
+def leaf_pairs(target: RankDump, golden: RankDump, pairs: NodePairs, tree: ResultTree) -> Bool:
+    """`NodeColumns.leaf` alone, without the columns that need numbers."""
+    _, _, kind, _ = _names(target, golden, pairs)
+    alone = (pairs.target < 0) | (pairs.golden < 0)
+    return _leaves(tree, _entries(tree, len(pairs)), alone | (kind == NodeKind.GRADIENT))
+
+
+def _entries(tree: ResultTree, pairs: int) -> Int64:
+    """Entry in the tree of every node pair."""
+    entry = np.full(pairs, -1, np.int64)
+    has = tree.pair >= 0
+    entry[tree.pair[has]] = np.flatnonzero(has)
+    return entry
+
+
+def _worst(context: Context, score: Float64, where: Bool) -> Float64:
+    out = np.full(context.nodes, np.nan)
+    rows = where & ~np.isnan(score)
+    np.fmax.at(out, context.pair[rows], score[rows])
+    return out
+
+
+def _leaves(tree: ResultTree, entry: Int64, passed_over: Bool) -> Bool:
+    """Nodes below which nothing stands but what is passed over: calls without a partner, parameter gradients."""
+    inner = np.zeros(len(tree) + 1, bool)
+    children = np.flatnonzero((tree.pair >= 0) & (tree.parent >= 0))
+    inner[tree.parent[children[~passed_over[tree.pair[children]]]]] = True
+    for entry_number in np.argsort(
+        -tree.order.astype(np.int64)
+    ).tolist():  # a virtual entry passes on what stands below it
+        parent = tree.parent[entry_number]
+        if parent >= 0 and tree.pair[entry_number] < 0 and inner[entry_number]:
+            inner[parent] = True
+    return ~inner[entry]
+
+
+def _dumped_kind(target: RankDump, golden: RankDump, kind: Int8, pairs: NodePairs) -> Bool:
+    """False for modules where the other side's level records none (L1), and for calls where it records none (L0)."""
+    kinds = [np.unique(dump.nodes.kind) for dump in (golden, target)]
+    both: Bool = np.where(pairs.target >= 0, np.isin(kind, kinds[0]), np.isin(kind, kinds[1]))
+    return both
+
+
+def _moves_data(labels: list[str]) -> Bool:
+    """Calls that only move or make data are left out of a dump by its risk level: missing ones say nothing."""
+    return np.array([label.rpartition(".")[2] in noise.MOVES for label in labels], bool)
+
+
+class _SavedValues:
+    """A backward computes with values that its forward saved: their error is part of what came in.
+
+    A parameter gradient comes out of the backward calls inside its module, so their errors count as well.
+    """
+
+    def __init__(
+        self,
+        pairs: NodePairs,
+        kind: Int8,
+        direction: Int8,
+        labels: list[str],
+        target: RankDump,
+        golden: RankDump,
+        tree: ResultTree,
+        entry: Int64,
+    ) -> None:
+        index = np.where(
+            pairs.target >= 0, _taken(target.nodes.index, pairs.target), _taken(golden.nodes.index, pairs.golden)
+        )
+        self.label = _codes(labels)
+        self.call = self.label * (int(index.max(initial=0)) + 2) + index
+        self.forward = direction == Direction.FORWARD
+        self.backward = direction == Direction.BACKWARD
+        self.api = kind == NodeKind.API
+        self.module = kind == NodeKind.MODULE
+        self.gradient = kind == NodeKind.GRADIENT
+        self.home = self._homes(tree, entry)
+
+    def _homes(self, tree: ResultTree, entry: Int64) -> Int64:
+        """Label of the module around each API call, of the forward call for a backward one; -1 where there is none."""
+        n = len(entry)
+        parent = np.where(entry >= 0, tree.parent[entry], -1) if len(tree) else np.full(n, -1)
+        pair = np.where(parent >= 0, tree.pair[parent], -1) if len(tree) else np.full(n, -1)
+        home = np.where((pair >= 0) & self.api & self.forward, self.label[pair], -1) if n else np.zeros(0, np.int64)
+        found = _looked_up(self.call, home.astype(np.float64), self.api & self.forward)
+        homes: Int64 = np.where(self.api & ~np.isnan(found), np.nan_to_num(found, nan=-1), -1).astype(np.int64)
+        return homes
+
+    def added(self, own_in: Float64, out_score: Float64, *, unknown: float) -> Float64:
+        """own_in with what a backward node takes from elsewhere; nan where nothing is known.
+
+        unknown: stands for the gradient that arrives at a module whose backward was not dumped
+        """
+        combined = np.fmax(own_in, out_score)
+        saved = np.where(
+            self.api,
+            _looked_up(self.call, combined, self.forward),
+            _looked_up(self.label, combined, self.forward & self.module),
+        )
+        saved = np.fmax(saved, self._run_again(combined))
+        arriving = _looked_up(self.label, own_in, self.backward & self.module)
+        arriving = np.where(np.isnan(arriving), unknown, arriving)
+        inside = self.backward & self.api & (self.home >= 0)
+        keys = np.where(inside, self.home, self.label)
+        within = np.where(self.gradient, _looked_up(keys, combined, inside), np.nan)
+        saved = np.where(self.gradient, np.fmax(np.fmax(saved, arriving), within), saved)
+        in_score: Float64 = np.where(self.backward, np.fmax(own_in, saved), own_in)
+        return in_score
+
+    def _run_again(self, combined: Float64) -> Float64:
+        """For a backward call the largest value of the calls of its API that ran between backward calls before it: a checkpoint
+        runs forward calls again under new numbers, and it is those whose values are used."""
+        found = np.full(len(combined), np.nan)
+        if not self.backward.any() or not (self.forward & self.api)[int(np.argmax(self.backward)) :].any():
+            return found
+        largest: dict[int, float] = {}
+        begun = False
+        for pair, (label, value) in enumerate(zip(self.label.tolist(), combined.tolist(), strict=True)):
+            begun = begun or bool(self.backward[pair])
+            if not begun or not self.api[pair]:
+                continue
+            if self.backward[pair]:
+                found[pair] = largest.get(label, np.nan)
+            elif self.forward[pair] and not np.isnan(value):
+                largest[label] = max(largest.get(label, 0.0), value)
+        return found
+
+
+def _taken(column: Int32, index: Int32) -> Int32:
+    """column[index]; -1 throughout where the side has no node at all."""
+    taken: Int32 = column[index] if len(column) else np.full(len(index), -1, np.int32)
+    return taken
+
+
+def _codes(labels: list[str]) -> Int64:
+    table: dict[str, int] = {}
+    return np.array([table.setdefault(label, len(table)) for label in labels], np.int64)
+
+
+def _looked_up(key: Int64, value: Float64, where: Bool) -> Float64:
+    """For every row the largest value of the rows in `where` that have its key, nan where there is none."""
+    keys, code = np.unique(key, return_inverse=True)
+    best = np.full(len(keys), np.nan)
+    np.fmax.at(best, code[where], value[where])
+    found: Float64 = best[code]
+    return found
+
+
+def _filtered(target: RankDump, golden: RankDump, pairs: NodePairs) -> Bool:
+    """Calls that hold nothing but what the other side's dump drops of every call, by ptdbg's filter_switch: numbers, tensors of
+    whole numbers, and those without dimensions or elements."""
+    found = np.zeros(len(pairs), bool)
+    for own, other, nodes in ((target, golden, pairs.target), (golden, target, pairs.golden)):
+        if other.header.layout.startswith("ptdbg") and len(other.items) and _is_major(other).all():
+            holds = np.zeros(len(own.nodes), bool)
+            holds[own.items.node[_is_major(own)]] = True
+            lone = np.flatnonzero((nodes >= 0) & ((pairs.target < 0) | (pairs.golden < 0)))
+            found[lone] |= ~holds[nodes[lone]]
+    return found
+
+
+def _is_major(dump: RankDump) -> Bool:
+    """Items that filter_switch leaves in."""
+    items = dump.items
+    floating = np.array(
+        [name.startswith(("torch.float", "torch.bfloat", "torch.complex")) for name in items.dtypes] + [False]
+    )
+    filled = np.array([len(shape) > 0 and 0 not in shape for shape in items.shapes] + [False])
+    found: Bool = (items.kind == Kind.TENSOR) & floating[items.dtype] & filled[items.shape]
+    return found

@@ -1,0 +1,62 @@
+"""The node pairs of one unit as columns: what each received and made, and where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dumpscope.domain.records import Bool, Float64, Int8, Int64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeColumns:
+    """One row per node pair.
+
+    in_score: worst score of tensor inputs and parameters; for a backward node also of its forward call (saved values);
+        inf for a parameter gradient of which nothing is known that went into it. seen_in: the same, nan there
+    own_data, data_score: as own_in and in_score, without weights where an optimizer may have made them differ
+    out_score: worst score of outputs (or parameter gradients); nan where nothing was compared
+    inexact: 1 where a bit of what in_score covers differs, whatever its score; excused: 1 where such a difference is so
+        small that its score is 0. Neither proves that an input is clean
+    argument: a non-tensor argument differs
+    leaf: no other node with a partner stands below it; alone: without a partner
+    extra: made by one side only, as far as the dumps can tell (alone, not merely left out of the other dump)
+    threshold: by node, the score above which a value counts as different in this pair of runs
+    """
+
+    kind: Int8
+    direction: Int8
+    in_score: Float64
+    seen_in: Float64
+    own_data: Float64
+    data_score: Float64
+    out_score: Float64
+    own_in: Float64
+    inexact: Float64
+    excused: Float64
+    argument: Bool
+    leaf: Bool
+    alone: Bool
+    extra: Bool
+    entry: Int64
+    names: list[str]
+    labels: list[str]
+    threshold: Float64
+    quiet: bool
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def wrong(self) -> Bool:
+        """Nodes that received or made something different."""
+        with np.errstate(invalid="ignore"):
+            found: Bool = (self.out_score > self.threshold) | (self.own_in > self.threshold) | self.argument
+        return found
+
+    def clean(self, pair: int) -> bool:
+        return not self.in_score[pair] > 0.5 * self.threshold[pair]
+
+    def dirty(self, pair: int) -> bool:
+        return bool(self.out_score[pair] > self.threshold[pair])

@@ -1,0 +1,177 @@
+"""How loud the rounding noise of a pair of runs is: from which score on a value counts as different."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from dumpscope.domain.context import Context
+from dumpscope.domain.facts import Facts, Outcome
+from dumpscope.domain.records import Bool, Float64, Int8, NodeKind, Role, State
+from dumpscope.verdict.score import MEAN, is_exact_kind
+
+QUIET: Final = 0.02
+"""Threshold, in floors, where the runs are bit-equal up to the first difference: there any visible error is a finding."""
+ROUNDED: Final = 0.25
+"""Largest score, in floors, that rounding makes of the statistics of 16-bit numbers: every element was rounded once more, or the
+largest one the other way (a unit in its last place is a quarter of the peak floor)."""
+OTHER_WAY: Final = 0.6
+"""The same for tensors, of which every element may be rounded the other way (a unit in the last place of a bfloat16 is 0.57
+floors, on average), and for statistics of so few elements that they show nearly as much."""
+FEW: Final = 64
+TRAIL: Final = 8
+"""So many rounding calls that differ by no more than QUIET, before the first that does, are rounding noise of their own."""
+WIDE: Final = 0x1FFF
+"""Bits of a float32 that neither bfloat16 nor float16 has."""
+COARSE: Final = 2e-3
+"""Bulk floors from here on are those of 16-bit numbers, and of what is computed from them."""
+JUMP: Final = 3.0
+"""Healthy noisy runs grew by at most 2.65 from one call to the next on held-out pairs (kinks apart)."""
+QUIET_NODES: Final = 2
+"""Rounding calls whose outputs must be equal before the first difference for a pair of runs to count as quiet."""
+MOVES: Final = frozenset(
+    {
+        "arange", "as_strided", "broadcast_to", "cat", "chunk", "clone", "concat", "contiguous", "detach", "empty",
+        "empty_like", "expand", "expand_as", "eye", "flatten", "flip", "float", "full", "full_like", "half", "bfloat16",
+        "index_select", "movedim", "narrow", "new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "ones",
+        "ones_like", "permute", "repeat", "reshape", "select", "split", "squeeze", "stack", "swapaxes", "t", "tile", "to",
+        "transpose", "tril", "triu", "type", "type_as", "unbind", "unflatten", "unsqueeze", "view", "view_as", "zeros",
+        "zeros_like", "__getitem__", "__setitem__", "copy_",
+    }
+)  # fmt: skip
+REPRODUCIBLE: Final = MOVES | {
+    "__add__", "__iadd__", "__imul__", "__isub__", "__mul__", "__neg__", "__radd__", "__rmul__", "__rsub__",
+    "__sub__", "__truediv__", "abs", "add", "add_", "clamp", "div", "dropout", "embedding", "gather", "hardtanh",
+    "leaky_relu", "masked_fill", "masked_fill_", "max", "max_pool1d", "max_pool2d", "max_pool3d", "maximum", "min",
+    "minimum", "mul", "mul_", "neg", "pad", "relu", "relu6", "relu_", "sort", "sub", "sub_", "threshold", "topk",
+    "where", "Dropout", "Embedding", "Flatten", "Identity", "LeakyReLU", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "ReLU", "ReLU6",
+}  # fmt: skip
+"""Calls that give the same bits on any hardware (they copy, select, or round once): their equality proves nothing."""
+WEAK: Final = 6
+"""Calls known equal only by 16-bit statistics that weigh as much as one known equal by its bits."""
+KINKED: Final = frozenset(
+    {
+        "relu", "relu_", "relu6", "leaky_relu", "threshold", "hardtanh", "hardswish", "hardsigmoid", "clamp",
+        "clip", "abs", "max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+        "maximum", "minimum", "max", "min", "topk", "sort", "where", "ReLU", "ReLU6", "LeakyReLU", "MaxPool1d",
+        "MaxPool2d", "MaxPool3d", "Hardtanh", "Hardswish", "l1_loss", "hinge_embedding_loss", "margin_ranking_loss",
+        "multi_margin_loss", "triplet_margin_loss", "hardshrink", "softshrink", "prelu", "rrelu", "L1Loss", "PReLU",
+    }
+)  # fmt: skip
+"""Calls whose derivative jumps."""
+LOUD: Final = 8.0
+"""Threshold where the two runs use different dtypes: rounding grows along the net, so only a large step is a finding."""
+
+
+def threshold(
+    context: Context,
+    worst: Float64,
+    weights: Float64,
+    own_in: Float64,
+    labels: list[str],
+    backward: Bool,
+    bulk: float,
+) -> Float64:
+    """By node, the score above which a value of a noisy pair counts as different.
+
+    What came before tells how loud noise is: a difference counts from JUMP times the largest score before it. A forward call
+    owes nothing to a backward pass before it (of another micro-batch), so only forward calls tell how loud it may be.
+    worst: largest score of a node, without weights that an optimizer may have made different; weights: the largest of these.
+        What they explain is as loud as noise is
+    """
+    base = least_threshold(context)
+    forward = ~backward & (np.arange(len(worst)) < context.end)
+    known = np.where(np.isfinite(worst), worst, 0.0)
+    before_forward = _level(np.where(forward, known, 0.0))
+    if backward.any():
+        bends = [pair for pair in np.flatnonzero(backward).tolist() if labels[pair].rpartition(".")[2] in KINKED]
+        first = max(0, (bends[0] if bends else int(np.argmax(backward))) - 1)  # what bends may differ itself
+        known[first] = max(known[first], _kinks(own_in, labels, backward, bulk))
+    before = _level(known)
+    with np.errstate(invalid="ignore"):
+        unexplained = np.where(JUMP * weights > worst, np.nan, worst)
+        wrong = np.flatnonzero(
+            unexplained > np.maximum(base, JUMP * np.where(forward, before_forward[:-1], before[:-1]))
+        )
+    at = int(wrong[0]) if len(wrong) else len(worst)
+    found: Float64 = np.maximum(base, JUMP * np.where(forward, before_forward[at], before[at]))
+    return found
+
+
+def least_threshold(context: Context) -> float:
+    """The least score above which a value of a noisy pair counts as different."""
+    return LOUD if other_dtypes(context) else 1.0
+
+
+def other_dtypes(context: Context) -> bool:
+    """The two runs computed in different dtypes."""
+    tensors = (context.t_dtype >= 0) & (context.g_dtype >= 0) & (context.pair < context.end)
+    return bool(tensors.any() and (context.t_dtype != context.g_dtype)[tensors].mean() > 0.25)
+
+
+def _level(known: Float64) -> Float64:
+    """Largest value before each place, and before the end."""
+    level: Float64 = np.maximum.accumulate(np.concatenate([[0.0], known]))
+    return level
+
+
+def is_quiet(
+    context: Context, facts: Facts, score: Float64, worst: Float64, labels: list[str], kind: Int8, bulk: float
+) -> bool:
+    """Enough rounding calls gave equal bits before the first difference. Equal statistics of a 16-bit dtype are weak evidence.
+
+    A first difference of no more than another rounding to 16 bits is none: some kernels of an otherwise bit-equal pair may
+    add in another order. Nor is a pair quiet in which call after call differs by the rounding of its last bits.
+    """
+    tensors = facts.outcome == Outcome.COMPARED
+    first = np.flatnonzero(worst > 0)
+    before = int(first[0]) if len(first) else len(worst)
+    faint = np.flatnonzero(worst > QUIET)
+    if bulk >= COARSE and len(faint):  # a parameter's gradient is a long sum of such numbers
+        rows = (context.pair == faint[0]) & (score > QUIET)
+        most = np.where((facts.unequal >= 0) | (context.elements <= FEW), OTHER_WAY, ROUNDED)
+        if (score[rows] <= (1.0 if kind[faint[0]] == NodeKind.GRADIENT else most[rows])).all():
+            return False
+    rounding = np.array([label.rpartition(".")[2] not in REPRODUCIBLE for label in labels], bool)
+    rounding &= (kind == NodeKind.API) | (kind == NodeKind.MODULE)
+    if (rounding & (worst > 0))[: faint[0] if len(faint) else len(worst)].sum() >= TRAIL:
+        return False
+    fine = np.array(
+        [name in ("torch.float32", "torch.float64", "torch.complex64") for name in context.dtypes] + [False]
+    )
+    strong = (facts.unequal == 0) | (fine[context.t_dtype] & fine[context.g_dtype]) | _wide(context)
+    outputs = tensors & (context.role == Role.OUTPUT) & (facts.equal == 1) & ~is_exact_kind(context)
+    weight: dict[int, int] = {}
+    for pair, sure in zip(context.pair[outputs].tolist(), strong[outputs].tolist(), strict=True):
+        if pair >= before:
+            break
+        if rounding[pair]:
+            weight[pair] = WEAK if sure else 1
+            if sum(weight.values()) >= QUIET_NODES * WEAK:
+                return True
+    return False
+
+
+def _wide(context: Context) -> Bool:
+    """Means or norms with more digits than a 16-bit number has: where these agree, so do the elements."""
+    both = np.stack([context.t_stats[:, MEAN:], context.g_stats[:, MEAN:]])
+    finite = (context.t_state[:, MEAN:] == State.FINITE) & (context.g_state[:, MEAN:] == State.FINITE)
+    with np.errstate(over="ignore", invalid="ignore"):
+        bits = np.ascontiguousarray(both.astype(np.float32)).view(np.uint32)
+    found: Bool = (((bits & WIDE) != 0).all(axis=0) & finite).any(axis=1)
+    return found
+
+
+def _kinks(own_in: Float64, labels: list[str], backward: Bool, bulk: float) -> float:
+    """Level that a backward pass may show because its forward had kinks (ReLU, pooling): a relative error e flips the mask
+    of about e of the elements, so the gradient differs by about the square root of e."""
+    if not bulk:
+        return 0.0
+    bends = [
+        own_in[pair]
+        for pair in np.flatnonzero(~backward & np.isfinite(own_in) & (own_in > 0)).tolist()
+        if labels[pair].rpartition(".")[2] in KINKED
+    ]
+    return float(np.sqrt(max(bends) * bulk) / bulk) if bends else 0.0

@@ -1,0 +1,89 @@
+"""Data flow inside one unit: which call made the tensor that another call receives, told by identity of what was stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from dumpscope.analysis.unit.case import Case
+from dumpscope.analysis.unit.dataflow import find_makers
+from dumpscope.domain.records import Bool, Direction, Int64, Kind, NodeKind, State
+
+Fingerprint = tuple[float, ...]
+
+
+def fingerprint(case: Case, row: int) -> Fingerprint:
+    """Identity of the target's tensor: statistics and size, or the hash where there are none. A view keeps it."""
+    context, items = case.context, case.target.items
+    state = context.t_state[row]
+    if not (state != State.ABSENT).any():
+        code = int(items.hash[context.target[row]]) if context.target[row] >= 0 else -1
+        return (float(code), -1.0) if code >= 0 else (float(row), -2.0)
+    numbers = np.where(state == State.FINITE, context.t_stats[row], -state.astype(float)).tolist()
+    return (*numbers, float(context.elements[row]))
+
+
+def untainted(case: Case, first: int, suspects: list[int], causes: Iterable[int] = ()) -> list[int]:
+    """Those suspects that received nothing made by a wrong call, directly or through others.
+
+    Walks the calls from the first difference on. A call passes its taint to whatever it makes; a received tensor that was
+    read and found bit-equal is clean, whoever made it. Equal statistics prove nothing, and what differs and was made by
+    nobody that is known may come from anywhere. causes: further calls at which something went wrong
+    """
+    columns, context, facts = case.columns, case.context, case.facts
+    last = max(suspects)
+    with np.errstate(invalid="ignore"):
+        wrong = columns.argument | (columns.out_score > columns.threshold) | (columns.data_score > columns.threshold)
+    wrong[:first] = False
+    wrong[list(causes)] = True
+    sources: dict[int, list[int]] = {}
+    for maker in (
+        find_makers(case),
+        find_makers(case, golden=True),
+    ):  # the sides may have stored more or less of the flow
+        rows = np.flatnonzero((maker >= first) & (facts.unequal != 0) & (context.pair <= last))
+        for pair, made_by in zip(context.pair[rows].tolist(), maker[rows].tolist(), strict=True):
+            sources.setdefault(pair, []).append(made_by)
+    tainted = wrong.tolist()
+    received = np.zeros(last + 1, bool)
+    received[context.pair[_untraced(case, maker) & (context.pair <= last)]] = True
+    received[: first + 1] = False
+    by_call: dict[tuple[str, str], bool] = {}
+    by_module: dict[str, bool] = {}
+    again: dict[str, bool] = {}
+    after_wrong = False
+    gradient = (columns.kind == NodeKind.GRADIENT).tolist()
+    turn = (
+        int(np.argmax(columns.direction == Direction.BACKWARD))
+        if (columns.direction == Direction.BACKWARD).any()
+        else last
+    )
+    backward = (columns.direction == Direction.BACKWARD).tolist()
+    forward = (columns.direction == Direction.FORWARD).tolist()
+    for pair in range(first, last + 1):
+        name, label = columns.names[pair], columns.labels[pair]
+        received[pair] |= any(tainted[one] for one in sources.get(pair, ()))
+        if gradient[pair]:
+            received[pair] |= by_module.get(label, False) or after_wrong
+        if backward[pair] and (again.get(label) or by_call.get((label, name.removesuffix(".backward")))):
+            received[pair] = True
+        tainted[pair] = tainted[pair] or received[pair]
+        if forward[pair]:
+            by_call[label, name.removesuffix(".forward")] = tainted[pair]
+            if pair > turn:  # run again by a checkpoint, under a new number
+                again[label] = again.get(label, False) or tainted[pair]
+        by_module[label] = by_module.get(label, False) or tainted[pair]
+        if backward[pair] and columns.leaf[pair] and not gradient[pair]:
+            after_wrong = tainted[pair]
+    return [pair for pair in suspects if not received[pair]]
+
+
+def _untraced(case: Case, maker: Int64) -> Bool:
+    """Tensors that were received from nobody knows whom and differ. Of a gradient equal statistics prove nothing; weights and
+    data have no maker."""
+    context, facts = case.context, case.facts
+    gradient = case.columns.direction[context.pair] == Direction.BACKWARD
+    doubtful = (facts.equal == 0) | (gradient & (facts.unequal != 0))
+    found: Bool = case.received & (maker < 0) & (context.kind == Kind.TENSOR) & doubtful
+    return found

@@ -1,0 +1,50 @@
+/** What people say of calls; it stays with the pair of dumps. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { api, take } from "../client";
+import { of } from "../records";
+import type { NodeNote } from "../types";
+
+export const STANDINGS = ["accepted", "known", "ticket", "note"] as const;
+export type Standing = (typeof STANDINGS)[number];
+
+/** Notes sent at once; a pair of dumps may have four times as many, of which the latest are then not marked in the list. */
+const SHOWN = 500;
+
+export type NotesByNode = ReadonlyMap<string, NodeNote>;
+
+const NO_NOTES: NotesByNode = new Map();
+
+function notesKey(id: string) {
+  return ["comparisons", "data", id, "notes"];
+}
+
+/** Notes by name of the call; `settled` once it is known whether there are any. */
+export function useNotes(id: string): { notes: NotesByNode; settled: boolean } {
+  const found = useQuery({
+    queryKey: notesKey(id),
+    queryFn: ({ signal }) =>
+      take(
+        api().GET("/api/comparisons/{comparison_id}/notes", {
+          params: { path: of(id), query: { limit: SHOWN } },
+          signal,
+        }),
+      ),
+  });
+  const items = found.data?.items;
+  const notes = useMemo(() => (items ? new Map(items.map((note) => [note.node, note])) : NO_NOTES), [items]);
+  return { notes, settled: !found.isPending };
+}
+
+/** Says something of a call, or takes back what was said (null). */
+export function useSayNote(id: string, node: string) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async (note: { standing: Standing; text: string } | null): Promise<void> => {
+      const params = { path: { ...of(id), name: node } };
+      if (note === null) await take(api().DELETE("/api/comparisons/{comparison_id}/notes/{name}", { params }));
+      else await take(api().PUT("/api/comparisons/{comparison_id}/notes/{name}", { params, body: note }));
+    },
+    onSuccess: () => client.invalidateQueries({ queryKey: ["comparisons", "data", id] }),
+  });
+}

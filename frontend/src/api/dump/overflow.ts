@@ -1,0 +1,60 @@
+/** What rows of a dump's module tree saw of NaN and infinity. */
+import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { api, take } from "../client";
+import { PAGE_ROWS, type Unit } from "../records";
+import type { OverflowBelow } from "../types";
+
+/** By entry, of these rows; those of the rows asked for before stay until the new ones are here. */
+export function useOverflowBelow(
+  id: string,
+  unit: Unit,
+  entries: readonly number[],
+  enabled: boolean,
+): ReadonlyMap<number, OverflowBelow> {
+  const { data } = useQuery({
+    queryKey: ["dumps", "data", id, "overflow-tree", unit, entries],
+    queryFn: async ({ signal }) => {
+      const { items } = await take(
+        api().GET("/api/dumps/{dump_id}/overflow/tree", {
+          params: { path: { dump_id: id }, query: { ...unit, entries: [entries.join(",")] } },
+          signal,
+        }),
+      );
+      return new Map(items.map((row) => [row.entry, row]));
+    },
+    enabled: enabled && entries.length > 0,
+    placeholderData: keepPreviousData,
+  });
+  return data ?? NONE;
+}
+
+const NONE: ReadonlyMap<number, OverflowBelow> = new Map();
+
+/** Where NaN, infinities and clipped numbers of a dump began. */
+export function useOverflow(id: string, unit: Unit, enabled: boolean) {
+  return useQuery({
+    queryKey: ["dumps", "data", id, "overflow", unit],
+    queryFn: ({ signal }) =>
+      take(
+        api().GET("/api/dumps/{dump_id}/overflow", { params: { path: { dump_id: id }, query: { ...unit } }, signal }),
+      ),
+    enabled,
+  });
+}
+
+/** Calls that saw such a number, all or only `node`. */
+export function useFindings(id: string, unit: Unit, node: string | null, enabled: boolean) {
+  return useInfiniteQuery({
+    queryKey: ["dumps", "data", id, "findings", unit, node],
+    queryFn: ({ pageParam, signal }) =>
+      take(
+        api().GET("/api/dumps/{dump_id}/findings", {
+          params: { path: { dump_id: id }, query: { ...unit, node, cursor: pageParam, limit: PAGE_ROWS } },
+          signal,
+        }),
+      ),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last) => last.next,
+    enabled,
+  });
+}

@@ -1,0 +1,109 @@
+/** Dumps and comparisons as records: their lists, one of them, and what the start screen asks. Keys of requests start with the noun, so
+ * that one call invalidates everything below it. */
+import {
+  type InfiniteData,
+  keepPreviousData,
+  type QueryClient,
+  useInfiniteQuery,
+  useQuery,
+} from "@tanstack/react-query";
+import { ApiError, api, take } from "./client";
+import type { Comparison, Dump, ListOrder, Page } from "./types";
+
+export const PAGE_ROWS = 200;
+
+const LIST_ROWS = 50;
+
+export type Noun = "dumps" | "comparisons";
+
+export interface Unit {
+  step: number;
+  rank: number;
+}
+
+const BUSY = new Set(["pending", "running"]);
+
+export function retryQuery(failures: number, problem: Error): boolean {
+  if (problem instanceof ApiError && problem.status >= 400 && problem.status < 500) return false;
+  return failures < 2;
+}
+
+/** Folders and dump files of a folder of the server; of null, the roots. Asked anew whenever it is opened. */
+export function usePaths(path: string | null, q: string) {
+  return useInfiniteQuery({
+    queryKey: ["paths", path, q],
+    queryFn: ({ pageParam, signal }) =>
+      take(api().GET("/api/paths", { params: { query: { path, q, cursor: pageParam, limit: 200 } }, signal })),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    staleTime: 0,
+  });
+}
+
+/** What an upload may have; asked again whenever files may be on their way. */
+export function useUploadRoom() {
+  return useQuery({
+    queryKey: ["uploads", "room"],
+    queryFn: ({ signal }) => take(api().GET("/api/uploads", { signal })),
+  });
+}
+
+export function useHealth() {
+  return useQuery({
+    queryKey: ["health"],
+    queryFn: ({ signal }) => take(api().GET("/api/health", { signal })),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+function pageOptions<T>(noun: Noun, key: readonly string[], busy: (row: T) => boolean, fetchPage: FetchPage<T>) {
+  return {
+    queryKey: [noun, "list", ...key],
+    queryFn: ({ pageParam, signal }: { pageParam: string | null; signal: AbortSignal }) => fetchPage(pageParam, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last: Page<T>) => last.next,
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }: { state: { data?: InfiniteData<Page<T>> } }) =>
+      state.data?.pages.some((page) => page.items.some(busy)) ? 1500 : (false as const),
+  };
+}
+
+type FetchPage<T> = (cursor: string | null, signal: AbortSignal) => Promise<Page<T>>;
+
+export function useDumps(q: string, sort: ListOrder = "-created") {
+  const fetchPage: FetchPage<Dump> = (cursor, signal) =>
+    take(api().GET("/api/dumps", { params: { query: { q, sort, cursor, limit: LIST_ROWS } }, signal }));
+  return useInfiniteQuery(pageOptions("dumps", [q, sort], (row) => row.status === "pending", fetchPage));
+}
+
+export function useComparisons(q: string, sort: ListOrder) {
+  const fetchPage: FetchPage<Comparison> = (cursor, signal) =>
+    take(api().GET("/api/comparisons", { params: { query: { q, sort, cursor, limit: LIST_ROWS } }, signal }));
+  return useInfiniteQuery(pageOptions("comparisons", [q, sort], (row) => BUSY.has(row.status), fetchPage));
+}
+
+export function useDump(id: string) {
+  return useQuery({
+    queryKey: ["dumps", "one", id],
+    queryFn: ({ signal }) => take(api().GET("/api/dumps/{dump_id}", { params: { path: { dump_id: id } }, signal })),
+    refetchInterval: ({ state }) => (state.data?.status === "pending" ? 1000 : false),
+  });
+}
+
+/** Path parameter of everything below one comparison. */
+export function of(id: string) {
+  return { comparison_id: id };
+}
+
+export function useComparison(id: string) {
+  return useQuery({
+    queryKey: ["comparisons", "one", id],
+    queryFn: ({ signal }) => take(api().GET("/api/comparisons/{comparison_id}", { params: { path: of(id) }, signal })),
+    refetchInterval: ({ state }) => (state.data && BUSY.has(state.data.status) ? 2000 : false),
+  });
+}
+
+/** Everything about one comparison may have changed: a job finished, a policy was set. */
+export function refreshComparison(client: QueryClient): void {
+  void client.invalidateQueries({ queryKey: ["comparisons"] });
+}

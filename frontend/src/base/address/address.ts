@@ -1,0 +1,159 @@
+/** What a screen shows, as its address says it: `?s=0&r=0&n=NAME&tab=hist&f=class:origin&q=softmax&sort=name`. */
+import { isLeftover, type LeftoverWord } from "../comparison/unmatched";
+import { type ClassWord, isClass, isVerdict, type VerdictWord } from "../comparison/verdicts";
+
+/** In the order of their keys. */
+export const PLOTS = ["hist", "pair", "api", "map", "order", "apis", "error", "values", "runs"] as const;
+export type PlotTab = (typeof PLOTS)[number];
+
+export const SORTS = ["order", "-out_score", "-ratio", "name"] as const;
+export type Sort = (typeof SORTS)[number];
+
+export interface Filter {
+  classes: ClassWord[];
+  verdicts: VerdictWord[];
+  /** Calls without a partner, for any of these causes. */
+  leftovers: LeftoverWord[];
+  api: string | null;
+  /** First and last place in call order, both included. */
+  range: [number, number] | null;
+}
+
+export interface Address {
+  step: number | null;
+  rank: number | null;
+  node: string | null;
+  /** null: whichever plot suits what was compared. */
+  tab: PlotTab | null;
+  /** null: whichever scale suits the plot. */
+  log: boolean | null;
+  /** Tensor of the node that the plot is about, as `output.0`; null: the worst. */
+  item: string | null;
+  /** Dimensions of that tensor which go down and across; null: those that tell most. */
+  axes: number[] | null;
+  /** Element of that tensor whose value is looked at; null: the worst. */
+  at: number[] | null;
+  /** What a cell of the map holds: the largest difference, or else the root mean square. */
+  rms: boolean;
+  filter: Filter;
+  query: string;
+  sort: Sort;
+  /** Id of the dialog that is open over the screen; each screen has its own (`dialogs` of views/comparison). */
+  dialog: string | null;
+}
+
+export const NO_FILTER: Filter = { classes: [], verdicts: [], leftovers: [], api: null, range: null };
+
+export function parseAddress(search: string): Address {
+  const params = new URLSearchParams(search);
+  const tab = params.get("tab");
+  const sort = params.get("sort");
+  const dialog = params.get("do") ?? "";
+  return {
+    step: whole(params.get("s")),
+    rank: whole(params.get("r")),
+    node: params.get("n") || null,
+    tab: PLOTS.find((plot) => plot === tab) ?? null,
+    log: LOG.get(params.get("log") ?? "") ?? null,
+    item: params.get("i") || null,
+    axes: numbers(params.get("ax"), 2),
+    at: numbers(params.get("at"), 64),
+    rms: params.get("red") === "rms",
+    filter: parseFilter(params.get("f") ?? ""),
+    query: params.get("q") ?? "",
+    sort: SORTS.find((known) => known === sort) ?? "order",
+    dialog: /^[a-z]{1,32}$/.test(dialog) ? dialog : null,
+  };
+}
+
+/** The query string of an address, without "?"; defaults are left out. */
+export function formatAddress(address: Address): string {
+  const params = new URLSearchParams();
+  if (address.step !== null) params.set("s", String(address.step));
+  if (address.rank !== null) params.set("r", String(address.rank));
+  if (address.node !== null) params.set("n", address.node);
+  if (address.tab !== null) params.set("tab", address.tab);
+  if (address.log !== null) params.set("log", address.log ? "1" : "0");
+  if (address.item !== null) params.set("i", address.item);
+  if (address.axes !== null) params.set("ax", address.axes.join(","));
+  if (address.at !== null) params.set("at", address.at.join(","));
+  if (address.rms) params.set("red", "rms");
+  const filter = formatFilter(address.filter);
+  if (filter) params.set("f", filter);
+  if (address.query) params.set("q", address.query);
+  if (address.sort !== "order") params.set("sort", address.sort);
+  if (address.dialog !== null) params.set("do", address.dialog);
+  return params.toString();
+}
+
+/** `class:origin,class:amplifier,verdict:no,api:Functional.softmax,order:10-40`; values are percent-encoded once. */
+export function parseFilter(text: string): Filter {
+  const filter: Filter = { classes: [], verdicts: [], leftovers: [], api: null, range: null };
+  for (const token of text.split(",")) {
+    const colon = token.indexOf(":");
+    if (colon < 0) continue;
+    const key = token.slice(0, colon);
+    const value = decode(token.slice(colon + 1));
+    if (key === "class" && isClass(value) && !filter.classes.includes(value)) filter.classes.push(value);
+    if (key === "verdict" && isVerdict(value) && !filter.verdicts.includes(value)) filter.verdicts.push(value);
+    if (key === "left" && isLeftover(value) && !filter.leftovers.includes(value)) filter.leftovers.push(value);
+    if (key === "api" && value) filter.api = value;
+    if (key === "order") {
+      const match = /^(\d+)-(\d+)$/.exec(value);
+      if (match) filter.range = [Number(match[1]), Number(match[2])];
+    }
+  }
+  return filter;
+}
+
+export function formatFilter(filter: Filter): string {
+  const tokens = [
+    ...filter.classes.map((word) => `class:${word}`),
+    ...filter.verdicts.map((word) => `verdict:${encodeURIComponent(word)}`),
+    ...filter.leftovers.map((word) => `left:${word}`),
+  ];
+  if (filter.api !== null) tokens.push(`api:${encodeURIComponent(filter.api)}`);
+  if (filter.range !== null) tokens.push(`order:${filter.range[0]}-${filter.range[1]}`);
+  return tokens.join(",");
+}
+
+/** The address after a change. Another node has other tensors, and another tensor other dimensions and elements. */
+export function changed(address: Address, change: Partial<Address>): Address {
+  const moved = change.node !== undefined && change.node !== address.node && address.node !== null;
+  const fresh: Partial<Address> = moved ? { item: null, axes: null, at: null } : {};
+  if (change.item !== undefined && change.item !== address.item) Object.assign(fresh, { axes: null, at: null });
+  return { ...address, ...fresh, ...change };
+}
+
+/** The change that shows a plot; each opens in the scale that suits it. */
+export function toPlot(address: Address, tab: PlotTab): Partial<Address> {
+  return tab === address.tab ? {} : { tab, log: null };
+}
+
+export function isFiltered(address: Pick<Address, "filter" | "query">): boolean {
+  return formatFilter(address.filter) !== "" || address.query !== "";
+}
+
+const LOG: ReadonlyMap<string, boolean> = new Map([
+  ["1", true],
+  ["0", false],
+]);
+
+/** `3,5`: whole numbers with commas between. */
+function numbers(text: string | null, most: number): number[] | null {
+  if (text === null || !/^\d{1,15}(,\d{1,15})*$/.test(text)) return null;
+  const found = text.split(",").map(Number);
+  return found.length <= most ? found : null;
+}
+
+function whole(text: string | null): number | null {
+  return text !== null && /^\d+$/.test(text) ? Number(text) : null;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,357 @@
+import { ActionIcon, Tooltip } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+import type { Origin, Summary } from "../../../api/types";
+import { NO_FILTER } from "../../../base/address/address";
+import { foldStack, framePlace } from "../../../base/comparison/stackFrames";
+import { LEFT, mostApart } from "../../../base/comparison/unmatched";
+import { CLASSES, type ClassWord, GLYPHS } from "../../../base/comparison/verdicts";
+import { formatCount, formatRuns } from "../../../base/numbers/format";
+import { say } from "../../../texts/serverTexts";
+import { Icon } from "../../../widgets/basic/Icon";
+import { MiddleName } from "../../../widgets/basic/MiddleName";
+import { Notes, ProblemList } from "../../../widgets/basic/Problems";
+import { Loading } from "../../../widgets/basic/States";
+import { ClassMark, NoteChip } from "../../../widgets/marks/Mark";
+import { PlanNotes } from "../plan/PlanNotes";
+import { useOriginWalk } from "../selection/OriginsProvider";
+import { useResult, useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
+import classes from "./Banner.module.css";
+import { Inputs, Largest, Warnings } from "./BannerNotes";
+import { GoldenOff } from "./GoldenOff";
+import { OriginAlone } from "./OriginPrecheck";
+import { UnitMatrix } from "./UnitMatrix";
+
+/** The answer in words: what went wrong first, why, how sure, and what to look at next. */
+export function Banner() {
+  const { t } = useTranslation();
+  const comparison = useShownComparison();
+  const { summary, origins } = useResult();
+  const { originIndex } = useOriginWalk();
+  const { update, assistFirst } = useSelection();
+  if (!summary) {
+    return (
+      <section className={`panel ${classes.banner}`} aria-label={t("comparison.firstOrigin")}>
+        <Loading />
+      </section>
+    );
+  }
+  if (assistFirst) {
+    return (
+      <section className={`panel ${classes.banner}`} data-cls="unknown" aria-label={t("comparison.firstOrigin")}>
+        <p className={classes.reason}>{t("assistant.unread")}</p>
+      </section>
+    );
+  }
+  const origin = origins[originIndex];
+  const bad = origin ? "origin" : outcome(summary);
+  return (
+    <section
+      className={`panel ${classes.banner}`}
+      data-cls={bad}
+      aria-label={t("comparison.firstOrigin")}
+      data-testid="banner"
+    >
+      {origin ? (
+        <OriginLines id={comparison.id} origin={origin} summary={summary} />
+      ) : (
+        <NoOrigin summary={summary} policy={comparison.policy} />
+      )}
+      <Inputs origins={origins} />
+      {!origin && bad !== "unknown" && <Largest id={comparison.id} />}
+      <Warnings summary={summary} />
+      {mostApart(summary) && (
+        <p className={classes.reason} data-testid="strangers">
+          <strong>{t("comparison.noPartners")}</strong>{" "}
+          <button
+            type="button"
+            className={`plain ${classes.count}`}
+            onClick={() => update({ dialog: "assist" })}
+            data-testid="open-assistant"
+          >
+            {t("assistant.title")} (a)
+          </button>
+        </p>
+      )}
+      <GoldenOff summary={summary} />
+      <Numbers id={comparison.id} summary={summary} />
+    </section>
+  );
+}
+
+interface OriginProps {
+  id: string;
+  origin: Origin;
+  summary: Summary;
+}
+
+function OriginLines({ id, origin, summary }: OriginProps) {
+  const { t, i18n } = useTranslation();
+  const { origins, notes } = useResult();
+  const { originIndex, moveOrigin } = useOriginWalk();
+  const { showOrigin } = useSelection();
+  const note = notes.get(origin.node);
+  const place = foldStack(origin.stack).user[0];
+  // What is first seen there says nothing of what kind its cause is.
+  const word = hidden(origin) ? "hidden" : origin.kind;
+  const kind = i18n.exists(`comparison.kinds.${word}`) ? t(`comparison.kinds.${word as "weight"}`) : word;
+  return (
+    <>
+      <div className={classes.first}>
+        <span className={classes.glyph} aria-hidden="true">
+          ✖
+        </span>
+        <h2 className={classes.title}>
+          {originIndex === 0
+            ? t(hidden(origin) ? "comparison.firstVisible" : "comparison.firstOrigin")
+            : t("comparison.originOf", { index: originIndex + 1, total: origins.length })}
+        </h2>
+        <button
+          type="button"
+          className={`plain ${classes.node}`}
+          onClick={() => showOrigin(origin)}
+          data-testid="origin"
+        >
+          <MiddleName name={origin.node} tail={36} />
+        </button>
+        <span className={classes.kind} data-testid="origin-kind">
+          {kind}
+        </span>
+        {note && <NoteChip standing={note.standing} text={note.text} />}
+        {place && (
+          <span className="mono" title={t("comparison.calledAt", { place: place.text })} data-testid="origin-place">
+            {framePlace(place)}
+          </span>
+        )}
+        <span className="dim" title={String(origin.confidence)}>
+          {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${origin.confidence_word}`)}</strong>
+        </span>
+        {origin.explains > 0 && <Explains origin={origin} />}
+        {summary.units.length > 1 && (
+          <span className="dim num" data-testid="origin-unit">
+            {t("unit.step")} {origin.step} · {t("unit.rank")}{" "}
+            {formatRuns(origin.ranks.length > 1 ? origin.ranks : [origin.rank])}
+          </span>
+        )}
+        <Remarks summary={summary} />
+        {origins.length > 1 && (
+          <span className={classes.pager}>
+            <Tooltip label={`${t("comparison.previousOrigin")} (N)`}>
+              <ActionIcon size="sm" aria-label={t("comparison.previousOrigin")} onClick={() => moveOrigin(-1)}>
+                <Icon name="left" size={12} />
+              </ActionIcon>
+            </Tooltip>
+            <span className="num dim">
+              {originIndex + 1} / {origins.length}
+            </span>
+            <Tooltip label={`${t("comparison.nextOrigin")} (n)`}>
+              <ActionIcon size="sm" aria-label={t("comparison.nextOrigin")} onClick={() => moveOrigin(1)}>
+                <Icon name="right" size={12} />
+              </ActionIcon>
+            </Tooltip>
+          </span>
+        )}
+      </div>
+      <p className={classes.reason} data-testid="reason">
+        {say(origin.evidence, origin.evidence_said)}
+        {origin.advice && (
+          <span className="dim">
+            {" "}
+            <strong>{t("comparison.advice")}:</strong> {say(origin.advice, origin.advice_said)}
+          </span>
+        )}
+      </p>
+      <OriginAlone id={id} origin={origin} />
+    </>
+  );
+}
+
+/** Whether an origin is only where the difference is first seen, since what caused it was not dumped. */
+function hidden({ evidence_said }: Origin): boolean {
+  return evidence_said.some(({ id }) => id === "origin.hidden" || id === "origin.hidden_after");
+}
+
+/** How much follows from an origin, and the way to the first No on demand. */
+function Explains({ origin }: { origin: Origin }) {
+  const { t } = useTranslation();
+  const { selected, update } = useSelection();
+  const text = t("comparison.explains", { count: origin.explains, total: formatCount(origin.explains) });
+  if (origin.path.length < 2) {
+    return (
+      <span className="dim num" data-testid="origin-explains">
+        {text}
+      </span>
+    );
+  }
+  return (
+    <Notes label={text} warn={false} testId="origin-explains">
+      <p className={classes.pathTitle}>{t("comparison.explainsPath")}</p>
+      <ol className={classes.path} data-testid="origin-path">
+        {origin.path.map((name) => (
+          <li key={name}>
+            <button
+              type="button"
+              className={`plain mono ${classes.pathNode}`}
+              aria-current={name === selected || undefined}
+              onClick={() => update({ step: origin.step, rank: origin.rank, node: name })}
+            >
+              {name}
+            </button>
+          </li>
+        ))}
+      </ol>
+    </Notes>
+  );
+}
+
+/** How a comparison without origin ended, as the class whose glyph and colour say so. */
+function outcome({ counts, classes: found, mode }: Summary): "exact" | "propagated" | "unknown" {
+  if (counts.no + counts.warning > 0) return "propagated";
+  if (counts.yes > 0) return "exact";
+  return mode === "structure" && counts.nodes > 0 && !found.structural ? "exact" : "unknown";
+}
+
+function NoOrigin({ summary, policy }: { summary: Summary; policy: string }) {
+  const { t, i18n } = useTranslation();
+  const { counts } = summary;
+  const cls = outcome(summary);
+  const word = policy.split("\n")[0] ?? "";
+  const met = counts.items - counts.unmatched_target - counts.unmatched_golden;
+  const noneMet = met === 0 && counts.unmatched_target > 0 && counts.unmatched_golden > 0;
+  const apart = mostApart(summary);
+  return (
+    <>
+      <div className={classes.first}>
+        <span className={classes.glyph} aria-hidden="true">
+          {GLYPHS[cls]}
+        </span>
+        <h2 className={classes.title} data-testid="no-origin">
+          {t("comparison.noOrigin", {
+            policy: i18n.exists(`comparison.policies.${word}`) ? t(`comparison.policies.${word as "default"}`) : word,
+          })}
+        </h2>
+        <span className={cls === "unknown" ? undefined : "dim"}>
+          {cls === "unknown" && t(noneMet ? "comparison.noneMet" : "comparison.nothingCompared")}
+          {cls === "exact" && counts.yes > 0 && t("comparison.noOriginAll", { total: formatCount(counts.yes) })}
+          {cls === "exact" && counts.yes === 0 && t("comparison.structureAlike")}
+          {cls === "propagated" &&
+            (counts.no > 0
+              ? t("comparison.noOriginSome", { no: formatCount(counts.no) })
+              : t("comparison.noOriginWarning", { warning: formatCount(counts.warning) }))}{" "}
+          {cls === "unknown" && !apart && counts.items > 0 && (
+            <strong>{t(noneMet ? "comparison.noneMetHint" : "comparison.noNumbers")}</strong>
+          )}
+        </span>
+        <Remarks summary={summary} />
+      </div>
+      <p className={`${classes.reason} dim`}>
+        {t("comparison.coverage", {
+          nodes: formatCount(counts.nodes),
+          items: formatCount(counts.items),
+          yes: formatCount(counts.yes),
+          warning: formatCount(counts.warning),
+          no: formatCount(counts.no),
+          na: formatCount(counts.not_comparable),
+          unmatched: formatCount(counts.unmatched_target + counts.unmatched_golden),
+          unreadable: formatCount(counts.unreadable),
+        })}
+      </p>
+    </>
+  );
+}
+
+function Numbers({ id, summary }: { id: string; summary: Summary }) {
+  const { t } = useTranslation();
+  const { steps, ranks } = useResult();
+  const { address, update } = useSelection();
+  const active = address.filter.classes;
+  const toggle = (cls: ClassWord) => {
+    const only = active.length === 1 && active[0] === cls;
+    update({ filter: only ? { ...address.filter, classes: [] } : { ...NO_FILTER, classes: [cls] } });
+  };
+  return (
+    <div className={classes.numbers}>
+      {summary.units.length > 1 && <span className="dim">{t("comparison.ofAllUnits")}</span>}
+      {CLASSES.filter((cls) => (summary.classes[cls] ?? 0) > 0).map((cls) => {
+        const count = summary.classes[cls] ?? 0;
+        return (
+          <button
+            key={cls}
+            type="button"
+            className={`plain ${classes.count}`}
+            aria-pressed={active.includes(cls)}
+            title={t("comparison.showClass", {
+              total: formatCount(count),
+              cls: t(`classes.${cls}`),
+            })}
+            onClick={() => toggle(cls)}
+            data-testid={`count-${cls}`}
+          >
+            <span className="num">{formatCount(count)}</span> <ClassMark cls={cls} words />
+          </button>
+        );
+      })}
+      <UnitMatrix summary={summary} />
+      {(steps.length > 1 || ranks.length > 1) && (
+        <button
+          type="button"
+          className={`plain ${classes.count}`}
+          onClick={() => update({ dialog: "trends" })}
+          data-testid="open-trends"
+        >
+          {t("trends.title")}
+        </button>
+      )}
+      <PlanNotes id={id} summary={summary} />
+    </div>
+  );
+}
+
+/** What else to know before trusting the answer: calls without partner, settings, problems. */
+function Remarks({ summary }: { summary: Summary }) {
+  const { t } = useTranslation();
+  const { update } = useSelection();
+  const { counts } = summary;
+  const inferred = summary.units.some((unit) => unit.inferred);
+  const showLeft = () => update({ filter: { ...NO_FILTER, leftovers: LEFT } });
+  return (
+    <div className={classes.remarks}>
+      {counts.unmatched_target > 0 && (
+        <button type="button" className={`plain ${classes.count}`} onClick={showLeft}>
+          {t("comparison.unmatchedTarget", {
+            count: counts.unmatched_target,
+            total: formatCount(counts.unmatched_target),
+          })}
+        </button>
+      )}
+      {counts.unmatched_golden > 0 && (
+        <button type="button" className={`plain ${classes.count}`} onClick={showLeft}>
+          {t("comparison.unmatchedGolden", {
+            count: counts.unmatched_golden,
+            total: formatCount(counts.unmatched_golden),
+          })}
+        </button>
+      )}
+      {inferred && (
+        <Notes label={t("unit.inferred")} warn={false}>
+          {t("unit.inferredHint")}
+        </Notes>
+      )}
+      {summary.settings.length > 0 && (
+        <Notes label={t("comparison.settingsCount", { count: summary.settings.length })}>
+          <ul className={classes.settings} data-testid="settings">
+            {summary.settings.map((text, index) => {
+              const said = summary.settings_said[index];
+              return <li key={text}>{say(text, said && [said])}</li>;
+            })}
+          </ul>
+        </Notes>
+      )}
+      {summary.problems.length > 0 && (
+        <Notes label={t("comparison.problemsCount", { count: summary.problem_count })}>
+          <ProblemList problems={summary.problems} total={summary.problem_count} />
+        </Notes>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,27 @@
+import type { TFunction } from "i18next";
+import { useTranslation } from "react-i18next";
+import { useAlone } from "../../../api/comparison/prechecks";
+import type { NodeAlone, Origin } from "../../../api/types";
+import { formatReal } from "../../../base/numbers/format";
+import classes from "./Banner.module.css";
+
+/** What the pre-check says of an origin: itself wrong, or right alone. Nothing where there is none. */
+export function OriginAlone({ id, origin }: { id: string; origin: Origin }) {
+  const { t } = useTranslation();
+  const { data } = useAlone(id, { step: origin.step, rank: origin.rank }, origin.node);
+  if (!data || (!data.target && data.golden?.word !== "fail")) return null;
+  return (
+    <p className={classes.reason} data-testid="origin-alone">
+      {data.target && sentence(t, data.target)} {data.golden?.word === "fail" && t("alone.banner.golden")}
+    </p>
+  );
+}
+
+function sentence(t: TFunction, { word, device, here, recorded }: NodeAlone): string {
+  const units = (found: NodeAlone["here"]) => formatReal(found?.units ?? null, 3);
+  if (here?.verdict === "error") return t("alone.banner.here", { device, units: units(here) });
+  if (recorded?.verdict === "error") return t("alone.banner.recorded", { device, units: units(recorded) });
+  if (word === "fail") return t("alone.banner.broke", { device });
+  if (recorded && recorded.verdict !== "SKIP") return t("alone.banner.right");
+  return word === "skip" ? t("alone.banner.skip") : t("alone.banner.rightHere", { device });
+}

@@ -1,0 +1,86 @@
+import { Button } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+import { useApplyMatches, useHandChange, useHandMatches } from "../../../api/comparison/matches";
+import type { NodeDetail } from "../../../api/types";
+import { nameOn, onlySide } from "../../../base/comparison/unmatched";
+import { describeProblem, Failure } from "../../../widgets/basic/States";
+import { useSay } from "../selection/notice";
+import { useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
+import classes from "./Matching.module.css";
+
+/** What can be done about the partner of the selected call. */
+export function MatchActions({ node }: { node: NodeDetail }) {
+  const { t } = useTranslation();
+  const say = useSay();
+  const { id: comparison } = useShownComparison();
+  const { unit, update } = useSelection();
+  const change = useHandChange(comparison, unit);
+  const edits = useHandMatches(comparison, unit);
+  const names = { target: nameOn(node, "target"), golden: nameOn(node, "golden") };
+  const waits = edits.data?.edits.find(
+    (edit) =>
+      edit.state === "waiting" &&
+      ((edit.target !== null && edit.target === names.target) ||
+        (edit.golden !== null && edit.golden === names.golden)),
+  );
+  const part = () =>
+    change.mutate(
+      { kind: "unmatch", side: "target", node: names.target ?? node.name },
+      { onSuccess: () => say(t("matching.parted")) },
+    );
+  return (
+    <div className={classes.actions}>
+      <Button variant="default" size="compact-xs" onClick={() => update({ dialog: "match" })} data-testid="match-with">
+        {t("matching.with")}
+      </Button>
+      {onlySide(node) === null && (
+        <Button variant="default" size="compact-xs" loading={change.isPending} onClick={part} data-testid="unmatch">
+          {t("matching.part")}
+        </Button>
+      )}
+      {waits && (
+        <span className={classes.waits} data-testid="match-waits">
+          {waits.kind === "match"
+            ? t("matching.waitsFor", { name: waits.target === names.target ? waits.golden : waits.target })
+            : t("matching.waitsParted")}
+        </span>
+      )}
+      {change.error && <Failure problem={change.error} />}
+    </div>
+  );
+}
+
+/** Says above the panels that the result does not show every match made by hand yet. */
+export function WaitingMatches() {
+  const { t } = useTranslation();
+  const { id: comparison } = useShownComparison();
+  const { unit, update } = useSelection();
+  const edits = useHandMatches(comparison, unit);
+  const apply = useApplyMatches(comparison);
+  const change = useHandChange(comparison, unit);
+  const waiting = edits.data?.waiting ?? 0;
+  if (waiting === 0) return null;
+  const problem = apply.error ?? change.error;
+  return (
+    <section className={`panel ${classes.bar}`} aria-label={t("matching.list")} data-testid="matches-wait">
+      <span>{t("matching.waiting", { count: waiting })}</span>
+      <Button size="compact-xs" loading={apply.isPending} onClick={() => apply.mutate()} data-testid="apply">
+        {t("comparison.again")}
+      </Button>
+      <Button
+        size="compact-xs"
+        variant="default"
+        loading={change.isPending}
+        onClick={() => change.mutate({ kind: "undo" })}
+        data-testid="undo"
+      >
+        {t("matching.undo")}
+      </Button>
+      <Button size="compact-xs" variant="subtle" onClick={() => update({ dialog: "matches" })}>
+        {t("matching.show")}
+      </Button>
+      {problem && <span role="alert">{describeProblem(problem).detail}</span>}
+    </section>
+  );
+}

@@ -1,0 +1,186 @@
+import { ActionIcon, Tooltip } from "@mantine/core";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { ApiError } from "../../../api/client";
+import type { NodeDetail } from "../../../api/types";
+import { NO_FILTER } from "../../../base/address/address";
+import { onlySide } from "../../../base/comparison/unmatched";
+import { markOf } from "../../../base/comparison/verdicts";
+import { apiOf, turnLabel } from "../../../base/text/callNames";
+import { say } from "../../../texts/serverTexts";
+import { CopyButton } from "../../../widgets/basic/CopyButton";
+import { Icon } from "../../../widgets/basic/Icon";
+import { MiddleName } from "../../../widgets/basic/MiddleName";
+import { Boundary, Empty, Failure, Loading } from "../../../widgets/basic/States";
+import { ClassMark, LeftoverChip, MatchChip, VerdictMark } from "../../../widgets/marks/Mark";
+import { StandingMark } from "../../../widgets/marks/StandingMark";
+import { MatchActions } from "../dialogs/MatchActions";
+import { useResult } from "../selection/result";
+import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
+import classes from "./EvidencePanel.module.css";
+import { NoteBox } from "./NoteBox";
+import { PlotPanel } from "./PlotPanel";
+import { SECTIONS } from "./sections";
+
+/** Why the selected call is judged as it is: sentence, numbers, pictures, code. */
+export function EvidencePanel() {
+  const { t } = useTranslation();
+  const { address, update, selected } = useSelection();
+  const { node, nodeProblem } = useSelectedCall();
+  const [large, setLarge] = useState(false);
+  if (!selected) return <Empty>{t("evidence.none")}</Empty>;
+  return (
+    <div className={classes.panel} data-testid="evidence">
+      <div className={classes.scroll}>
+        <div className={classes.name}>
+          {node && <ClassMark cls={node.cls} verdict={node.verdict} />}
+          <h2 data-testid="selected-name">
+            <MiddleName name={selected} tail={30} />
+          </h2>
+          <CopyButton text={selected} label={t("evidence.copyName")} />
+          <Tooltip label={`${t("notes.title")} (v)`}>
+            <ActionIcon
+              size="sm"
+              aria-label={t("notes.title")}
+              onClick={() => update({ dialog: "note" })}
+              data-testid="say-note"
+            >
+              <Icon name="pencil" size={12} />
+            </ActionIcon>
+          </Tooltip>
+          <Tooltip label={`${t("reproduce.title")} (r)`}>
+            <ActionIcon
+              size="sm"
+              aria-label={t("reproduce.title")}
+              onClick={() => update({ dialog: "reproduce" })}
+              data-testid="reproduce"
+            >
+              <Icon name="play" size={12} />
+            </ActionIcon>
+          </Tooltip>
+        </div>
+        {nodeProblem && !node ? <Missing problem={nodeProblem} /> : node ? <Why node={node} /> : <Loading />}
+        {node &&
+          SECTIONS.map(({ id, Section, fresh }) => (
+            <Boundary key={fresh ? `${id} ${node.address}` : id} title={t("app.crashed")} resetKey={selected}>
+              <Section node={node} />
+            </Boundary>
+          ))}
+      </div>
+      {node && (
+        <section
+          id="section-plots"
+          className={classes.dock}
+          data-large={large || undefined}
+          tabIndex={-1}
+          aria-label={t("evidence.plots")}
+        >
+          <Boundary title={t("evidence.plotFailed")} resetKey={`${selected}/${address.tab}`}>
+            <PlotPanel large={large} onLarge={setLarge} />
+          </Boundary>
+        </section>
+      )}
+    </div>
+  );
+}
+
+/** A node that this step or rank does not have is no failure: the selection is kept while ranks are walked through. */
+function Missing({ problem }: { problem: Error }) {
+  const { t } = useTranslation();
+  if (problem instanceof ApiError && problem.status === 404) return <Empty>{t("evidence.notHere")}</Empty>;
+  return <Failure problem={problem} />;
+}
+
+function Why({ node }: { node: NodeDetail }) {
+  const { t } = useTranslation();
+  const api = node.api || apiOf(node.name);
+  const { summary, origins } = useResult();
+  const { unit, update, select } = useSelection();
+  const only = onlySide(node);
+  const origin = origins.find((one) => one.node === node.name && one.step === unit?.step && one.rank === unit?.rank);
+  return (
+    <header className={classes.why}>
+      <div className={classes.facts}>
+        <strong>{t(`classes.${markOf(node.cls, node.verdict)}`)}</strong>
+        <span title={t("evidence.reached")}>
+          {t("list.reached")}: <VerdictMark verdict={node.verdict} />
+        </span>
+        {only === null ? (
+          <MatchChip match={node.match} confidence={node.confidence} />
+        ) : (
+          <LeftoverChip cause={node.leftover} side={only} />
+        )}
+        {node.golden_name && node.golden_name !== node.name && (
+          <span className="mono dim">{t("evidence.partner", { name: node.golden_name })}</span>
+        )}
+        {node.rule && <span className="dim">{t("evidence.rule", { rule: node.rule })}</span>}
+      </div>
+      <p className={classes.reason} data-testid="why">
+        {only !== null && origin && say(origin.evidence, origin.evidence_said)}
+        {only !== null && !origin && t(only === "golden" ? "evidence.onlyGolden" : "evidence.onlyTarget")}
+        {only !== null && node.leftover !== null && " "}
+        {(only === null || node.leftover !== null) && say(node.reason, node.reason_said)}
+      </p>
+      <NoteBox node={node} />
+      {summary?.reference != null && !node.rule?.startsWith("R-") && (
+        <p className={classes.reason} data-testid="node-standing">
+          <span className="dim">{t("reference.title")}:</span> <StandingMark standing={node.standing} words />
+        </p>
+      )}
+      <div className={classes.foot}>
+        <nav className={classes.links} aria-label={t("evidence.parents")}>
+          {node.path.map((name) => (
+            <button
+              key={name}
+              type="button"
+              className={`plain ${classes.link}`}
+              title={name}
+              onClick={() => select(name)}
+            >
+              {shortModule(name)}
+            </button>
+          ))}
+          {node.siblings.map((name) => (
+            <button
+              key={name}
+              type="button"
+              className={`plain ${classes.link} ${classes.sibling}`}
+              title={`${t("evidence.siblings")}: ${name}`}
+              onClick={() => select(name)}
+            >
+              ↔ {turnLabel(name)}
+            </button>
+          ))}
+          {node.beside !== null && (
+            <button
+              type="button"
+              className={`plain ${classes.link} ${classes.sibling}`}
+              title={`${t("evidence.beside")}: ${node.beside}`}
+              onClick={() => node.beside !== null && select(node.beside)}
+              data-testid="beside"
+            >
+              ⇢ {node.beside}
+            </button>
+          )}
+          {node.kind === "api" && (
+            <button
+              type="button"
+              className={`plain ${classes.link} ${classes.sibling}`}
+              onClick={() => update({ filter: { ...NO_FILTER, api } })}
+              data-testid="filter-api"
+            >
+              {t("evidence.filterApi", { api })}
+            </button>
+          )}
+        </nav>
+        <MatchActions node={node} />
+      </div>
+    </header>
+  );
+}
+
+/** `Module.layers.1.attn.Attn.forward.0` -> `layers.1.attn`. */
+function shortModule(name: string): string {
+  const parts = name.split(".");
+  return parts[0] === "Module" && parts.length > 4 ? parts.slice(1, -3).join(".") : name;
+}

@@ -1,0 +1,26 @@
+import { useTranslation } from "react-i18next";
+import { IoTable } from "../../../widgets/tensors/IoTable";
+import { useShownComparison } from "../selection/result";
+import classes from "./EvidencePanel.module.css";
+import type { SectionProps } from "./sectionProps";
+
+/** What the call received and gave on both sides. */
+export function InputsPanel({ node }: SectionProps) {
+  const { t } = useTranslation();
+  const { id } = useShownComparison();
+  return (
+    <section id="section-inputs" className={classes.section} tabIndex={-1} aria-label={t("evidence.io")}>
+      <h3 className={classes.title}>
+        {t("evidence.io")} <span className="dim">{node.item_count}</span>
+      </h3>
+      {node.item_count > 0 ? (
+        <IoTable comparison={id} items={node.items} />
+      ) : (
+        <p className={`${classes.nothing} dim`}>{t("evidence.noItems")}</p>
+      )}
+      {node.item_count > node.items.length && (
+        <p className="dim">{t("evidence.truncated", { shown: node.items.length, total: node.item_count })}</p>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,71 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { fetchNodes } from "../../../api/comparison/nodes";
+import { useUnitPrecheck } from "../../../api/comparison/prechecks";
+import { NO_FILTER } from "../../../base/address/address";
+import { formatCount } from "../../../base/numbers/format";
+import { SearchField } from "../../../widgets/basic/SearchField";
+import { useDebounced } from "../../../widgets/basic/useDebounced";
+import { SearchResults } from "../../../widgets/lists/SearchResults";
+import { TreeView } from "../../../widgets/lists/TreeView";
+import { useTree } from "../../../widgets/lists/useTree";
+import { useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
+import classes from "./Panels.module.css";
+
+const RESULTS = 100;
+
+export function TreePanel() {
+  const { t } = useTranslation();
+  const comparison = useShownComparison();
+  const { unit, selected, select } = useSelection();
+  const { failing } = useUnitPrecheck(comparison.id, unit);
+  const [text, setText] = useState("");
+  const query = useDebounced(text.trim(), 250);
+  const tree = useTree("comparisons", comparison.id, unit, selected, `${comparison.policy}/${comparison.job}`);
+  const found = useQuery({
+    queryKey: ["comparisons", "data", comparison.id, "search", unit, query],
+    queryFn: () =>
+      fetchNodes(
+        comparison.id,
+        unit ?? { step: 0, rank: 0 },
+        { filter: NO_FILTER, query, sort: "order" },
+        null,
+        RESULTS,
+      ),
+    enabled: unit !== null && query !== "",
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <>
+      <div className={classes.head}>
+        <SearchField
+          className={classes.grow}
+          label={t("tree.search")}
+          text={text}
+          onText={setText}
+          data-testid="tree-search"
+        />
+      </div>
+      {query === "" ? (
+        <TreeView
+          tree={tree}
+          selected={selected}
+          onSelect={select}
+          verdicts
+          failing={failing}
+          label={t("tree.title")}
+        />
+      ) : (
+        <SearchResults
+          rows={found.data?.items ?? []}
+          summary={found.data ? t("tree.results", { total: formatCount(found.data.total) }) : ""}
+          problem={found.error}
+          selected={selected}
+          onSelect={select}
+        />
+      )}
+    </>
+  );
+}

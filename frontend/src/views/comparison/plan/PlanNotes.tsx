@@ -1,0 +1,182 @@
+import { Button } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+import { useCompareAgain } from "../../../api/changes";
+import { planUrl } from "../../../api/comparison/plans";
+import { usePlan } from "../../../api/comparison/summary";
+import type { ComparisonOptions, JoinedSide, JoinedUnit, Summary } from "../../../api/types";
+import { navigate } from "../../../base/address/location";
+import { ranksText, waysOf } from "../../../base/comparison/plan";
+import { formatCount } from "../../../base/numbers/format";
+import { say } from "../../../texts/serverTexts";
+import { CopyButton } from "../../../widgets/basic/CopyButton";
+import { Notes } from "../../../widgets/basic/Problems";
+import { Failure } from "../../../widgets/basic/States";
+import { PlanDialog as Dialog } from "../../../widgets/plan/PlanDialog";
+import type { DialogProps } from "../dialogs/dialogProps";
+import { useShownComparison } from "../selection/result";
+import { useSelection } from "../selection/SelectionProvider";
+import classes from "./PlanNotes.module.css";
+
+const SHOWN = 40;
+
+interface PlanNotesProps {
+  id: string;
+  summary: Summary;
+}
+
+/** Which ranks were joined with which, why, and how, and the way to join them otherwise. */
+export function PlanNotes({ id, summary }: PlanNotesProps) {
+  const { t } = useTranslation();
+  const plan = usePlan(id);
+  const { update } = useSelection();
+  const edit = () => update({ dialog: "plan" });
+  if (!plan.data) return null;
+  const { joined } = plan.data;
+  if (!joined) {
+    const several = summary.target.ranks.length > 1 || summary.golden.ranks.length > 1;
+    return several ? (
+      <button type="button" className={`plain ${classes.join}`} onClick={edit} data-testid="plan-join">
+        {t("plan.join")}
+      </button>
+    ) : null;
+  }
+  const odd = joined.units.some((unit) => [unit.target, unit.golden].some((side) => side.strays.length > 0));
+  const rest = joined.unit_count - Math.min(SHOWN, joined.units.length);
+  return (
+    <Notes label={t("plan.joined", { count: joined.unit_count })} warn={odd} testId="plan">
+      <div className={classes.panel} data-testid="plan-panel">
+        {joined.reasons.length > 0 && (
+          <ul className={classes.reasons}>
+            {joined.reasons.map((reason, index) => {
+              const said = joined.reasons_said[index];
+              return <li key={reason}>{say(reason, said && [said])}</li>;
+            })}
+          </ul>
+        )}
+        <table className={classes.table} aria-label={t("plan.units")}>
+          <thead>
+            <tr>
+              <th scope="col">
+                {t("unit.step")} · {t("unit.rank")}
+              </th>
+              <th scope="col">{t("plan.target")}</th>
+              <th scope="col">{t("plan.golden")}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {joined.units.slice(0, SHOWN).map((unit) => (
+              <UnitRow key={`${unit.step}/${unit.rank}`} unit={unit} />
+            ))}
+          </tbody>
+        </table>
+        {rest > 0 && <p className="dim">… +{rest}</p>}
+        <div className={classes.actions}>
+          <Button size="compact-xs" onClick={edit} data-testid="plan-edit">
+            {t("plan.edit")}
+          </Button>
+          <Button size="compact-xs" variant="default" component="a" href={planUrl(id)} download>
+            {t("plan.download")}
+          </Button>
+        </div>
+        <details>
+          <summary>{t("plan.yaml")}</summary>
+          <pre className={`mono ${classes.yaml}`}>{joined.plan}</pre>
+          <CopyButton text={joined.plan} label={t("plan.copy")} />
+        </details>
+      </div>
+    </Notes>
+  );
+}
+
+/** The editor of the plan; an edited one is compared as a comparison of its own, under the same options otherwise. */
+export function PlanDialog({ opened, onClose }: DialogProps) {
+  const { t } = useTranslation();
+  const comparison = useShownComparison();
+  const plan = usePlan(comparison.id);
+  const again = useCompareAgain();
+  const start = (parallel: string) =>
+    again.mutate(
+      { ...comparison, options: { ...comparison.options, parallel } },
+      { onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`) },
+    );
+  return (
+    <Dialog
+      opened={opened && plan.isSuccess}
+      onClose={onClose}
+      sides={comparison}
+      options={comparison.options as ComparisonOptions}
+      text={plan.data?.joined?.plan ?? null}
+      actions={(edited) => (
+        <>
+          <Button
+            disabled={edited === null}
+            loading={again.isPending}
+            onClick={() => edited !== null && start(edited)}
+            data-testid="plan-compare"
+          >
+            {t("comparison.again")}
+          </Button>
+          <span className="dim">{t("plan.againHint")}</span>
+          {again.error && <Failure problem={again.error} />}
+        </>
+      )}
+    />
+  );
+}
+
+function UnitRow({ unit }: { unit: JoinedUnit }) {
+  return (
+    <tr>
+      <th scope="row" className="num">
+        {unit.step} · {unit.rank}
+      </th>
+      <td>
+        <SideCell side={unit.target} />
+      </td>
+      <td>
+        <SideCell side={unit.golden} />
+      </td>
+    </tr>
+  );
+}
+
+/** The ranks of one side, and what became of their tensors. */
+function SideCell({ side }: { side: JoinedSide }) {
+  const { t } = useTranslation();
+  const stages = side.offsets.length > 1;
+  return (
+    <>
+      <strong className="num">{ranksText(side.ranks)}</strong>
+      {stages && <div className="dim">{t("plan.offsets", { offsets: side.offsets.join(", ") })}</div>}
+      <Ways counts={side.shards} label={t("plan.shards")} />
+      <Ways counts={side.context} label={t("plan.context")} />
+      <Ways counts={side.replicas} label={t("plan.replicas")} />
+      {side.collectives > 0 && <div className="dim">{t("plan.collectives", { count: side.collectives })}</div>}
+      {side.experts > 0 && <div className="dim">{t("plan.experts", { count: side.experts })}</div>}
+      {side.own_data.length > 0 && <div>{t("plan.ownData", { ranks: side.own_data.join(", ") })}</div>}
+      {side.strays.map((stray) => {
+        const words = { ranks: stray.ranks.join(", "), items: stray.items, name: stray.item || stray.node };
+        const key = stray.item === "" ? "extra" : stray.ranks.length > 0 ? "stray" : "differ";
+        return (
+          <div key={`${key} ${words.ranks}`} className={classes.stray} data-testid="plan-stray">
+            {t(`plan.${key}`, words)}
+          </div>
+        );
+      })}
+    </>
+  );
+}
+
+function Ways({ counts, label }: { counts: Readonly<Record<string, number>>; label: string }) {
+  const { t } = useTranslation();
+  const ways = waysOf(counts);
+  if (ways.length === 0) return null;
+  const said = ways.map(({ way, dimension, count }) =>
+    t(`plan.ways.${way as "copy"}`, { total: formatCount(count), dimension: dimension ?? "" }),
+  );
+  return (
+    <div className="dim">
+      {label}: {said.join(" · ")}
+    </div>
+  );
+}

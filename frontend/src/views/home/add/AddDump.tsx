@@ -1,0 +1,135 @@
+import { Button, CloseButton, TextInput } from "@mantine/core";
+import { type FormEvent, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { useRegisterDump } from "../../../api/changes";
+import { formatBytes } from "../../../base/numbers/format";
+import { lastPart } from "../../../base/text/serverPaths";
+import { fromInput } from "../../../base/upload/pickedFiles";
+import { Icon } from "../../../widgets/basic/Icon";
+import { Failure } from "../../../widgets/basic/States";
+import classes from "../HomeView.module.css";
+import type { SidePicking } from "../useSides";
+import type { Uploads } from "../useUploads";
+import { PathPicker } from "./PathPicker";
+import { Received } from "./ReceivedDump";
+import { UnfinishedLines, UploadLineRow } from "./UploadLines";
+
+interface AddDumpProps extends SidePicking {
+  uploads: Uploads;
+  over: boolean;
+}
+
+/** Two ways in: a path the server can read, or files of this browser. */
+export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
+  const { t } = useTranslation();
+  const [path, setPath] = useState("");
+  const register = useRegisterDump();
+  const [registered, setRegistered] = useState<{ id: string; name: string }[]>([]);
+  const folder = useRef<HTMLInputElement>(null);
+  const files = useRef<HTMLInputElement>(null);
+
+  const [browsing, setBrowsing] = useState(false);
+
+  const add = async (chosen: string) => {
+    const { id } = await register.mutateAsync(chosen);
+    setRegistered((all) => [{ id, name: lastPart(chosen) }, ...all.filter((one) => one.id !== id)]);
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    // What goes wrong is shown from `register.error`.
+    if (path.trim() !== "")
+      add(path.trim()).then(
+        () => setPath(""),
+        () => {},
+      );
+  };
+
+  const take = (input: HTMLInputElement) => {
+    uploads.start(fromInput(input.files));
+    input.value = "";
+  };
+
+  return (
+    <section className={`panel ${classes.card}`} aria-labelledby="add-title">
+      <h2 className={classes.title} id="add-title">
+        {t("home.add")}
+      </h2>
+      <form className={classes.register} onSubmit={submit}>
+        <TextInput
+          aria-label={t("home.serverPath")}
+          placeholder={`${t("home.serverPath")} — ${t("home.pathHint")}`}
+          title={t("home.pathHint")}
+          value={path}
+          onChange={(event) => setPath(event.currentTarget.value)}
+          styles={{ input: { fontFamily: "var(--mono)" } }}
+          data-testid="server-path"
+        />
+        <Button
+          type="submit"
+          variant="default"
+          loading={register.isPending}
+          disabled={path.trim() === ""}
+          data-testid="register"
+        >
+          {t("home.register")}
+        </Button>
+        <Button variant="default" onClick={() => setBrowsing(true)} data-testid="browse">
+          {t("home.browse.open")}
+        </Button>
+      </form>
+      <PathPicker opened={browsing} onClose={() => setBrowsing(false)} onRegister={add} />
+      {register.error && <Failure problem={register.error} />}
+      <div className={classes.drop} data-over={over || undefined} data-testid="drop">
+        <Icon name="upload" />
+        <span>{over ? t("home.dropActive") : t("home.drop")}</span>
+        <Button variant="default" size="compact-xs" onClick={() => folder.current?.click()}>
+          {t("home.chooseFolder")}
+        </Button>
+        <Button variant="default" size="compact-xs" onClick={() => files.current?.click()}>
+          {t("home.chooseFiles")}
+        </Button>
+        <input
+          ref={folder}
+          type="file"
+          hidden
+          multiple
+          {...{ webkitdirectory: "" }}
+          aria-label={t("home.chooseFolder")}
+          onChange={(event) => take(event.currentTarget)}
+          data-testid="folder-input"
+        />
+        <input
+          ref={files}
+          type="file"
+          hidden
+          multiple
+          aria-label={t("home.chooseFiles")}
+          onChange={(event) => take(event.currentTarget)}
+          data-testid="file-input"
+        />
+      </div>
+      {uploads.room !== null && (
+        <p className={`${classes.room} dim`} data-testid="upload-room">
+          {t("home.room", { room: formatBytes(uploads.room) })}
+        </p>
+      )}
+      {uploads.empty && <p className="dim">{t("home.emptyDrop")}</p>}
+      <ul className={classes.uploads} aria-live="polite">
+        {registered.map(({ id, name }) => (
+          <li key={id} className={classes.upload} data-testid="registered">
+            <Received id={id} name={name} waits={t("home.reading", { name })} picked={picked} onPick={onPick} />
+            <CloseButton
+              size="xs"
+              aria-label={t("app.close")}
+              onClick={() => setRegistered((all) => all.filter((one) => one.id !== id))}
+            />
+          </li>
+        ))}
+        {uploads.lines.map((line) => (
+          <UploadLineRow key={line.key} line={line} uploads={uploads} picked={picked} onPick={onPick} />
+        ))}
+        <UnfinishedLines uploads={uploads} />
+      </ul>
+    </section>
+  );
+}

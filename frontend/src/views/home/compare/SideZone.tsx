@@ -1,0 +1,93 @@
+import { Button, Progress } from "@mantine/core";
+import { useRef } from "react";
+import { useTranslation } from "react-i18next";
+import { useRegisterDump } from "../../../api/changes";
+import type { Side } from "../../../base/comparison/unmatched";
+import { lastPart } from "../../../base/text/serverPaths";
+import { fromInput } from "../../../base/upload/pickedFiles";
+import { Icon } from "../../../widgets/basic/Icon";
+import { Failure } from "../../../widgets/basic/States";
+import type { Sides } from "../useSides";
+import { DumpSelect } from "./DumpSelect";
+import classes from "./SideZone.module.css";
+
+/** One side of the comparison to make: files are dropped on it, a dump is picked or the path of one pasted. */
+export function SideZone({ side, over, sides }: { side: Side; over: boolean; sides: Sides }) {
+  const { t } = useTranslation();
+  const folder = useRef<HTMLInputElement>(null);
+  const files = useRef<HTMLInputElement>(null);
+  const register = useRegisterDump();
+  const line = sides.arriving[side];
+  const take = (input: HTMLInputElement) => {
+    sides.take(fromInput(input.files), side);
+    input.value = "";
+  };
+  const read = (path: string) =>
+    register.mutate(path, { onSuccess: ({ id }) => sides.bring(side, { id, name: lastPart(path), path }) });
+  return (
+    <div className={classes.zone} data-side={side} data-over={over || undefined} data-testid={`zone-${side}`}>
+      <DumpSelect
+        label={t(`home.${side}`)}
+        hint={t(side === "target" ? "home.targetHint" : "home.goldenHint")}
+        testId={side}
+        value={sides.picked[side]}
+        onChange={(dump) => sides.pick({ ...sides.picked, [side]: dump })}
+        onPath={read}
+      />
+      <div className={classes.bring}>
+        {line ? (
+          <>
+            <span className={classes.name}>{t("home.uploading", { name: line.bundle.name })}</span>
+            <Progress
+              className={classes.progress}
+              value={line.bundle.bytes === 0 ? 0 : (line.progress.sent / line.bundle.bytes) * 100}
+              size="sm"
+              aria-label={line.bundle.name}
+            />
+          </>
+        ) : (
+          <>
+            <Icon name="upload" />
+            <span>{over ? t("home.dropActive") : t("home.dropSide")}</span>
+            <Button
+              variant="subtle"
+              size="compact-xs"
+              aria-label={`${t(`home.${side}`)}: ${t("home.folder")}`}
+              onClick={() => folder.current?.click()}
+            >
+              {t("home.folder")}
+            </Button>
+            <Button
+              variant="subtle"
+              size="compact-xs"
+              aria-label={`${t(`home.${side}`)}: ${t("home.files")}`}
+              onClick={() => files.current?.click()}
+            >
+              {t("home.files")}
+            </Button>
+          </>
+        )}
+        <input
+          ref={folder}
+          type="file"
+          hidden
+          multiple
+          {...{ webkitdirectory: "" }}
+          aria-label={`${t(`home.${side}`)}: ${t("home.chooseFolder")}`}
+          onChange={(event) => take(event.currentTarget)}
+          data-testid={`${side}-folder-input`}
+        />
+        <input
+          ref={files}
+          type="file"
+          hidden
+          multiple
+          aria-label={`${t(`home.${side}`)}: ${t("home.chooseFiles")}`}
+          onChange={(event) => take(event.currentTarget)}
+          data-testid={`${side}-file-input`}
+        />
+      </div>
+      {register.error && <Failure problem={register.error} />}
+    </div>
+  );
+}

@@ -1,0 +1,110 @@
+import { Button, Tooltip } from "@mantine/core";
+import { useTranslation } from "react-i18next";
+import { useDumps } from "../../../api/records";
+import type { Dump } from "../../../api/types";
+import { formatMoment } from "../../../base/numbers/dates";
+import { formatBytes, formatCount, formatRuns } from "../../../base/numbers/format";
+import { sayProblem } from "../../../texts/serverTexts";
+import { Link } from "../../../widgets/basic/navigation";
+import { describeProblem } from "../../../widgets/basic/States";
+import { COMPARE_FORM } from "../compare/CompareForm";
+import classes from "../HomeView.module.css";
+import type { SidePicking } from "../useSides";
+import { type Column, RecordList } from "./RecordList";
+import { RowActions } from "./RowActions";
+import { UseAs } from "./SideButtons";
+
+export function DumpList({ picked, onPick }: SidePicking) {
+  const { t, i18n } = useTranslation();
+  const columns: Column<Dump>[] = [
+    { key: "name", title: t("home.columns.name"), orders: ["name"], cell: (row) => <Name row={row} /> },
+    {
+      key: "pick",
+      title: t("home.columns.pick"),
+      cell: (row) =>
+        row.status === "ready" ? <UseAs dump={row} picked={picked} onPick={onPick} /> : <StatusWord row={row} />,
+    },
+    { key: "task", title: t("home.columns.task"), cell: (row) => row.task },
+    { key: "level", title: t("home.columns.level"), cell: (row) => row.level },
+    { key: "steps", title: t("home.columns.steps"), cell: (row) => formatRuns(row.steps) },
+    { key: "ranks", title: t("home.columns.ranks"), cell: (row) => formatRuns(row.ranks) },
+    { key: "nodes", title: t("home.columns.nodes"), number: true, cell: (row) => formatCount(row.nodes) },
+    { key: "size", title: t("home.columns.size"), number: true, cell: (row) => formatBytes(row.bytes) },
+    { key: "problems", title: t("home.columns.problems"), number: true, cell: (row) => <ProblemCount row={row} /> },
+    {
+      key: "created",
+      title: t("home.columns.created"),
+      orders: ["-created", "created"],
+      cell: (row) => <span className="dim">{formatMoment(row.created, i18n.language)}</span>,
+    },
+    {
+      key: "actions",
+      title: t("home.columns.actions"),
+      hidden: true,
+      number: true,
+      cell: (row) => <RowActions noun="dumps" id={row.id} name={row.name} />,
+    },
+  ];
+  return (
+    <RecordList
+      title={t("home.dumps")}
+      searchLabel={t("home.searchDumps")}
+      testId="dumps"
+      useRows={useDumps}
+      columns={columns}
+      action={
+        picked.target &&
+        picked.golden && (
+          <Button type="submit" form={COMPARE_FORM} size="compact-xs">
+            {t("home.compareBoth", { target: picked.target.name, golden: picked.golden.name })}
+          </Button>
+        )
+      }
+      empty={
+        <>
+          {t("home.noDumps")}
+          <pre>dumpscope serve --root /path/to/dumps</pre>
+        </>
+      }
+    />
+  );
+}
+
+function Name({ row }: { row: Dump }) {
+  return (
+    <>
+      <div className={classes.name}>
+        <Link to={`dumps/${encodeURIComponent(row.id)}`} title={row.name}>
+          <bdi>{row.name}</bdi>
+        </Link>
+      </div>
+      <div className={classes.sub} title={row.path}>
+        <bdi>{row.path}</bdi>
+      </div>
+    </>
+  );
+}
+
+function ProblemCount({ row }: { row: Dump }) {
+  const { problems } = row;
+  if (problems.length === 0) return <span className="dim">0</span>;
+  const lines = problems.slice(0, 5).map((one) => `${one.loc}: ${sayProblem(one) ?? one.message}`);
+  return (
+    <Tooltip label={lines.join("\n")} multiline style={{ whiteSpace: "pre-line" }} maw={480}>
+      <Link to={`dumps/${encodeURIComponent(row.id)}`} className={classes.problems}>
+        ⚠ {problems.length}
+      </Link>
+    </Tooltip>
+  );
+}
+
+function StatusWord({ row }: { row: Dump }) {
+  const { t } = useTranslation();
+  if (row.status !== "failed") return <span className="dim">{t(`app.status.${row.status}`)}…</span>;
+  const { detail, hint } = describeProblem(row.error);
+  return (
+    <span className={classes.failed} title={hint ? `${detail}\n${hint}` : detail}>
+      {t("app.status.failed")}
+    </span>
+  );
+}

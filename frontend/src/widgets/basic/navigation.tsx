@@ -1,0 +1,41 @@
+/** The address as React state, and links that do not reload the page. */
+import { type AnchorHTMLAttributes, type MouseEvent, useCallback, useMemo, useSyncExternalStore } from "react";
+import { type Address, changed, formatAddress, parseAddress } from "../../base/address/address";
+import { getPlace, hrefOf, navigate, type Place, subscribePlace } from "../../base/address/location";
+
+export function usePlace(): Place {
+  return useSyncExternalStore(subscribePlace, getPlace);
+}
+
+export type UpdateAddress = (change: Partial<Address>, replace?: boolean) => void;
+
+/** The address as it is now, also between a change of it and the next drawing. */
+export function currentAddress(): Address {
+  return parseAddress(getPlace().search);
+}
+
+/** The address of this screen and a way to change parts of it; `replace` leaves no step for the back button. */
+export function useAddress(): [Address, UpdateAddress] {
+  const { search } = usePlace();
+  const address = useMemo(() => parseAddress(search), [search]);
+  const update = useCallback<UpdateAddress>((change, replace = false) => {
+    navigate(getPlace().path, formatAddress(changed(currentAddress(), change)), replace);
+  }, []);
+  return [address, update];
+}
+
+interface LinkProps extends Omit<AnchorHTMLAttributes<HTMLAnchorElement>, "href"> {
+  to: string;
+  search?: string;
+}
+
+export function Link({ to, search = "", onClick, ...rest }: LinkProps) {
+  const go = (event: MouseEvent<HTMLAnchorElement>) => {
+    onClick?.(event);
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    navigate(to, search);
+  };
+  return <a {...rest} href={hrefOf(to, search)} onClick={go} />;
+}

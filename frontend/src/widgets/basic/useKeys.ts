@@ -1,0 +1,75 @@
+import { useEffect, useRef } from "react";
+import { type Action, isTyping, keyAction, keyOf, LISTED, type PanelKey, pressedKey } from "../../base/address/keys";
+
+/** What is closed by Escape before anything else, and holds every other key too. */
+const OVERLAYS = "[role=dialog][aria-modal=true], [role=menu]";
+
+type Handlers = Partial<Record<Action, () => void>>;
+
+/** A key of a panel and what it does. */
+export interface PanelCommand extends PanelKey {
+  run: () => void;
+}
+
+interface Bound {
+  handlers: Handlers;
+  panels: readonly PanelCommand[];
+}
+
+const NO_PANELS: readonly PanelCommand[] = [];
+
+const screens = new Set<{ readonly current: Bound }>();
+
+/** Keys of the panels on the screen as it is. */
+export function boundPanels(): PanelKey[] {
+  return [...screens].flatMap(({ current }) => current.panels);
+}
+
+/** What the keys can do on the screen as it is, in the order of the keys; plots come last. */
+export function possibleCommands(): PanelKey[] {
+  const possible = new Set([...screens].flatMap(({ current }) => Object.keys(current.handlers)));
+  const actions = LISTED.filter((action) => possible.has(action)).map((id) => ({ id, key: keyOf(id) }));
+  const isPlot = ({ id }: PanelKey) => id.startsWith("plot");
+  return [...actions.filter((one) => !isPlot(one)), ...boundPanels(), ...actions.filter(isPlot)];
+}
+
+/** Does what the key of a command would do. */
+export function perform(id: string): void {
+  for (const { current } of screens) {
+    current.handlers[id as Action]?.();
+    current.panels.find((panel) => panel.id === id)?.run();
+  }
+}
+
+/** Calls the handler of a pressed key, unless text is being typed or a dialog or menu is open. */
+export function useKeys(handlers: Handlers, panels: readonly PanelCommand[] = NO_PANELS): void {
+  const latest = useRef<Bound>({ handlers, panels });
+  latest.current = { handlers, panels };
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.defaultPrevented) return;
+      const target = event.target instanceof HTMLElement ? event.target : null;
+      if (event.key === "Escape" && target && isTyping(target)) {
+        // A search field would empty itself; leaving it must not change the filter.
+        event.preventDefault();
+        target.blur();
+        return;
+      }
+      const typing = isTyping(target);
+      const key = pressedKey(event, typing);
+      if (key === null || document.querySelector(OVERLAYS)) return;
+      const action = keyAction(event, typing);
+      const { current } = latest;
+      const run = action ? current.handlers[action] : current.panels.find((panel) => panel.key === key)?.run;
+      if (!run) return;
+      event.preventDefault();
+      run();
+    };
+    window.addEventListener("keydown", press);
+    screens.add(latest);
+    return () => {
+      window.removeEventListener("keydown", press);
+      screens.delete(latest);
+    };
+  }, []);
+}

@@ -1,0 +1,273 @@
+import i18next from "i18next";
+import { type CSSProperties, type KeyboardEvent, useEffect, useId, useLayoutEffect } from "react";
+import { useTranslation } from "react-i18next";
+import type { FailingCalls } from "../../api/comparison/prechecks";
+import type { NodeNote, NodeRow } from "../../api/types";
+import { onlySide } from "../../base/comparison/unmatched";
+import { asClass } from "../../base/comparison/verdicts";
+import { barLength, exactReal, formatError, isFiniteReal, type Real } from "../../base/numbers/format";
+import { MiddleName } from "../basic/MiddleName";
+import { Failure, Loading } from "../basic/States";
+import { ClassMark, LeftoverChip, MatchChip, NoteChip, VerdictMark } from "../marks/Mark";
+import { FailingMark } from "../marks/PrecheckMark";
+import { StandingMark } from "../marks/StandingMark";
+import classes from "./CallList.module.css";
+import type { CallRows } from "./useCallRows";
+import { useTallRows } from "./useVirtualRows";
+
+const ROW = 26;
+
+interface CallListProps {
+  calls: CallRows;
+  /** Show how far both sides are from an absolute reference. */
+  reference: boolean;
+  /** What people say of calls, by name. */
+  notes?: ReadonlyMap<string, NodeNote>;
+  /** Calls that fail alone. */
+  failing?: FailingCalls;
+  selected: string | null;
+  onSelect: (row: NodeRow, replace: boolean) => void;
+  /** Rows to go on from the selected one. */
+  onMove: (delta: number) => void;
+  onEdge: (edge: "first" | "last") => void;
+}
+
+/** Calls in order, input and output error side by side: that pair is the argument for an origin. */
+export function CallList({ calls, reference, notes, failing, selected, onSelect, onMove, onEdge }: CallListProps) {
+  const { t } = useTranslation();
+  const idBase = useId();
+  const { total, goal, show } = calls;
+  const tall = useTallRows(total, ROW);
+  const { first, last, reveal } = tall;
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the turn is the request
+  useLayoutEffect(() => {
+    if (goal.place >= 0) reveal(goal.place);
+  }, [goal.turn, reveal]);
+
+  useEffect(() => {
+    if (total > 0) show(first, last);
+  }, [first, last, total, show]);
+
+  const press = (event: KeyboardEvent) => {
+    if (event.key === "ArrowDown") onMove(1);
+    else if (event.key === "ArrowUp") onMove(-1);
+    else if (event.key === "PageDown") onMove(tall.page);
+    else if (event.key === "PageUp") onMove(-tall.page);
+    else if (event.key === "Home") onEdge("first");
+    else if (event.key === "End") onEdge("last");
+    else return;
+    event.preventDefault();
+  };
+
+  const shown = Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
+  const orders = shown.map((place) => calls.rowAt(place)?.order ?? 0);
+  const active = calls.selectedAt >= first && calls.selectedAt <= last;
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a table element cannot hold rows that come and go while scrolling
+    <div
+      className={classes.table}
+      style={{ "--order": `${String(Math.max(99, ...orders)).length * 7 + 8}px` } as CSSProperties}
+      role="grid"
+      tabIndex={0}
+      aria-label={t("list.title")}
+      aria-rowcount={total + 1} // the titles are a row too
+      aria-busy={calls.loading}
+      aria-activedescendant={active ? `${idBase}-${calls.selectedAt}` : undefined}
+      onKeyDown={press}
+      data-testid="calls"
+      data-reference={reference || undefined}
+    >
+      {/* biome-ignore lint/a11y/useSemanticElements: as above */}
+      {/* biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus */}
+      <div className={`${classes.row} ${classes.header}`} role="row" aria-rowindex={1}>
+        <Head className="num">{t("list.order")}</Head>
+        <Head>
+          <span className="sr">{t("list.filterClass")}</span>
+        </Head>
+        <Head>{t("list.name")}</Head>
+        <Head title={`${t("list.inputHint")}: ${t("list.unitHint")}`}>{t("list.input")}</Head>
+        <Head title={`${t("list.outputHint")}: ${t("list.unitHint")}`}>{t("list.output")}</Head>
+        {reference && <Head title={t("reference.ratioHint")}>{t("reference.ratio")}</Head>}
+        <Head title={t("evidence.reached")}>{t("list.reached")}</Head>
+      </div>
+      <div ref={tall.ref} className={classes.box} role="none" data-rows>
+        {calls.problem && (
+          <NoRows>
+            <Failure problem={calls.problem} onRetry={calls.retry} />
+          </NoRows>
+        )}
+        {!calls.problem && total === 0 && calls.loading && (
+          <NoRows>
+            <Loading />
+          </NoRows>
+        )}
+        <div style={{ height: tall.height, position: "relative" }} role="none">
+          {shown.map((place) => {
+            const row = calls.rowAt(place);
+            const at = { id: `${idBase}-${place}`, top: tall.offset(place), place };
+            if (!row) return <Coming key={place} {...at} />;
+            return (
+              <Row
+                key={place}
+                {...at}
+                row={row}
+                reference={reference}
+                note={notes?.get(row.name)}
+                failing={failing}
+                selected={row.address === selected}
+                onSelect={() => onSelect(row, false)}
+              />
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function Head({ children, className, title }: { children: React.ReactNode; className?: string; title?: string }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see the grid
+    // biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus
+    <span role="columnheader" className={className} title={title}>
+      {children}
+    </span>
+  );
+}
+
+interface RowPlace {
+  id: string;
+  top: number;
+  place: number;
+}
+
+/** What stands in the place of the calls, as a row of one cell: a grid may hold nothing else. */
+function NoRows({ children }: { children: React.ReactNode }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see the grid
+    // biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus
+    <div role="row" aria-rowindex={2}>
+      {/* biome-ignore lint/a11y/useSemanticElements: see the grid */}
+      {/* biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus */}
+      <div role="gridcell">{children}</div>
+    </div>
+  );
+}
+
+/** A row that is being read. */
+function Coming({ id, top, place }: RowPlace) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see the grid
+    // biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus
+    <div
+      id={id}
+      role="row"
+      aria-rowindex={place + 2}
+      aria-busy
+      className={classes.row}
+      style={{ transform: `translateY(${top}px)` }}
+    >
+      <Cell className="num dim">…</Cell>
+    </div>
+  );
+}
+
+interface RowProps extends RowPlace {
+  row: NodeRow;
+  note: NodeNote | undefined;
+  failing: FailingCalls | undefined;
+  reference: boolean;
+  selected: boolean;
+  onSelect: () => void;
+}
+
+function Row({ id, row, note, failing, reference, top, place, selected, onSelect }: RowProps) {
+  const { t } = useTranslation();
+  const cls = asClass(row.cls);
+  const only = onlySide(row);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see the grid
+    // biome-ignore lint/a11y/useKeyWithClickEvents: keys are handled by the grid, which holds the focus
+    <div
+      id={id}
+      role="row"
+      tabIndex={-1}
+      aria-rowindex={place + 2}
+      aria-selected={selected}
+      className={classes.row}
+      style={{ transform: `translateY(${top}px)` }}
+      data-cls={cls}
+      data-name={row.name}
+      data-module={row.kind === "module" || undefined}
+      onClick={onSelect}
+    >
+      <Cell className={`num ${classes.order}`}>{row.order}</Cell>
+      <Cell>
+        <ClassMark cls={cls} verdict={row.verdict} />
+      </Cell>
+      <Cell className={classes.name}>
+        <MiddleName name={row.name} title={title(row)} />
+        {only !== null ? (
+          <LeftoverChip cause={row.leftover} side={only} brief />
+        ) : (
+          row.match !== "exact" && <MatchChip match={row.match} confidence={row.confidence} />
+        )}
+        <FailingMark failing={failing} name={row.address} />
+        {note && <NoteChip standing={note.standing} text={note.text} />}
+      </Cell>
+      <Cell>
+        <ErrorBar score={row.in_score} error={row.in_error} cls={cls} label={t("list.inputHint")} />
+      </Cell>
+      <Cell>
+        <ErrorBar score={row.out_score} error={row.out_error} cls={cls} label={t("list.outputHint")} />
+      </Cell>
+      {reference && (
+        <Cell>
+          <StandingMark standing={row.standing} />
+        </Cell>
+      )}
+      <Cell>
+        <VerdictMark verdict={row.verdict} />
+      </Cell>
+    </div>
+  );
+}
+
+function Cell({ children, className }: { children: React.ReactNode; className?: string }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see the grid
+    // biome-ignore lint/a11y/useFocusableInteractive: the grid holds the focus
+    <span role="gridcell" className={className}>
+      {children}
+    </span>
+  );
+}
+
+function title(row: NodeRow): string {
+  return row.golden_name && row.golden_name !== row.name ? `${row.name}\n⇄ ${row.golden_name}` : row.name;
+}
+
+/** The number in a cell in full, with its unit. */
+function errorTitle(error: Real, score: Real): string {
+  const floors = exactReal(score);
+  if (score === "inf" && !error) return i18next.t("list.noFloor");
+  if (error !== null && error !== undefined) return i18next.t("list.score", { error: exactReal(error), score: floors });
+  return score === null ? floors : i18next.t("list.scoreOnly", { score: floors });
+}
+
+function ErrorBar({ score, error, cls, label }: { score: Real; error: Real; cls: string; label: string }) {
+  const above = score !== null && (!isFiniteReal(score) || Number(score) > 1);
+  // A module around an origin, or a harmless output behind a differing input, still shows what is above the floor.
+  const colour = ["exact", "benign", "unknown", "contains"].includes(cls) ? "propagated" : cls;
+  return (
+    <span className={classes.bar} title={`${label}: ${errorTitle(error, score)}`}>
+      <span
+        className={classes.fill}
+        data-cls={above ? colour : "benign"}
+        style={{ width: `${(score === null ? 0 : barLength(score)) * 100}%` }}
+      />
+      <span className={classes.value}>{formatError(error, score)}</span>
+    </span>
+  );
+}

@@ -1,0 +1,167 @@
+import { useMantineColorScheme } from "@mantine/core";
+import { type KeyboardEvent, type PointerEvent, type RefObject, useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { Strip, StripBucket } from "../../api/types";
+import { asClass, CLASSES, type ClassWord } from "../../base/comparison/verdicts";
+import { bucketAt, bucketHeight, bucketLeft, bucketOf } from "../../base/lists/stripBuckets";
+import classes from "./OrderStrip.module.css";
+
+const HEIGHT = 34;
+const DRAG_PIXELS = 4;
+
+interface OrderStripProps {
+  box: RefObject<HTMLDivElement | null>;
+  width: number;
+  strip: Strip | undefined;
+  /** Place in call order of the selected node. */
+  selected: number | null;
+  range: [number, number] | null;
+  onPick: (bucket: StripBucket) => void;
+  onRange: (range: [number, number] | null) => void;
+}
+
+/** The whole run in one line: a bucket a pixel, the worst class of a bucket wins, so one bad call in 100 000 stays visible. */
+export function OrderStrip({ box, width, strip, selected, range, onPick, onRange }: OrderStripProps) {
+  const { t } = useTranslation();
+  const { colorScheme } = useMantineColorScheme();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [drag, setDrag] = useState<{ from: number; to: number } | null>(null);
+  const [hover, setHover] = useState(-1);
+  const buckets = strip?.buckets ?? [];
+  const count = buckets.length;
+  const at = selected === null ? -1 : bucketOf(selected, buckets);
+  const divider = strip?.backward == null ? -1 : bucketOf(strip.backward, buckets);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: colours are read from the page, which follows the scheme
+  useEffect(() => {
+    const element = canvas.current;
+    if (!element || width <= 0) return;
+    draw(element, width, buckets);
+  }, [strip, width, colorScheme]);
+
+  const x = (event: PointerEvent) => event.clientX - (canvas.current?.getBoundingClientRect().left ?? 0);
+  const down = (event: PointerEvent<HTMLDivElement>) => {
+    if (event.button !== 0 || count === 0) return;
+    event.currentTarget.setPointerCapture(event.pointerId);
+    setDrag({ from: x(event), to: x(event) });
+  };
+  const moved = (event: PointerEvent) => {
+    setHover(bucketAt(x(event), count, width));
+    if (drag) setDrag({ from: drag.from, to: x(event) });
+  };
+  const up = (event: PointerEvent) => {
+    if (!drag) return;
+    setDrag(null);
+    const from = bucketAt(Math.min(drag.from, x(event)), count, width);
+    const to = bucketAt(Math.max(drag.from, x(event)), count, width);
+    const [left, right] = [buckets[from], buckets[to]];
+    if (!left || !right) return;
+    if (Math.abs(drag.from - x(event)) < DRAG_PIXELS) onPick(left);
+    else onRange([left.first, right.last]);
+  };
+
+  const press = (event: KeyboardEvent) => {
+    const steps: Record<string, number> = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: count - 1 };
+    const next = steps[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    const bucket = buckets[Math.max(0, Math.min(count - 1, next))];
+    if (bucket) onPick(bucket);
+  };
+
+  const told = buckets[hover] ?? buckets[at];
+  const text = told
+    ? t("comparison.stripValue", {
+        first: told.first,
+        last: told.last,
+        cls: t(`classes.${asClass(told.cls)}`),
+      })
+    : t("comparison.strip");
+  const rangeLeft = range ? bucketOf(range[0], buckets) : -1;
+  const rangeRight = range ? bucketOf(range[1], buckets) : -1;
+  const left = (index: number) => bucketLeft(index, Math.max(1, count), width);
+
+  return (
+    <div ref={box} className={classes.box} data-testid="strip">
+      <div
+        className={classes.strip}
+        role="slider"
+        tabIndex={0}
+        aria-label={t("comparison.strip")}
+        aria-orientation="horizontal"
+        aria-valuemin={0}
+        aria-valuemax={Math.max(0, (strip?.total ?? 1) - 1)}
+        aria-valuenow={selected ?? 0}
+        aria-valuetext={text}
+        title={`${text}\n${t("comparison.stripHint")}`}
+        style={{ height: HEIGHT }}
+        onPointerDown={down}
+        onPointerMove={moved}
+        onPointerUp={up}
+        onPointerCancel={() => setDrag(null)}
+        onPointerLeave={() => setHover(-1)}
+        onKeyDown={press}
+      >
+        <canvas ref={canvas} className={classes.canvas} />
+        {divider > 0 && (
+          <span className={classes.divider} style={{ left: left(divider) }}>
+            <span className={classes.forward}>{t("comparison.forward")}</span>
+            <span className={classes.backward}>{t("comparison.backward")}</span>
+          </span>
+        )}
+        {range && rangeLeft >= 0 && (
+          <>
+            <span className={classes.shade} style={{ left: 0, width: left(rangeLeft) }} />
+            <span
+              className={classes.shade}
+              style={{ left: left((rangeRight < 0 ? count - 1 : rangeRight) + 1), right: 0 }}
+            />
+          </>
+        )}
+        {at >= 0 && (
+          <span
+            className={classes.cursor}
+            style={{ left: left(at), width: Math.max(2, left(at + 1) - left(at)) }}
+            data-order={selected}
+          />
+        )}
+        {drag && Math.abs(drag.to - drag.from) >= DRAG_PIXELS && (
+          <span
+            className={classes.brush}
+            style={{ left: Math.min(drag.from, drag.to), width: Math.abs(drag.to - drag.from) }}
+          />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function draw(canvas: HTMLCanvasElement, width: number, buckets: readonly StripBucket[]): void {
+  const scale = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * scale);
+  canvas.height = Math.round(HEIGHT * scale);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${HEIGHT}px`;
+  const pen = canvas.getContext("2d");
+  if (!pen) return;
+  pen.scale(scale, scale);
+  pen.clearRect(0, 0, width, HEIGHT);
+  const style = getComputedStyle(document.documentElement);
+  const colours = Object.fromEntries(
+    CLASSES.map((cls) => [cls, style.getPropertyValue(`--fill-${cls}`).trim()]),
+  ) as Record<ClassWord, string>;
+  const order = [...buckets.keys()].sort(
+    (a, b) => bucketHeight(buckets[a]?.cls ?? "") - bucketHeight(buckets[b]?.cls ?? ""),
+  );
+  const wide = width / Math.max(1, buckets.length) >= 4;
+  // The worst are drawn last: they may be widened to stay visible and nothing may cover them.
+  for (const index of order) {
+    const cls = asClass(buckets[index]?.cls);
+    const left = bucketLeft(index, buckets.length, width);
+    const right = bucketLeft(index + 1, buckets.length, width);
+    const tall = bucketHeight(cls);
+    const least = tall === 1 ? 3 : 1;
+    pen.fillStyle = colours[cls];
+    pen.fillRect(left, HEIGHT * (1 - tall), Math.max(least, right - left - (wide ? 1 : 0)), HEIGHT * tall);
+  }
+}

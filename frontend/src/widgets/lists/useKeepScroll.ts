@@ -1,0 +1,37 @@
+import { type RefObject, useLayoutEffect, useRef } from "react";
+import type { TreeLine } from "../../base/lists/treeLines";
+
+/** Pixels of a line of the tree. */
+export const ROW = 24;
+
+/** Lines that come or go must not move the line that the reader is at, or else what he sees first. */
+export function useKeepPlace(
+  box: RefObject<HTMLDivElement | null>,
+  lines: readonly TreeLine[],
+  cursorKey: string | null,
+): void {
+  const before = useRef<readonly TreeLine[]>([]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only other lines can move anything
+  useLayoutEffect(() => {
+    const old = before.current;
+    before.current = lines;
+    const element = box.current;
+    if (!element || old === lines) return;
+    const { first, end } = inView(element);
+    const seen = old.slice(first, end);
+    const at = (key: string) => seen.findIndex((line) => line.key === key);
+    const anchors = cursorKey !== null && at(cursorKey) >= 0 ? [cursorKey] : seen.map((line) => line.key);
+    for (const key of anchors) {
+      const now = lines.findIndex((line) => line.key === key);
+      if (now < 0) continue;
+      element.scrollTop += (now - first - at(key)) * ROW;
+      return;
+    }
+  }, [box, lines]);
+}
+
+/** First line in view and the one behind the last. */
+export function inView(box: HTMLElement | null): { first: number; end: number } {
+  const { scrollTop = 0, clientHeight = 0 } = box ?? {};
+  return { first: Math.floor(scrollTop / ROW), end: Math.ceil((scrollTop + clientHeight) / ROW) };
+}

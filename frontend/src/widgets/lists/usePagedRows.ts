@@ -1,0 +1,203 @@
+/**
+ * A list of any length whose rows are known by their place: pages are read where the reader looks, wherever he jumps.
+ * The selected row is looked for on the server unless it is among the rows that are here.
+ */
+import { keepPreviousData, type QueryClient, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { ApiError } from "../../api/client";
+import { PAGE_ROWS } from "../../api/records";
+import type { Page } from "../../api/types";
+
+/** Rows read ahead of what is seen. */
+const AHEAD = 100;
+/** A drag of the scroll bar passes many places a second: those it rests at are read. */
+const REST = 60;
+/** How long rows that nobody looks at are kept. */
+const KEPT = 30_000;
+
+/** Where rows come from. `key` says all that decides which rows there are. */
+export interface Source<R> {
+  key: readonly unknown[];
+  enabled: boolean;
+  /** Rows from a place on; fewer than `limit` where the server cuts the reply or the list ends. */
+  at: (place: number, limit: number, signal: AbortSignal) => Promise<Page<R>>;
+  /** One row: the named one, or the next where the list does not show it; `start` is its place. */
+  around: (name: string, signal: AbortSignal) => Promise<Page<R>>;
+  nameOf: (row: R) => string;
+}
+
+export interface PlacedRows<R> {
+  total: number;
+  rowAt: (place: number) => R | undefined;
+  /** The same, read first where it is not here; undefined outside the list. */
+  fetchAt: (place: number) => Promise<R | undefined>;
+  /** Says which rows are seen. */
+  show: (first: number, last: number) => void;
+  /** Place of the selected row, -1 where the list does not show it or while it is looked for. */
+  selectedAt: number;
+  /** Row to scroll to, with a number that grows with every request to do so. */
+  goal: { place: number; turn: number };
+  problem: Error | null;
+  loading: boolean;
+  retry: () => void;
+}
+
+interface Found {
+  place: number;
+  /** Whether the row there is the one that was looked for. */
+  exact: boolean;
+  total: number;
+}
+
+interface Selected extends Found {
+  list: string;
+  name: string;
+  turn: number;
+}
+
+export function usePlaces<R>(source: Source<R>, selected: string | null): PlacedRows<R> {
+  const client = useQueryClient();
+  const list = JSON.stringify(source.key);
+  const [anchor, setAnchor] = useState<{ list: string; name: string | null }>({ list, name: selected });
+  // Another list starts around what is selected then.
+  const name = anchor.list === list ? anchor.name : selected;
+  const found = useQuery({
+    queryKey: [...source.key, "place", name],
+    queryFn: ({ signal }) => find(client, source, name, signal),
+    enabled: source.enabled,
+    placeholderData: keepPreviousData,
+    gcTime: KEPT,
+  });
+  const fresh = found.isPlaceholderData ? undefined : found.data;
+  // Until the new list is there the old one stays, so that nothing flickers.
+  const before = useRef(source);
+  const shown = fresh ? source : before.current;
+  before.current = shown;
+  const total = found.data?.total ?? 0;
+
+  const [seen, setSeen] = useState<readonly [number, number] | null>(null);
+  const rest = useRef<{ timer: ReturnType<typeof setTimeout>; range: readonly [number, number] } | null>(null);
+  const show = useCallback((first: number, last: number) => {
+    const range = [first, last] as const;
+    if (rest.current) rest.current.range = range;
+    else {
+      const timer = setTimeout(() => {
+        setSeen(rest.current?.range ?? null);
+        rest.current = null;
+      }, REST);
+      rest.current = { timer, range };
+    }
+  }, []);
+  useEffect(() => () => clearTimeout(rest.current?.timer), []);
+
+  const around = found.data?.place ?? 0;
+  const pages = total > 0 && source.enabled ? pagesIn(seen ?? [around, around], total) : [];
+  const { problem } = useQueries({
+    queries: pages.map((page) => pageOptions(shown, page)),
+    combine: (results) => ({
+      problem: results.find((result) => result.error)?.error ?? null,
+      drawn: results.map((result) => result.dataUpdatedAt), // rows that come are drawn
+    }),
+  });
+
+  const pagesHere = new Map<number, readonly R[] | undefined>();
+  const rowAt = (place: number): R | undefined => {
+    const page = Math.floor(place / PAGE_ROWS);
+    if (!pagesHere.has(page)) {
+      pagesHere.set(page, client.getQueryData<Rows<R>>(pageOptions(shown, page).queryKey)?.rows);
+    }
+    return pagesHere.get(page)?.[place - page * PAGE_ROWS];
+  };
+  const fetchAt = async (place: number): Promise<R | undefined> => {
+    if (place < 0 || place >= total) return undefined;
+    const page = Math.floor(place / PAGE_ROWS);
+    return (await client.fetchQuery(pageOptions(shown, page))).rows[place - page * PAGE_ROWS];
+  };
+
+  const [at, setAt] = useState<Selected>({ list: "", name: "", place: -1, exact: false, total: 0, turn: 0 });
+  const here = at.list === list && at.name === selected;
+  const row = here && at.exact ? rowAt(at.place) : undefined;
+  const moved = row !== undefined && shown.nameOf(row) !== selected;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another selection, list or answer is what asks for a new place
+  useLayoutEffect(() => {
+    if (selected === null || (here && !moved)) return;
+    const settle = (next: Found) => setAt((last) => ({ ...next, list, name: selected, turn: last.turn + 1 }));
+    const place = fresh ? placeAmong(client, shown, selected) : -1;
+    if (place >= 0) settle({ place, exact: true, total });
+    else if (anchor.list !== list || anchor.name !== selected) setAnchor({ list, name: selected });
+    else if (fresh && (!here || fresh.place !== at.place)) settle(fresh);
+  }, [selected, list, fresh, here, moved, anchor]);
+
+  return {
+    total,
+    rowAt,
+    fetchAt,
+    show,
+    selectedAt: here && at.exact && !moved ? at.place : -1,
+    goal: { place: here ? Math.min(at.place, total - 1) : -1, turn: at.turn },
+    problem: found.error ?? problem,
+    loading: found.isPending || found.isPlaceholderData,
+    retry: () => {
+      void found.refetch();
+      void client.refetchQueries({ queryKey: [...shown.key, "at"], type: "active" });
+    },
+  };
+}
+
+/** The page with a node, read before its place is told: a list never shows a place without its rows. */
+async function find<R>(
+  client: QueryClient,
+  source: Source<R>,
+  name: string | null,
+  signal: AbortSignal,
+): Promise<Found> {
+  const page = (place: number) => client.fetchQuery(pageOptions(source, Math.floor(place / PAGE_ROWS)));
+  if (name === null) return { place: 0, exact: false, total: (await page(0)).total };
+  try {
+    const { items, start, total } = await source.around(name, signal);
+    const place = Math.max(0, Math.min(start ?? 0, total - 1));
+    if (total > 0) await page(place);
+    return { place, exact: items[0] !== undefined && source.nameOf(items[0]) === name, total };
+  } catch (problem) {
+    // Another step or rank may not have the node: its list starts at the top then.
+    if (!(problem instanceof ApiError && problem.status === 404)) throw problem;
+    return { place: 0, exact: false, total: (await page(0)).total };
+  }
+}
+
+interface Rows<R> {
+  rows: readonly R[];
+  total: number;
+}
+
+function pageOptions<R>(source: Source<R>, page: number) {
+  return {
+    queryKey: [...source.key, "at", page],
+    queryFn: async ({ signal }: { signal: AbortSignal }): Promise<Rows<R>> => {
+      const first = page * PAGE_ROWS;
+      const rows: R[] = [];
+      for (;;) {
+        const part = await source.at(first + rows.length, PAGE_ROWS - rows.length, signal);
+        rows.push(...part.items);
+        const whole = part.next === null || part.items.length === 0 || rows.length >= PAGE_ROWS;
+        if (whole) return { rows, total: part.total };
+      }
+    },
+    gcTime: KEPT,
+  };
+}
+
+function pagesIn([first, last]: readonly [number, number], total: number): number[] {
+  const from = Math.floor(Math.max(0, Math.min(first - AHEAD, total - 1)) / PAGE_ROWS);
+  const to = Math.floor(Math.max(0, Math.min(last + AHEAD, total - 1)) / PAGE_ROWS);
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+}
+
+/** Place of a row among those that are here, -1 where it is not. */
+function placeAmong<R>(client: QueryClient, source: Source<R>, name: string): number {
+  for (const [key, page] of client.getQueriesData<Rows<R>>({ queryKey: [...source.key, "at"] })) {
+    const index = page?.rows.findIndex((row) => source.nameOf(row) === name) ?? -1;
+    if (index >= 0) return Number(key.at(-1)) * PAGE_ROWS + index;
+  }
+  return -1;
+}

@@ -1,0 +1,108 @@
+import { useTranslation } from "react-i18next";
+import type { NodeNote } from "../../api/types";
+import { isLeftover, type Side } from "../../base/comparison/unmatched";
+import { type MarkWord, markGlyph, markOf, verdictClass, verdictLabel } from "../../base/comparison/verdicts";
+import { Icon } from "../basic/Icon";
+import classes from "./Mark.module.css";
+
+interface ClassMarkProps {
+  cls: string | null | undefined;
+  /** The verdict that stands beside it. */
+  verdict?: string | null;
+  words?: boolean;
+}
+
+/** The glyph of a class: shape and hue say the same thing, the accessible name says it in words. */
+export function ClassMark({ cls, verdict, words = false }: ClassMarkProps) {
+  return <MarkOf word={markOf(cls, verdict)} words={words} />;
+}
+
+export function MarkOf({ word, words }: { word: MarkWord; words: boolean }) {
+  const { t } = useTranslation();
+  const label = t(`classes.${word}`);
+  return (
+    <span className={classes.mark} data-cls={word} title={`${label}: ${t(`classHelp.${word}`)}`}>
+      <span className={classes.glyph} aria-hidden="true">
+        {markGlyph(word)}
+      </span>
+      {words ? <span>{label}</span> : <span className="sr">{label}</span>}
+    </span>
+  );
+}
+
+/** "Accuracy Reached or Not" in the field's own words. */
+export function VerdictMark({ verdict }: { verdict: string | null | undefined }) {
+  return (
+    <span className={classes.verdict} data-cls={verdictClass(verdict)} data-verdict={verdict ?? "n/a"}>
+      {verdictLabel(verdict)}
+    </span>
+  );
+}
+
+/** To two places, as far as a confidence means anything. */
+function hundredths(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
+interface MatchChipProps {
+  match: string;
+  confidence: number | null;
+  /** Without the word: a tree has little room. */
+  brief?: boolean;
+}
+
+/** How a pair was found, and how sure that is. */
+export function MatchChip({ match, confidence, brief = false }: MatchChipProps) {
+  const { t, i18n } = useTranslation();
+  const known = i18n.exists(`match.${match}`);
+  const word = (known ? match : "none") as "exact";
+  const name = known ? t(`match.${word}`) : match;
+  const sure =
+    confidence === null || match === "none" ? null : t("match.confidence", { confidence: hundredths(confidence) });
+  const hint = known ? t(`matchHelp.${word}`) : match;
+  return (
+    <span
+      className={classes.chip}
+      data-match={match}
+      title={[brief && name, hint, sure].filter(Boolean).join(" · ")}
+      data-testid="match"
+    >
+      {brief ? <span className="sr">{name} </span> : name}
+      {sure !== null && confidence !== null && confidence < 1 && <span className="num"> {hundredths(confidence)}</span>}
+    </span>
+  );
+}
+
+/** What people say of a call, in a word; their text where the pointer rests. */
+export function NoteChip({ standing, text = "" }: { standing: NodeNote["standing"]; text?: string }) {
+  const { t } = useTranslation();
+  return (
+    <span
+      className={classes.chip}
+      data-note={standing}
+      title={[t(`notes.help.${standing}`), text].filter(Boolean).join("\n")}
+      data-testid="note-chip"
+    >
+      <Icon name="pencil" size={10} /> {t(`notes.standings.${standing}`)}
+    </span>
+  );
+}
+
+/** Why a call has no partner; `side` is the only one that makes it. Brief where a name needs the room. */
+export function LeftoverChip({ cause, side, brief = false }: { cause: string | null; side: Side; brief?: boolean }) {
+  const { t } = useTranslation();
+  const only = t(side === "golden" ? "list.onlyGolden" : "list.onlyTarget");
+  const word = isLeftover(cause) ? t(`leftovers.${cause}`) : null;
+  const who = brief && word !== null ? t(`comparison.${side}`) : only;
+  return (
+    <span
+      className={classes.chip}
+      data-match="none"
+      data-leftover={cause ?? undefined}
+      title={[only, isLeftover(cause) && t(`leftoverHelp.${cause}`)].filter(Boolean).join(": ")}
+      data-testid="leftover"
+    >
+      {[who, word].filter(Boolean).join(" · ")}
+    </span>
+  );
+}

@@ -1,0 +1,75 @@
+import { ActionIcon, Menu, Tooltip, useMantineColorScheme } from "@mantine/core";
+import type { ReactNode } from "react";
+import { useTranslation } from "react-i18next";
+import { useHealth } from "../../api/records";
+import { setLanguage } from "../../texts";
+import { Icon } from "../basic/Icon";
+import { Link } from "../basic/navigation";
+import classes from "./Header.module.css";
+
+/** The one bar on top; a screen puts its own controls inside. */
+export function Header({ children }: { children?: ReactNode }) {
+  const { t, i18n } = useTranslation();
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const other = i18n.language === "zh" ? "en" : "zh";
+  return (
+    <header className={classes.header}>
+      <a className="skip" href="#main">
+        {t("app.skip")}
+      </a>
+      <Link to="" className={classes.mark} aria-label={`dumpscope, ${t("app.home")}`}>
+        <svg width="18" height="18" viewBox="0 0 16 16" aria-hidden="true">
+          <rect width="16" height="16" rx="3" fill="#243b53" />
+          <path d="M2 10h4l2-6 2 9 1.500-3H14" fill="none" stroke="#ffb86b" strokeWidth="1.600" />
+        </svg>
+        <span>dumpscope</span>
+      </Link>
+      <CopyMark />
+      <div className={classes.middle}>{children}</div>
+      <Tooltip label={t("app.language")}>
+        <button
+          type="button"
+          className={`plain ${classes.language}`}
+          lang={other}
+          data-testid="language"
+          onClick={() => setLanguage(other)}
+        >
+          {other === "zh" ? "中文" : "EN"}
+        </button>
+      </Tooltip>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon aria-label={t("app.theme")} data-testid="theme">
+            <Icon name={colorScheme === "dark" ? "moon" : "sun"} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {(["light", "dark", "auto"] as const).map((scheme) => (
+            <Menu.Item
+              key={scheme}
+              leftSection={colorScheme === scheme ? <Icon name="check" /> : <span style={{ width: 14 }} />}
+              onClick={() => setColorScheme(scheme)}
+            >
+              {t(`app.themes.${scheme}`)}
+            </Menu.Item>
+          ))}
+        </Menu.Dropdown>
+      </Menu>
+    </header>
+  );
+}
+
+/** Says that a result file is shown, and that changes to it do not last. */
+function CopyMark() {
+  const { t } = useTranslation();
+  const files = useHealth().data?.results ?? [];
+  if (files.length === 0) return null;
+  return (
+    <Tooltip label={t("app.copyMarkHint", { files: files.join(", ") })} multiline maw={420}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the words come with the focus */}
+      <span className={classes.copy} tabIndex={0} data-testid="copy-mark">
+        {t("app.copyMark")}
+      </span>
+    </Tooltip>
+  );
+}

@@ -1,0 +1,194 @@
+import { Button, NumberInput, Textarea, TextInput } from "@mantine/core";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { type Sides, useCheckPlan } from "../../api/comparison/plans";
+import type { ComparisonOptions, PlanPreview } from "../../api/types";
+import {
+  layoutText,
+  NO_SIZES,
+  type PlanLayout,
+  SIDES,
+  type SideWord,
+  type Sizes,
+  sizesText,
+  withWay,
+} from "../../base/comparison/plan";
+import { say } from "../../texts/serverTexts";
+import { ProblemList } from "../basic/Problems";
+import { Failure, Loading } from "../basic/States";
+import { Dimensions } from "./PlanDimensions";
+import { PlanTrial } from "./PlanDryRun";
+import classes from "./PlanEditor.module.css";
+import { Roles } from "./PlanRoles";
+
+const DEGREES = ["tp", "cp", "ep", "pp", "vpp"] as const;
+
+/** Finds the plan. */
+export const FIND = "{}";
+
+interface PlanEditorProps {
+  sides: Sides;
+  /** What else is asked of the comparison: it changes what is matched, and so what is joined. */
+  options: ComparisonOptions;
+  /** The plan to begin with, `FIND` to have it found. */
+  text: string;
+  /** Takes every text that the server has found right, as the server writes it. */
+  onChecked: (text: string) => void;
+}
+
+/** A plan of how ranks are joined, by sizes, by the roles of ranks, by dimensions of tensors, or as text.
+ * Whatever is changed goes to the server, which completes it, checks it and says what is wrong where. */
+export function PlanEditor({ sides, options, text, onChecked }: PlanEditorProps) {
+  const { t } = useTranslation();
+  const check = useCheckPlan(sides);
+  const [found, setFound] = useState<PlanPreview | null>(null);
+  const [draft, setDraft] = useState(text === FIND ? "" : text);
+  const [sizes, setSizes] = useState({ target: NO_SIZES, golden: NO_SIZES });
+
+  const send = (plan: string) =>
+    check.mutate(plan, {
+      onSuccess: (preview) => {
+        setFound(preview);
+        if (preview.plan === null) return;
+        setDraft(preview.plan);
+        onChecked(preview.plan);
+      },
+    });
+  const begun = useRef(false);
+  useEffect(() => {
+    if (begun.current) return;
+    begun.current = true;
+    send(text);
+  });
+
+  const layout = found?.layout ?? null;
+  const change = (changed: PlanLayout) => send(layoutText(changed));
+  return (
+    <div className={classes.editor} data-testid="plan-editor" aria-busy={check.isPending}>
+      {check.error && <Failure problem={check.error} />}
+      {!found && check.isPending && <Loading />}
+      {found && (found.reasons.length > 0 || found.problems.length > 0) && (
+        <div className={classes.told}>
+          <ul className={classes.reasons}>
+            {found.reasons.map((reason, index) => {
+              const said = found.reasons_said[index];
+              return <li key={reason}>{say(reason, said && [said])}</li>;
+            })}
+          </ul>
+          {found.problems.length > 0 && <ProblemList problems={found.problems} />}
+        </div>
+      )}
+      <Section title={t("plan.sizes")} hint={t("plan.sizesHint")}>
+        {SIDES.map((side) => (
+          <SizeFields
+            key={side}
+            side={side}
+            sizes={sizes[side]}
+            onChange={(changed) => setSizes({ ...sizes, [side]: changed })}
+          />
+        ))}
+        <Button
+          variant="default"
+          size="compact-xs"
+          loading={check.isPending}
+          onClick={() => send(sizesText(sizes, layout))}
+          data-testid="plan-lay-out"
+        >
+          {t("plan.layOut")}
+        </Button>
+      </Section>
+      {layout && (
+        <Section title={t("plan.roles")} hint={t("plan.rolesHint")}>
+          <Roles layout={layout} onChange={change} />
+        </Section>
+      )}
+      {layout && (
+        <Section title={t("plan.dimensions")} hint={t("plan.dimensionsHint")}>
+          <Dimensions layout={layout} onChange={change} />
+        </Section>
+      )}
+      {found?.plan && (
+        <Section title={t("plan.trial")} hint={t("plan.trialHint")}>
+          <PlanTrial
+            sides={sides}
+            options={options}
+            plan={found.plan}
+            onWay={layout && ((name, way) => change(withWay(layout, name, way)))}
+          />
+        </Section>
+      )}
+      <details className={classes.section}>
+        <summary>{t("plan.yaml")}</summary>
+        <Textarea
+          aria-label={t("plan.yaml")}
+          autosize
+          minRows={4}
+          maxRows={16}
+          value={draft}
+          onChange={(event) => setDraft(event.currentTarget.value)}
+          styles={{ input: { fontFamily: "var(--mono)", fontSize: 11 } }}
+          data-testid="plan-text"
+        />
+        <Button
+          mt={6}
+          variant="default"
+          size="compact-xs"
+          loading={check.isPending}
+          onClick={() => send(draft.trim() === "" ? FIND : draft)}
+          data-testid="plan-check"
+        >
+          {t("plan.check")}
+        </Button>
+      </details>
+    </div>
+  );
+}
+
+function Section({ title, hint, children }: { title: string; hint: string; children: ReactNode }) {
+  return (
+    <section className={classes.section} aria-label={title}>
+      <h3 className={classes.title}>
+        {title} <span className="dim">· {hint}</span>
+      </h3>
+      {children}
+    </section>
+  );
+}
+
+interface SizeFieldsProps {
+  side: SideWord;
+  sizes: Sizes;
+  onChange: (sizes: Sizes) => void;
+}
+
+function SizeFields({ side, sizes, onChange }: SizeFieldsProps) {
+  const { t } = useTranslation();
+  const name = t(`comparison.${side}`);
+  return (
+    <div className={classes.sizes}>
+      <span className={classes.side}>{name}</span>
+      {DEGREES.map((degree) => (
+        <NumberInput
+          key={degree}
+          size="xs"
+          label={degree.toUpperCase()}
+          aria-label={`${name} ${degree.toUpperCase()}`}
+          placeholder="1"
+          min={1}
+          allowDecimal={false}
+          hideControls
+          value={sizes[degree] ?? ""}
+          onChange={(value) => onChange({ ...sizes, [degree]: typeof value === "number" ? value : null })}
+          data-testid={`plan-${side}-${degree}`}
+        />
+      ))}
+      <TextInput
+        label={t("plan.order")}
+        aria-label={`${name} ${t("plan.order")}`}
+        placeholder="tp-cp-ep-dp-pp"
+        value={sizes.order}
+        onChange={(event) => onChange({ ...sizes, order: event.currentTarget.value.trim() })}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,82 @@
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import { changedFrames, type Frame, foldStack, framePlace } from "../../base/comparison/stackFrames";
+import { CopyButton } from "../basic/CopyButton";
+import classes from "./Stack.module.css";
+
+/** Frames shown before anything is unfolded. */
+const BRIEF = 3;
+
+interface StackProps {
+  /** Stands before the first label, where the stack needs no line of its own for a title. */
+  heading?: string;
+  label: string;
+  frames: readonly string[];
+  /** Stack of the other side; frames it does not have are marked. */
+  other?: readonly string[];
+  /** Says no more than "the same" while the user's lines equal the other side's. */
+  brief?: boolean;
+  missing: string;
+}
+
+/** One side's call stack: first user frame on top, framework frames folded. */
+export function Stack({ heading, label, frames, other, brief = false, missing }: StackProps) {
+  const { t } = useTranslation();
+  const [open, setOpen] = useState(false);
+  const stack = foldStack(frames);
+  const rival = foldStack(other ?? []);
+  const changed = rival.all.length > 0 ? changedFrames(stack.user, rival.user) : new Set<Frame>();
+  const first = (stack.user.length > 0 ? stack.user : stack.all).slice(0, BRIEF);
+  const same = brief && rival.user.length > 0 && stack.user.length > 0 && !first.some((frame) => changed.has(frame));
+  const shown = open ? stack.all : same ? [] : first;
+  const hidden = stack.all.length - shown.length;
+  const title = heading && <h3 className={classes.title}>{heading}</h3>;
+  if (frames.length === 0) {
+    return (
+      <div className={classes.head} data-testid={`stack-${label}`}>
+        {title}
+        <span className={classes.side}>{label}</span>
+        <span className="dim">{missing}</span>
+      </div>
+    );
+  }
+  return (
+    <div className={classes.stack} data-testid={`stack-${label}`}>
+      <div className={classes.head}>
+        {title}
+        <span className={classes.side}>{label}</span>
+        {same && !open && (
+          <span className="dim">{t(changed.size === 0 ? "evidence.stackSame" : "evidence.stackSameHere")}</span>
+        )}
+        {(open ? stack.all.length > first.length : hidden > 0) && (
+          <button type="button" className={`plain ${classes.fold}`} aria-expanded={open} onClick={() => setOpen(!open)}>
+            {open ? `▾ ${t("evidence.framesHide")}` : `▸ ${t("evidence.frames", { hidden, framework: stack.folded })}`}
+          </button>
+        )}
+        <span className={classes.copy}>
+          <CopyButton text={frames.join("\n")} label={`${t("evidence.copyStack")} (${label})`} />
+        </span>
+      </div>
+      <ol className={classes.frames} data-open={open || undefined}>
+        {shown.map((frame, index) => (
+          <li
+            // biome-ignore lint/suspicious/noArrayIndexKey: a recursive call repeats its frame
+            key={index}
+            className={classes.frame}
+            data-framework={frame.framework || undefined}
+            data-changed={changed.has(frame) || undefined}
+            title={frame.text}
+          >
+            <span className={classes.place}>
+              <bdi className={classes.file}>{framePlace(frame)}</bdi>
+              {frame.name && <span className="dim"> {frame.name}</span>}
+            </span>
+            {frame.code && <code className={classes.code}>{frame.code}</code>}
+            {changed.has(frame) && <span className={classes.changed}>{t("evidence.changed")}</span>}
+            {open && <span className={classes.path}>{frame.file}</span>}
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
