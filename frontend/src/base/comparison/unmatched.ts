@@ -12,17 +12,6 @@ export function isLeftover(word: string | null | undefined): word is LeftoverWor
 export const SIDES = ["target", "golden"] as const;
 export type Side = (typeof SIDES)[number];
 
-/** Whether most calls have no partner: what a verdict says of so few is worth little. */
-export function mostApart({
-  classes,
-  counts,
-}: {
-  classes: Record<string, number>;
-  counts: { nodes: number };
-}): boolean {
-  return (classes.structural ?? 0) * 2 > counts.nodes;
-}
-
 export interface Sided {
   name: string;
   golden_name: string | null;
