@@ -1,4 +1,4 @@
-"""The answer of a comparison for a person: the cause first, then where it shows, then the numbers."""
+"""Prints the answer of a comparison: the cause first, then where it shows, then the numbers."""
 
 from __future__ import annotations
 

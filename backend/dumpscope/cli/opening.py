@@ -1,4 +1,4 @@
-"""Opening what a path names, archives included, and reading its ranks."""
+"""Opens the dump that a path names, archives included, and reads its ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dumpscope.readers import open_dump, read_rank
 
 @contextmanager
 def open_layout(path: Path) -> Iterator[Layout]:
-    """Layout of the dump at `path`; an archive is unpacked into a temporary folder that lives as long as the block."""
+    """Layout of the dump at `path`; an archive is unpacked into a temporary folder that is removed with the block."""
     with Room() as room:
         yield open_dump(path, room.path)
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from dumpscope.api.cancellable import attended
+from dumpscope.api.cancellable import run_cancellable
 from dumpscope.api.downloads import OpenFile, attachment
 from dumpscope.api.parameters import Filters, Id, Rank, Step
 from dumpscope.api.state import Shared, State
@@ -57,7 +57,7 @@ async def export(
     connection ends the work and leaves nothing.
     """
     asked = _Asked(state=state, comparison=comparison_id, kind=kind, filters=filters, step=step, rank=rank, pairs=pairs)
-    return await attended(request, asked.answer)
+    return await run_cancellable(request, asked.answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class _Asked:
     pairs: bool
 
     def answer(self, check: Callable[[], None]) -> Response:
-        """The file, or its first bytes and the rest as it is sent. check: raises where nobody waits for it any more"""
+        """The file, or its first bytes and the rest as it is sent. check: raises after a disconnect"""
         if self.kind == "db":
             whole = self.step is None and self.rank is None and not self.filters
             return _result_file(self.state, self.comparison, check, whole=whole)

@@ -12,13 +12,11 @@ from dumpscope.api.models import transfers
 from dumpscope.api.models.base import Accepted, Page, Problem
 from dumpscope.api.parameters import Cursor, Id, Limit
 from dumpscope.api.replies import decode_cursor, page_reply, reply
-from dumpscope.api.routes.dumps.uploads import BODY, become, check_space, discard, pour, room
 from dumpscope.api.state import Shared, State
-from dumpscope.api.uploads.multipart import Receiver
+from dumpscope.api.uploads.receive import BODY, check_space, finish as make_dump, pour, receive, upload_limits
 from dumpscope.errors import LimitError
-from dumpscope.index.dumps.catalogue import create_dump, get_dump
+from dumpscope.index.dumps.catalogue import get_dump
 from dumpscope.index.store.page import Page as Rows
-from dumpscope.pipeline.tasks.cleanup import held
 from dumpscope.pipeline.uploads.piece import SentPiece
 from dumpscope.pipeline.uploads.unfinished import Unfinished, room_on_disk
 from dumpscope.texts import say
@@ -50,7 +48,7 @@ Offset = Annotated[int, Query(ge=0, lt=2**53, description="Where in the file the
 @router.get("/uploads", response_model=transfers.UploadRoom)
 def limits(state: Shared) -> Response:
     """What an upload may have, before anything is sent."""
-    limit, free = room(state)
+    limit, free = upload_limits(state)
     settings = state.settings
     return reply(
         transfers.UploadRoom(
@@ -72,13 +70,13 @@ def begin(upload_id: Id, body: transfers.NewUpload, state: Shared) -> Response:
         check_space(state, body.bytes, 0 if known is None else known.bytes)
     upload = state.unfinished.begin(upload_id, name=body.name.strip(), files=body.files, bytes=body.bytes)
     with upload.busy():
-        return _told(upload_id, upload)
+        return _upload_reply(upload_id, upload)
 
 
 @router.get("/uploads/{upload_id}", response_model=transfers.Upload)
 def one(upload_id: Id, state: Shared) -> Response:
     """How far an upload is."""
-    return _told(upload_id, state.unfinished.get(upload_id))
+    return _upload_reply(upload_id, state.unfinished.get(upload_id))
 
 
 @router.get("/uploads/{upload_id}/files", response_model=Page[transfers.UploadedFile])
@@ -116,13 +114,13 @@ async def write(
     reason = upload.refusal(path)
     if reason is not None:
         await run_in_threadpool(upload.refuse, path, reason)
-        return _told(upload_id, upload)
+        return _upload_reply(upload_id, upload)
     piece = SentPiece(upload, path, size, offset, None if checksum is None else int(checksum, 16))
     with upload.busy():
         await run_in_threadpool(piece.add, b"")
         await pour(request, piece.add)
         await run_in_threadpool(piece.end)
-    return await run_in_threadpool(_told, upload_id, upload)
+    return await run_in_threadpool(_upload_reply, upload_id, upload)
 
 
 @router.post("/uploads/{upload_id}/files", response_model=transfers.Upload, openapi_extra=BODY)
@@ -130,17 +128,8 @@ async def batch(upload_id: Id, request: Request, state: Shared) -> Response:
     """Many small files at once, each whole. Those that came before the connection broke stay."""
     upload = await run_in_threadpool(state.unfinished.get, upload_id)
     with upload.busy(), room_on_disk():
-        store = upload.batch()
-        receiver = Receiver(
-            request.headers.get("content-type", ""), store, limit=BODY_BYTES, files=state.settings.upload_files
-        )
-        try:
-            await pour(request, receiver.write)
-            receiver.finish()
-        finally:
-            receiver.close()
-            store.close()
-    return await run_in_threadpool(_told, upload_id, upload)
+        await receive(request, upload.batch(), limit=BODY_BYTES, files=state.settings.upload_files)
+    return await run_in_threadpool(_upload_reply, upload_id, upload)
 
 
 @router.post("/uploads/{upload_id}/finish", status_code=202, response_model=Accepted)
@@ -164,19 +153,14 @@ def cancel(upload_id: Id, state: Shared) -> Response:
 
 
 def _finish(state: State, upload_id: str, upload: Unfinished) -> Response:
-    state.settings.uploads.mkdir(parents=True, exist_ok=True)
-    dump_id = create_dump(state.database, name="upload", path=str(state.settings.uploads), owned=True)
     try:
-        with held(upload.folder / "files"):
-            names = upload.finish(dump_id, state.settings.uploads / dump_id)
-            return become(state, dump_id, names, upload.problems, upload.name)
+        return make_dump(state, upload)
     except BaseException:
-        discard(state, dump_id)
         state.unfinished.remove(upload_id)
         raise
 
 
-def _told(upload_id: str, upload: Unfinished) -> Response:
+def _upload_reply(upload_id: str, upload: Unfinished) -> Response:
     with upload.lock:
         return reply(
             transfers.Upload(
