@@ -83,11 +83,11 @@ def best(command: list[str], repeat: int) -> Run:
 
 def measure_library(target: str, golden: str, elements: int, threads: int) -> None:
     """Child mode: compare all files of two folders and print the best times."""
-    from dumpscope.metrics import prepare  # noqa: PLC0415
+    from dumpscope.metrics import load_kernel  # noqa: PLC0415
     from dumpscope.pipeline.compare.tensor_files import FilePair, compare_files  # noqa: PLC0415 (its own imports only)
 
     pairs = [FilePair(row, name, name, elements) for row, name in enumerate(sorted(os.listdir(target)))]
-    prepare(1 << 40)  # loads the compiled kernel
+    load_kernel(1 << 40)  # loads the compiled kernel
     times = []
     for _ in range(5):
         start, cpu = time.perf_counter(), time.process_time()

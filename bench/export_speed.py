@@ -21,7 +21,7 @@ from compare_statistics import make_pair
 
 from dumpscope.domain.options import Options
 from dumpscope.export.files import FORMATS, write_files
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
 from dumpscope.pipeline.results.exports import csv_text, export_units, json_document

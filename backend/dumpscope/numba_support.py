@@ -66,35 +66,6 @@ def uint16_at(address: int, size: int) -> Any:
     return carray(_pointer(address), (size,), np.uint16)
 
 
-@machine
-def uint8_at(address: int, size: int) -> Any:
-    return carray(_pointer(address), (size,), np.uint8)
-
-
-@machine
-def int64_at(address: int, size: int) -> Any:
-    return carray(_pointer(address), (size,), np.int64)
-
-
-@machine
-def holds(address: int, parts: int, count: int, fixed: int) -> Any:
-    """Whether memory at an address holds the bytes at address `fixed` in some ranges; parts: address of where each starts and
-    ends, int64, shape (count, 2)."""
-    ranges = int64_at(parts, 2 * count)
-    at = fixed
-    for part in range(count):
-        length = ranges[2 * part + 1] - ranges[2 * part]
-        here = uint8_at(address + ranges[2 * part], length)
-        there = uint8_at(at, length)
-        differing = np.uint8(0)
-        for place in range(length):
-            differing |= here[place] ^ there[place]
-        if differing != 0:
-            return False
-        at += length
-    return True
-
-
 WIDENS: Final[bool] = binding.get_host_cpu_features().get("f16c", False)
 """Whether the processor turns float16 into float32 by an instruction that LLVM is known to use; elsewhere it may call a function
 that is not there."""
@@ -121,17 +92,8 @@ if READS:
         """Whether `size` bytes of a file from byte `start` on went to an address."""
         return _pread(descriptor, address, size, start) == size
 
-    @machine
-    def read_last_at(descriptor: int, address: int, size: int, start: int) -> Any:
-        """Whether the last `size` bytes of a file, those from byte `start` on, went to an address that has room for one more."""
-        return _pread(descriptor, address, size + 1, start) == size
-
 else:
 
     @machine
     def read_at(descriptor: int, address: int, size: int, start: int) -> Any:
-        return False
-
-    @machine
-    def read_last_at(descriptor: int, address: int, size: int, start: int) -> Any:
         return False

@@ -1,6 +1,6 @@
-"""Configuration of a capture: config.json and constructor arguments, checked once, frozen after that.
+"""Configuration of a capture: config.json and constructor arguments, checked once and frozen after that.
 
-Every error names the key, the value it has and what is allowed.
+Every error names the key, the value it has and what is allowed. `ConfigWatcher` tells when the file has changed.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final
@@ -25,7 +26,7 @@ EXPLANATIONS: Final = ("off", "table", "nan", "anomaly")
 NUMBER_LIMIT: Final = 1_000_000
 MODES_LIMIT: Final = 4
 CUSTOM_NAMESPACES: Final = ("_C_ascend",)
-"""Namespaces of `torch.ops` whose operators are nodes unless a program names others."""
+"""Namespaces of `torch.ops` whose operators are nodes by default."""
 
 _ELSEWHERE: Final = {
     "run_ut": "it is called acc_check now; it records nothing",
@@ -53,13 +54,12 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """What to capture and where to put it; the keys are those of config.json, the task's section folded in.
+    """What is captured and where it goes. Fields are the keys of config.json and of the section of its task.
 
-    backward: "own" records the gradient of every argument, "msprobe" what msprobe records (all gradients of the last
-    autograd node)
+    backward: "own" records the gradient of every argument, "msprobe" all gradients of the last autograd node, as msprobe does
     explain_backward: how the call behind a failing backward is found
-    save_calls: names or patterns of calls that are saved whole before they execute
-    list: substrings of names to keep; it stands for the file's key `list`
+    save_calls: names or patterns of calls that are saved with all arguments before they run
+    list: substrings of names to keep
     """
 
     task: str = "statistics"
@@ -99,7 +99,7 @@ class Config:
     def modules(self) -> bool:
         return self.level in ("L0", "mix")
 
-    def told(self) -> dict[str, Any]:
+    def non_defaults(self) -> dict[str, Any]:
         """Settings that are not the default, for run.json."""
         given = {item.name: getattr(self, item.name) for item in fields(self)}
         blank = Config()
@@ -117,7 +117,7 @@ _SECTION: Final = (
 
 
 def load(config_path: str | os.PathLike[str] | None = None, **arguments: Any) -> tuple[Config, list[str]]:
-    """Read and check a configuration. Returns it and notes about what was ignored.
+    """Read and check a configuration. Returns it and notes on ignored keys.
 
     arguments: constructor arguments; those that are not None override the file.
     Raises ConfigError; the file itself missing or broken is one too.
@@ -133,9 +133,9 @@ def load(config_path: str | os.PathLike[str] | None = None, **arguments: Any) ->
         raise ConfigError(task, section, "an object with the keys of this task")
     values: dict[str, Any] = {key: data[key] for key in _COMMON if key in data and data[key] is not None}
     values |= {key: section[key] for key in _SECTION if key in section and section[key] is not None}
-    notes += [f"key {key!r} has no meaning here and is ignored" for key in _unknown(data, section, task)]
-    config = _checked(values, str(config_path) if config_path is not None else None)
-    return _adjusted(config, notes), notes
+    notes += [f"key {key!r} has no meaning here and is ignored" for key in _unknown_keys(data, section, task)]
+    config = _check_values(values, str(config_path) if config_path is not None else None)
+    return _adjust(config, notes), notes
 
 
 def _read(config_path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _read(config_path: str | os.PathLike[str]) -> dict[str, Any]:
     return data
 
 
-def _unknown(data: Mapping[str, Any], section: Mapping[str, Any], task: str) -> Iterable[str]:
+def _unknown_keys(data: Mapping[str, Any], section: Mapping[str, Any], task: str) -> Iterable[str]:
     for key in data:
         if key not in _COMMON and key not in TASKS and key not in _ELSEWHERE:
             yield key
@@ -163,7 +163,7 @@ def _unknown(data: Mapping[str, Any], section: Mapping[str, Any], task: str) -> 
             yield f"{task}.{key}"
 
 
-def _checked(values: dict[str, Any], source: str | None) -> Config:
+def _check_values(values: dict[str, Any], source: str | None) -> Config:
     checks: dict[str, Any] = {
         "task": lambda key, value: _word(key, value, TASKS, _ELSEWHERE),
         "dump_path": _path,
@@ -192,8 +192,8 @@ def _checked(values: dict[str, Any], source: str | None) -> Config:
     return config
 
 
-def _adjusted(config: Config, notes: list[str]) -> Config:
-    """Rules between keys."""
+def _adjust(config: Config, notes: list[str]) -> Config:
+    """Apply the rules between keys."""
     changes: dict[str, Any] = {}
     if config.task == "acc_check":
         notes.append("task acc_check configures a check of single operators and not a capture: nothing is recorded")
@@ -301,3 +301,35 @@ def _check_scope(config: Config) -> None:
                 name,
                 f"whole node names at level {config.level}, like " + " or ".join(forms[one] for one in wanted),
             )
+
+
+_ON_SECONDS: Final = 0.5
+_OFF_SECONDS: Final = 3.0
+
+
+class ConfigWatcher:
+    """Checks time and size of the config file, at most every 0.5 s while recording is on and every 3 s while it is off."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._last_mark = self._mark()
+        self._last = time.monotonic()
+
+    def has_changed(self, *, enabled: bool) -> bool:
+        """Whether the file has changed since the last check."""
+        now = time.monotonic()
+        if now - self._last < (_ON_SECONDS if enabled else _OFF_SECONDS):
+            return False
+        self._last = now
+        mark = self._mark()
+        if mark == self._last_mark:
+            return False
+        self._last_mark = mark
+        return True
+
+    def _mark(self) -> tuple[int, int] | None:
+        try:
+            state = os.stat(self.path)
+        except OSError:
+            return None
+        return state.st_mtime_ns, state.st_size

@@ -1,11 +1,10 @@
-"""Where the running program stands: rank, log, call stack, and a state in which our own work leaves no trace in it."""
+"""The running program: its rank, log and call stack, and a state in which our own tensor work leaves no trace in it."""
 
 from __future__ import annotations
 
 import linecache
 import logging
 import os
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,7 +23,7 @@ _LEVELS: Final = {
     "4": logging.CRITICAL + 1,
 }
 _HERE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_DEMO: Final = os.path.join(_HERE, "demo.py")  # a program like any user's
+_DEMO: Final = os.path.join(_HERE, "demo.py")  # an example of a user's program, so it is shown in stacks
 _HIDDEN: Final = (_HERE, os.path.join(os.path.dirname(torch.__file__), "overrides.py"))
 STACK_LIMIT: Final = 100
 _LAUNCHERS: Final = (
@@ -35,7 +34,7 @@ _LAUNCHERS: Final = (
 """Variables of a process's rank and of the number of processes."""
 
 _frame_texts: dict[tuple[int, int], tuple[CodeType, str | None]] = {}
-"""By id of a code object, which is faster to look up than the object itself, and instruction."""
+"""Texts by (id of the code object, instruction); the id is faster to look up than the object."""
 
 
 def _logger() -> logging.Logger:
@@ -53,8 +52,8 @@ def _logger() -> logging.Logger:
 LOG: Final = _logger()
 
 
-class Faults:
-    """Errors of the capture itself: each kind is logged once, all are counted, none reaches the training program."""
+class HookErrors:
+    """Errors of the capture itself. Each kind is logged once, all are counted, and none reaches the training program."""
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = {}
@@ -66,7 +65,7 @@ class Faults:
             self.counts[key] = self.counts.get(key, 0) + 1
             first = self.counts[key] == 1
         if first:
-            LOG.warning("capture of %s failed and went on: %s: %s", where, type(error).__name__, error)
+            LOG.warning("the capture of %s failed, training continues: %s: %s", where, type(error).__name__, error)
             LOG.debug("the traceback", exc_info=error)
 
     @contextmanager
@@ -78,10 +77,10 @@ class Faults:
             self.note(where, error)
 
 
-class Quiet:
-    """`with Quiet():` our own tensor work: recorded by no graph, seen by no mode, function transform or subclass.
+class Unobserved:
+    """`with Unobserved():` for our own tensor work: no autograd graph, mode, function transform or subclass notices it.
 
-    The state is the thread's own and is put back as it was, also where the block raises.
+    The state belongs to the thread and is restored afterwards, also after an exception.
     """
 
     __slots__ = ("_grad", "_modes", "_subclasses")
@@ -119,7 +118,7 @@ def rank() -> int | None:
 
 
 def _rank_of_node() -> int | None:
-    """For launchers that number the processes of each node: LOCAL_RANK, after those of the nodes before."""
+    """Rank from launchers that number the processes of each node: LOCAL_RANK plus the processes of the nodes before."""
     local, size = _variable("LOCAL_RANK"), _variable("LOCAL_WORLD_SIZE")
     node = next((number for word in ("GROUP_RANK", "NODE_RANK") if (number := _variable(word)) is not None), 0)
     total = _variable("WORLD_SIZE") or 1
@@ -142,7 +141,7 @@ def call_stack(frame: FrameType | None) -> tuple[str, ...]:
         key = (id(code), frame.f_lasti)
         found = known.get(key)
         if found is None:
-            found = known[key] = (code, _frame_text(frame))  # the code lives on, so its id stays its own
+            found = known[key] = (code, _frame_text(frame))  # keeps the code alive, so that its id is not reused
         text = found[1]
         if text is not None:
             texts.append(text)
@@ -157,11 +156,3 @@ def _frame_text(frame: FrameType) -> str | None:
     line = frame.f_lineno
     source = linecache.getline(path, line, frame.f_globals).strip()
     return f"File {path}, line {line}, in {frame.f_code.co_name}, \n {source}"
-
-
-def caller(depth: int = 1) -> FrameType | None:
-    """The frame `depth` levels above the function that asks."""
-    try:
-        return sys._getframe(depth + 1)
-    except ValueError:
-        return None

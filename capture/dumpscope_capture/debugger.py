@@ -1,4 +1,4 @@
-"""PrecisionDebugger: the object a training script talks to."""
+"""PrecisionDebugger: the interface for training scripts."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from typing import Any
 
 import torch
 
-from dumpscope_capture.config import Config, ConfigError, load, patterns
-from dumpscope_capture.config_reload import Watcher
+from dumpscope_capture.config import Config, ConfigError, ConfigWatcher, load, patterns
 from dumpscope_capture.context import LOG, rank
 from dumpscope_capture.hooks.custom import CustomCalls
 from dumpscope_capture.hooks.token_range import TokenWindow
 from dumpscope_capture.interventions import activate
-from dumpscope_capture.proof.counting import COUNTING
-from dumpscope_capture.record.saved_values import Saver
+from dumpscope_capture.proof.call_counter import CALL_COUNTER
+from dumpscope_capture.record.saved_values import ValueSaver
 from dumpscope_capture.session import Session
 
 
-class either:  # noqa: N801 - a decorator
-    """Method that the class forwards to its one instance: `PrecisionDebugger.start()` is `debugger.start()`."""
+class ClassOrInstance:
+    """Method that also works on the class: `PrecisionDebugger.start()` calls `start` of the one instance."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -45,7 +44,7 @@ class PrecisionDebugger:
             debugger.stop()
             debugger.step()
 
-    There is one instance a process: a second construction gives the first object and ignores its arguments. Raises ConfigError.
+    There is one instance per process: a second construction returns it and ignores its arguments. Raises ConfigError.
     """
 
     _instance: PrecisionDebugger | None = None
@@ -89,15 +88,18 @@ class PrecisionDebugger:
         self._loop = 0
         self._init_step = 0
         self._ended = False
-        self._watcher = Watcher(config_path) if config.dump_enable is not None and config_path is not None else None
+        self._watcher = (
+            ConfigWatcher(config_path) if config.dump_enable is not None and config_path is not None else None
+        )
         self._ready = True
         atexit.register(self._at_exit)
 
     def _take(self, config: Config) -> None:
         self._config = config
         self._session = Session(config)
-        self._custom.session = self._session
-        self._saver = Saver(self._session)
+        session = self._session
+        self._custom.recording = session.recording
+        self._saver = ValueSaver(session.recording, lambda step: session.open(step, None))
         self._window: TokenWindow | None = None
 
     @classmethod
@@ -112,7 +114,7 @@ class PrecisionDebugger:
 
     # -- calls of a training script ------------------------------------------------------------------------------------
 
-    @either
+    @ClassOrInstance
     def start(
         self,
         model: torch.nn.Module | Sequence[torch.nn.Module] | None = None,
@@ -147,9 +149,9 @@ class PrecisionDebugger:
                 self._window = self._window or window
                 self._window.begin(models[0])
 
-    @either
+    @ClassOrInstance
     def stop(self) -> None:
-        """Stop recording and bring all data to disk. `start` in the same step goes on in the same files."""
+        """Stop recording and write all data to disk. `start` in the same step continues in the same files."""
         with self._guard:
             if os.getpid() != self._pid or self._config.level == "debug":
                 return
@@ -162,9 +164,9 @@ class PrecisionDebugger:
             self._session.flush()
             self._reload()
 
-    @either
+    @ClassOrInstance
     def step(self) -> None:
-        """A training step is over: close its files; the next start opens the next step."""
+        """End the training step and close its files; the next start opens the next step."""
         with self._guard:
             if os.getpid() != self._pid:
                 return
@@ -173,7 +175,7 @@ class PrecisionDebugger:
             self._session.pause()
             self._session.end_step()
             self._saver.reset()
-            COUNTING.reset()
+            CALL_COUNTER.reset()
             self._loop += 1
             if self._window is not None:
                 self._window.reset()
@@ -184,14 +186,14 @@ class PrecisionDebugger:
                 if self._window is not None:
                     self._window.limit()
 
-    @either
+    @ClassOrInstance
     def forward_backward_dump_end(self) -> None:
         """Old name of `stop`."""
         self.stop()
 
-    @either
+    @ClassOrInstance
     def save(self, variable: Any, name: str, save_backward: bool = True) -> None:
-        """Record a value by hand, at level debug. save_backward: also its gradient, when it arrives."""
+        """Record a value at level debug. save_backward: also its gradient when it arrives."""
         with self._guard:
             if self._config.level != "debug":
                 return
@@ -202,31 +204,31 @@ class PrecisionDebugger:
             if self._may_record(None):
                 self._saver.save(variable, name, save_backward, step=self.current_step)
 
-    @either
+    @ClassOrInstance
     def save_call(self, *names: str) -> None:
-        """Save calls whole before they execute, from the next start on: `save_call("Functional.group_norm.3")`, or patterns.
+        """Save calls with all arguments before they run, from the next start on. names: `"Functional.group_norm.3"`, or patterns.
 
-        They lie in `saved_calls/` of the rank's folder; `dumpscope_capture.saved_call.load` brings them back. Raises ConfigError.
+        The files go to `saved_calls/` of the rank's folder; `dumpscope_capture.saved_call.load` reads them. Raises ConfigError.
         """
         with self._guard:
             self._session.saver.add(patterns("save_calls", names))
 
-    @either
+    @ClassOrInstance
     def set_init_step(self, step: int) -> None:
-        """Number of the next step; counting goes on from it. For runs that resume from a checkpoint."""
+        """Set the number of the next step, from which counting continues: for runs that resume from a checkpoint."""
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             raise ConfigError("step", step, "a number from 0")
         with self._guard:
             self._init_step = step
             self._loop = 0
 
-    @either
+    @ClassOrInstance
     def register_custom_api(self, module: Any, api: str, api_prefix: str | None = None) -> None:
         """Record calls of `module.api` as `{api_prefix}.{api}.n.forward`; the attribute is replaced until
         `restore_custom_api`."""
         self._custom.register(module, api, api_prefix)
 
-    @either
+    @ClassOrInstance
     def restore_custom_api(self, module: Any, api: str) -> None:
         """Undo `register_custom_api`."""
         self._custom.restore(module, api)
@@ -269,13 +271,13 @@ class PrecisionDebugger:
         return True
 
     def _reload(self) -> None:
-        """Follow a changed config file, where the key dump_enable allows it."""
-        if self._watcher is None or not self._watcher.changed(enabled=self._config.dump_enable is True):
+        """Read a changed config file again, if it has the key dump_enable."""
+        if self._watcher is None or not self._watcher.has_changed(enabled=self._config.dump_enable is True):
             return
         try:
             config, notes = load(self._watcher.path, **self._overrides)
         except ConfigError as error:
-            LOG.error("the changed configuration cannot be used, recording is off: %s", error)
+            LOG.error("the changed configuration is invalid, recording is off: %s", error)
             config, notes = Config(**{**_fields(self._config), "dump_enable": False}), []
         for note in notes:
             LOG.warning("%s", note)
@@ -294,15 +296,15 @@ class PrecisionDebugger:
             self._session.end_step()
 
 
-def _forked() -> None:
-    """Children of a fork, data loader workers for one, never record."""
+def _after_fork() -> None:
+    """Forked children, such as data loader workers, never record."""
     instance = PrecisionDebugger._instance
     if instance is not None and instance._ready:
         instance._session.silence()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _fields(config: Config) -> dict[str, Any]:

@@ -1,180 +1,17 @@
-"""`intervene`: some calls of the program run in another way, everything else stays as it is to the bit."""
+"""`intervene`, and the interventions that the environment asks for: DUMPSCOPE_INTERVENE and DUMPSCOPE_INTERVENE_REPORT."""
 
 from __future__ import annotations
 
 import atexit
 import json
 import os
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
-
-import torch
-from torch.utils._pytree import tree_leaves
 
 from dumpscope_capture.calls import observers
-from dumpscope_capture.calls.calls import Call
 from dumpscope_capture.context import LOG, rank
-from dumpscope_capture.proof.counting import COUNTING, Names
-from dumpscope_capture.proof.substitution import Refused, Unchanged, substitute
-from dumpscope_format.interventions import (
-    REPORT_VARIABLE,
-    VARIABLE,
-    InterventionError,
-    Treatment,
-    check,
-    is_single,
-    matches,
-    parse,
-    told,
-)
-from dumpscope_format.saved_call import bare
-
-NAME_LIMIT: Final = 1000
-"""Names of calls that a tally keeps."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Tally:
-    """What became of the calls one pattern means.
-
-    substituted: calls that ran differently; unchanged: calls whose arguments already were as wanted; refused: by reason
-    seconds: of the substituted forward calls, conversions included (a device that works asynchronously is not waited for)
-    nbytes: of the tensors in their arguments; names: of the calls that ran differently, each once, up to a limit
-    """
-
-    pattern: str
-    treatment: str
-    substituted: int = 0
-    unchanged: int = 0
-    refused: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
-    nbytes: int = 0
-    names: dict[str, None] = field(default_factory=dict)
-
-    @property
-    def calls(self) -> int:
-        return self.substituted + self.unchanged + sum(self.refused.values())
-
-    def told(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {"pattern": self.pattern, "treatment": self.treatment, "calls": self.calls, "substituted": self.substituted,
-                "unchanged": self.unchanged, "refused": dict(self.refused), "seconds": round(self.seconds, 6),
-                "bytes": self.nbytes, "names": list(self.names)}  # fmt: skip
-
-
-class Interventions:
-    """A set of patterns with their treatments, in force between `begin` and `end`; also a context manager."""
-
-    def __init__(self, treatments: Mapping[str, Treatment | Callable[..., Any]]) -> None:
-        plain = {pattern: one for pattern, one in treatments.items() if not callable(one)}
-        check({**plain, **{pattern: "cpu" for pattern in treatments if pattern not in plain}})
-        self._treatments = dict(treatments)
-        self.tallies = {
-            pattern: Tally(
-                pattern=pattern,
-                treatment=getattr(one, "__name__", "callable") if callable(one) else told(one),
-            )
-            for pattern, one in treatments.items()
-        }
-        self._found: dict[str, str | None] = {}
-        self._patterns = list(treatments)
-        self._single = {bare(pattern): at for at, pattern in enumerate(self._patterns) if is_single(pattern)}
-        self._others = [(at, pattern) for at, pattern in enumerate(self._patterns) if not is_single(pattern)]
-
-    def begin(self) -> None:
-        observers.RUNNERS.append(self)
-        COUNTING.retain()
-
-    def end(self) -> None:
-        if self in observers.RUNNERS:
-            observers.RUNNERS.remove(self)
-            COUNTING.release()
-
-    def __enter__(self) -> Interventions:
-        self.begin()
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        self.end()
-
-    # -- calls ---------------------------------------------------------------------------------------------------------
-
-    def wants(self, call: Call) -> str | None:
-        """The first pattern that means a call."""
-        name = call.name
-        if name not in self._found:
-            self._found[name] = self._first(name)
-        return self._found[name]
-
-    def _first(self, name: str) -> str | None:
-        """A set of thousands of single names, as a bisection has it, is looked up, not walked through."""
-        first = next((at for at, pattern in self._others if matches(pattern, name)), len(self._patterns))
-        place = min(first, self._single.get(bare(name), first))
-        return self._patterns[place] if place < len(self._patterns) else None
-
-    def run(
-        self, call: Call, wish: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        tally = self.tallies[wish]
-        began = time.perf_counter()
-        try:
-            result = substitute(self._treatments[wish], function, args, kwargs)
-        except Unchanged:
-            tally.unchanged += 1
-            return function(*args, **kwargs)
-        except Refused as refusal:
-            reason = str(refusal)
-            if reason not in tally.refused:
-                LOG.warning("%s runs as it is, not as %s: %s", bare(call.name), tally.treatment, reason)
-            tally.refused[reason] = tally.refused.get(reason, 0) + 1
-            return function(*args, **kwargs)
-        tally.substituted += 1
-        tally.seconds += time.perf_counter() - began
-        tally.nbytes += sum(value.nbytes for value in tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor))
-        if len(tally.names) < NAME_LIMIT:
-            tally.names[bare(call.name)] = None
-        call.substituted = tally.treatment
-        return result
-
-    # -- what was done -------------------------------------------------------------------------------------------------
-
-    def told(self) -> list[dict[str, Any]]:
-        """One object a pattern, as JSON has it."""
-        return [tally.told() for tally in self.tallies.values()]
-
-    def report(self) -> str:
-        """What was done, a line a pattern."""
-        lines = []
-        for tally in self.tallies.values():
-            line = f"{tally.pattern} as {tally.treatment}: {tally.substituted} of {tally.calls} calls ran differently"
-            if tally.substituted:
-                line += f", {tally.seconds:.3f} s in them, {tally.nbytes / 1e6:.1f} MB of arguments"
-            if tally.unchanged:
-                line += f"; {tally.unchanged} were so already"
-            for reason, number in tally.refused.items():
-                line += f"; {number} refused: {reason}"
-            lines.append(line if tally.calls else f"{tally.pattern} as {tally.treatment}: no call has this name")
-        return "\n".join(lines)
-
-
-def intervene(treatments: Mapping[str, Treatment | Callable[..., Any]]) -> Interventions:
-    """Run the calls that patterns mean in another way, forward and backward.
-
-        with intervene({"Functional.group_norm.*": "cpu"}) as done:
-            train()
-        print(done.report())
-
-    treatments: words of `dumpscope_format.interventions` ("cpu", "float32", "float64", "contiguous", "roundtrip", "format", or
-    some of them joined with +), `{"eps": 1e-3}` for other scalars, or a callable `(function, *args, **kwargs)`. Names and numbers
-    of calls are those of a dump of the same program. Raises InterventionError.
-    """
-    return Interventions(treatments)
-
-
-# -- the environment ---------------------------------------------------------------------------------------------------
+from dumpscope_capture.proof.call_counter import CALL_COUNTER, CallNames
+from dumpscope_capture.proof.interventions import Interventions, Tally, intervene
+from dumpscope_format.interventions import REPORT_VARIABLE, VARIABLE, InterventionError, parse
 
 
 def report_path(path: str) -> Path:
@@ -185,13 +22,13 @@ def report_path(path: str) -> Path:
 
 
 def write_report(path: str, interventions: Interventions | None) -> None:
-    """Write what was done, and the names of all calls counted, as JSON: whole or not at all."""
+    """Write what was done, and the names of all calls, as JSON. The file is complete or absent."""
     document = {
         "schema": 1,
         "rank": rank(),
         "pid": os.getpid(),
-        "interventions": interventions.told() if interventions is not None else [],
-        **{key: value for key, value in observers.told(observers.PARTIES).items() if key != "interventions"},
+        "interventions": interventions.as_json() if interventions is not None else [],
+        **{key: value for key, value in observers.reports(observers.OBSERVERS).items() if key != "interventions"},
     }
     target = report_path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -204,7 +41,7 @@ _from_environment: list[Interventions | None] = []
 
 
 def activate() -> Interventions | None:
-    """Do what the environment asks for, once a process and until its end. Raises InterventionError."""
+    """Begin the interventions of the environment, once per process and until its end. Raises InterventionError."""
     if _from_environment:
         return _from_environment[0]
     text = os.environ.get(VARIABLE)
@@ -212,8 +49,8 @@ def activate() -> Interventions | None:
     made = Interventions(parse(text)) if text else None
     _from_environment.append(made)
     if report:
-        observers.PARTIES.append(Names())
-        COUNTING.retain()
+        observers.OBSERVERS.append(CallNames())
+        CALL_COUNTER.retain()
         pid = os.getpid()
         atexit.register(lambda: write_report(report, made) if os.getpid() == pid else None)
     if made is not None:

@@ -1,8 +1,8 @@
-"""Worker of the pre-check: reads calls as JSON lines from stdin, runs each alone, writes a JSON line each to stdout.
+"""Worker of the pre-check: reads calls as JSON lines from stdin, runs each alone and writes one JSON line for each to stdout.
 
     python -m dumpscope_capture.precheck --device npu --seed 1234 [--save FOLDER] [--prelude FILE]
 
-A line in is {"call": document, "folder": of its tensors}; a line out is the report of the replay with `details`, a row a result.
+Input line: {"call": document, "folder": of its tensors}. Output line: the report of the replay, with `details`, one row a result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 
 from dumpscope_capture.precheck_columns import columns
 from dumpscope_capture.replay.arguments import Case, Tensors, tensor_specs
-from dumpscope_capture.replay.command import prelude
+from dumpscope_capture.replay.command import run_prelude
 from dumpscope_capture.replay.judging import ERROR
 from dumpscope_capture.replay.reporting import Report
 from dumpscope_format.paths import file_name
@@ -33,9 +33,9 @@ def main(words: list[str] | None = None) -> int:
     options = parser.parse_args(words)
     torch.set_num_threads(1)  # the processes share the machine
     if options.prelude:
-        prelude(options.prelude)
+        run_prelude(options.prelude)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what an operator prints is no answer
+    os.dup2(2, 1)  # output of operators goes to stderr, not between the answers
     for line in sys.stdin:
         given = json.loads(line)
         answer = check(given["call"], given["folder"], options.device, options.seed, options.save)
@@ -47,7 +47,7 @@ def main(words: list[str] | None = None) -> int:
 def check(call: dict[str, Any], folder: str | None, device: str, seed: int, save: str | None = None) -> dict[str, Any]:
     """The report of one call, with `details`: {"item", "direction", columns...}."""
     if call["backward"] == "sum":
-        call = {**call, "backward": "none"}  # the dump has no backward of it
+        call = {**call, "backward": "none"}  # the dump has no backward of this call
     case = Case(device=device, seed=seed)
     report = Report(call, folder, case)
     right = {**report.reference.outputs, **report.reference.gradients}

@@ -1,6 +1,6 @@
-"""The columns of msprobe's details table for one result, and the verdict that its thresholds give.
+"""The columns of msprobe's details table for one result, and the verdict by msprobe's thresholds.
 
-Where it differs: equal NaN and infinities are equal, and complex numbers are compared; msprobe calls both an error.
+Differences: NaN and infinities at the same places are equal, and complex numbers are compared; both are errors in msprobe.
 """
 
 from __future__ import annotations

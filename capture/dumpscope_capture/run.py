@@ -1,4 +1,4 @@
-"""Run a training script as it is, with calls counted, saved or done otherwise: no line of the script is changed.
+"""Run an unchanged training script, with calls counted, saved or run differently.
 
     python -m dumpscope_capture.run [options] script.py [arguments of the script]
     python -m dumpscope_capture.run [options] -m package.module [arguments]
@@ -19,15 +19,15 @@ from dumpscope_capture.calls import observers
 from dumpscope_capture.context import rank
 from dumpscope_capture.interventions import activate
 from dumpscope_capture.proof.backward_failures import HOWS, Explainer
+from dumpscope_capture.proof.call_counter import CALL_COUNTER
 from dumpscope_capture.proof.call_saving import CallSaver
-from dumpscope_capture.proof.counting import COUNTING
 from dumpscope_capture.proof.recipe import Recipe, RecipeError, follow
 from dumpscope_format.interventions import REPORT_VARIABLE, VARIABLE, InterventionError
 from dumpscope_format.paths import rank_folder
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the options, do what they ask for, run the script. Exits with status 2 where they cannot be used."""
+    """Apply the options and run the script. Exits with status 2 for unusable options."""
     parser = _parser()
     given = parser.parse_args(arguments)
     program = list(given.program)
@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InterventionError as error:
         parser.error(str(error))
     if given.save_call:
-        observers.PARTIES.append(_saver(parser, given.save_call, _output(given.output, recipe)))
-        COUNTING.retain()
+        observers.OBSERVERS.append(_saver(parser, given.save_call, _output(given.output, recipe)))
+        CALL_COUNTER.retain()
     if given.explain_backward:
         Explainer(given.explain_backward).__enter__()
     if not given.module and not os.path.isfile(program[0]):
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _run(given.module, program)
     except BaseException as error:
         if recipe is not None:
-            recipe.failed(error)
+            recipe.note_exception(error)
         raise
 
 
@@ -91,7 +91,7 @@ def _saver(parser: argparse.ArgumentParser, names: Sequence[str], output: str) -
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m dumpscope_capture.run",
-        description="Run a script with some of its PyTorch calls counted or done otherwise.",
+        description="Run a script with some of its PyTorch calls counted, saved or run differently.",
     )
     parser.add_argument(
         "--intervene",

@@ -1,4 +1,4 @@
-"""A saved call brought back: its exact arguments, and the call itself run again as it ran then."""
+"""A saved call read from disk: its exact arguments, and the call run again as it ran then."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from zlib import crc32
 import torch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from dumpscope_capture.calls.calls import differentiable
+from dumpscope_capture.calls.call import differentiable
+from dumpscope_capture.calls.held_arguments import writes_in_place
 from dumpscope_capture.calls.names import attribute
 from dumpscope_capture.proof.unpacking import Opaque, Unpacker, kind_of, of_torch
-from dumpscope_capture.record.checks import writes_in_place
 from dumpscope_format.saved_call import Documents, SavedCallError, read
 
 __all__ = ["Opaque", "SavedCall", "SavedCallError", "load"]
@@ -24,11 +24,11 @@ __all__ = ["Opaque", "SavedCall", "SavedCallError", "load"]
 
 @dataclass(slots=True, kw_only=True)
 class SavedCall:
-    """A call with its arguments. Tensors that were one object are one, views of one memory share it.
+    """A call with its arguments. Tensors that were one object are one object, and views of one memory share it.
 
-    args, kwargs: as the program wrote them; tensors that were results of other calls are leaves here
-    result: what it gave, None where it never returned (`returned` tells); gradients: of the differentiable tensors in its result,
-    None for those that had not come
+    args, kwargs: as the program wrote them; results of other calls are leaves here
+    result: None also if the call never returned (see `returned`)
+    gradients: of the differentiable tensors in the result, None where none was saved
     """
 
     documents: Documents
@@ -44,7 +44,7 @@ class SavedCall:
         return self.documents.call["name"]
 
     def function(self) -> Callable[..., Any]:
-        """The operator. Raises SavedCallError where its name leads nowhere here."""
+        """The function that was called. Raises SavedCallError where it cannot be imported."""
         name = self.documents.call["api"]["target"]
         if name is None:
             raise SavedCallError(f"{self.name} has no name under which it can be imported")
@@ -58,14 +58,14 @@ class SavedCall:
         return found  # type: ignore[no-any-return]
 
     def run(self, function: Callable[..., Any] | None = None) -> Any:
-        """Run the call again, in the state of torch and of the random generators it had.
+        """Run the call again, with torch's switches and random state as saved.
 
         Raises SavedCallError where an argument could not be saved.
         """
         missing = [value for value in tree_leaves((self.args, self.kwargs)) if isinstance(value, Opaque)]
         if missing:
             raise SavedCallError(f"{self.name} cannot be run: {missing[0]!r}")
-        with self.surroundings():
+        with self.restored_state():
             args, kwargs = self._arguments()
             return (function or self.function())(*args, **kwargs)
 
@@ -85,14 +85,14 @@ class SavedCall:
         return [tensor.grad for tensor in self.leaves()]
 
     def leaves(self) -> list[torch.Tensor]:
-        """Arguments that require a gradient, each once, in order."""
+        """Arguments that require a gradient, in order, without repetition."""
         return list({id(tensor): tensor for tensor in self._tensors() if tensor.requires_grad}.values())
 
     def _tensors(self) -> list[torch.Tensor]:
         return [value for value in tree_leaves((self.args, self.kwargs)) if isinstance(value, torch.Tensor)]
 
     def _arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments to run with. One that the call writes into, and that was a result of another call, is so again."""
+        """Arguments to run with. If the call writes in place, results of other calls are given as non-leaf copies."""
         if not writes_in_place(self.documents.call["api"]["name"], self.kwargs):
             return self.args, self.kwargs
         again: dict[int, torch.Tensor] = {}
@@ -106,8 +106,8 @@ class SavedCall:
         return moved
 
     @contextmanager
-    def surroundings(self) -> Iterator[None]:
-        """Torch's switches and generators as they were; put back afterwards."""
+    def restored_state(self) -> Iterator[None]:
+        """Torch's switches and random generators as saved; restored afterwards."""
         call = self.documents.call
         modes = call["modes"]
         with ExitStack() as stack:
@@ -136,14 +136,15 @@ class SavedCall:
             stack.enter_context(torch.backends.cudnn.flags(**cudnn))
             here = {tensor.device.type for tensor in self._tensors()} or {"cpu"}
             for kind, how in call["autocast"].items():
-                place = kind if kind in here else "cpu"  # what held on the device holds where the tensors are now
+                # autocast of the device applies to the device that the tensors are on now
+                device_type = kind if kind in here else "cpu"
                 dtype = of_torch(torch.dtype, how["dtype"])
-                stack.enter_context(torch.autocast(place, dtype=dtype, cache_enabled=how["cache"]))
+                stack.enter_context(torch.autocast(device_type, dtype=dtype, cache_enabled=how["cache"]))
             yield
 
 
 def load(path: str | os.PathLike[str], *, device: torch.device | str | None = "cpu") -> SavedCall:
-    """Read a saved call. path: its folder, or its call.json; device: where its tensors go, None for the devices they lay on.
+    """Read a saved call. path: its folder, or its call.json; device: of its tensors, None for their original devices.
 
     Raises SavedCallError where a file is missing or damaged.
     """
@@ -163,7 +164,7 @@ def load(path: str | os.PathLike[str], *, device: torch.device | str | None = "c
     )
     result = gradients = None
     if documents.results is not None:
-        result = _detached(Unpacker(documents.results, content, device).value(documents.results["result"]))
+        result = _detach(Unpacker(documents.results, content, device).value(documents.results["result"]))
     if documents.gradients is not None:
         gradients = Unpacker(documents.gradients, content, device).value(documents.gradients["gradients"])
     return SavedCall(
@@ -172,7 +173,7 @@ def load(path: str | os.PathLike[str], *, device: torch.device | str | None = "c
     )  # fmt: skip
 
 
-def _detached(value: Any) -> Any:
+def _detach(value: Any) -> Any:
     return tree_map_only(torch.Tensor, torch.Tensor.detach, value)
 
 

@@ -51,15 +51,15 @@ _RANDOM: Final = {
 _replaced: dict[tuple[int, str], tuple[Any, Any]] = {}
 
 switches: Final = {"rm_dropout": False, "is_enhanced": False}
-"""What `seed_all` has replaced, for run.json."""
+"""What `seed_all` has switched, for run.json."""
 
 
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False, is_enhanced: bool = False) -> None:
     """Seed random, numpy and torch on every device.
 
-    mode: deterministic kernels too; False leaves that setting as the program made it
+    mode: also deterministic kernels; False leaves the program's setting
     rm_dropout: dropout drops nothing
-    is_enhanced: every random function starts from the seed's state in each call, so an extra call shifts no other
+    is_enhanced: each call of a random function starts from the seed's state, so that an extra call does not change later ones
     Raises ConfigError.
     """
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= SEED_LIMIT:
@@ -96,7 +96,7 @@ def _seed_devices(seed: int) -> None:
 
 
 def remove_dropout() -> None:
-    """Replace torch's dropout functions by ones that drop nothing, once."""
+    """Replace torch's dropout functions, once, by functions that drop nothing."""
     if switches["rm_dropout"]:
         return
     switches["rm_dropout"] = True
@@ -106,14 +106,14 @@ def remove_dropout() -> None:
 
 def _without_dropping(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
-    def kept(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    def call_without_dropping(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
         return function(input, 0.0, training, inplace)
 
-    return kept
+    return call_without_dropping
 
 
 def random_save(output_path: str = "./output") -> Path:
-    """Write a line for every random call from now on: `random_rank0_TIME.csv` with the call's name and its stack.
+    """Log every random call from now on to `random_rank0_TIME.csv`, with its name and stack.
 
     Returns the file's path. Raises OSError where it cannot be made.
     """
@@ -125,13 +125,13 @@ def random_save(output_path: str = "./output") -> Path:
     with open(path, "w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerow(["api_name", "stack"])
     for owner, name in _random_functions():
-        _replace(owner, name, lambda function, label: _noted(function, label, path))
+        _replace(owner, name, lambda function, label: _log_calls(function, label, path))
     return path
 
 
-def _noted(function: Callable[..., Any], label: str, path: Path) -> Callable[..., Any]:
+def _log_calls(function: Callable[..., Any], label: str, path: Path) -> Callable[..., Any]:
     @wraps(function)
-    def noted(*args: Any, **kwargs: Any) -> Any:
+    def log_and_call(*args: Any, **kwargs: Any) -> Any:
         try:
             with open(path, "a", newline="", encoding="utf-8") as out:
                 csv.writer(out).writerow([label, "\n".join(call_stack(sys._getframe(1)))])
@@ -139,7 +139,7 @@ def _noted(function: Callable[..., Any], label: str, path: Path) -> Callable[...
             LOG.warning("%s cannot be written: %s", path, error)
         return function(*args, **kwargs)
 
-    return noted
+    return log_and_call
 
 
 class _States:
@@ -161,14 +161,14 @@ class _States:
 
 def _from_state(function: Callable[..., Any], state: _States) -> Callable[..., Any]:
     @wraps(function)
-    def repeated(*args: Any, **kwargs: Any) -> Any:
+    def call_from_state(*args: Any, **kwargs: Any) -> Any:
         state.restore()
         try:
             return function(*args, **kwargs)
         finally:
             state.restore()
 
-    return repeated
+    return call_from_state
 
 
 def _random_functions() -> Iterator[tuple[Any, str]]:

@@ -1,4 +1,4 @@
-"""A capture from its first start to its end: folders, steps, what is installed while it runs."""
+"""A capture from its first start to its end: its steps and folders, and the hooks installed while it runs."""
 
 from __future__ import annotations
 
@@ -16,59 +16,61 @@ from dumpscope_capture.calls import observers
 from dumpscope_capture.calls.names import Table, WrapList, optional, read_list
 from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
-from dumpscope_capture.context import LOG, Faults, rank
+from dumpscope_capture.context import LOG, HookErrors, rank
 from dumpscope_capture.device import kernels
-from dumpscope_capture.device.environment import FRAMEWORK, told
+from dumpscope_capture.device.environment import FRAMEWORK, describe_run
 from dumpscope_capture.hooks import functions
 from dumpscope_capture.hooks.aten import AtenMode
 from dumpscope_capture.hooks.collectives import Collectives
-from dumpscope_capture.hooks.compiled import Eager
+from dumpscope_capture.hooks.compiled import EagerMode
 from dumpscope_capture.hooks.functions import FunctionMode
 from dumpscope_capture.hooks.megatron import MicroSteps, micro_sink
 from dumpscope_capture.hooks.modules import ModuleScopes
-from dumpscope_capture.hooks.triton import Launches
+from dumpscope_capture.hooks.triton import TritonLaunches
 from dumpscope_capture.proof.backward_failures import Explainer, How
+from dumpscope_capture.proof.call_counter import CALL_COUNTER
 from dumpscope_capture.proof.call_saving import CallSaver
-from dumpscope_capture.proof.counting import COUNTING
-from dumpscope_capture.record.checks import Bench, Overflow
+from dumpscope_capture.record.checks import BenchCheck, OverflowCheck
 from dumpscope_capture.record.recording import Recording
-from dumpscope_capture.values.dedup import Seen
-from dumpscope_capture.values.values import Recorder
-from dumpscope_capture.write.folder_lock import Claim, is_free
+from dumpscope_capture.values.dedup import Dedup
+from dumpscope_capture.values.recorder import Recorder
+from dumpscope_capture.write.folder_lock import FolderLock, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
-from dumpscope_capture.write.tensor_files import Written
+from dumpscope_capture.write.tensor_files import StepFiles
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
 from dumpscope_format.schema import MICRO_STEP_KEY
 
 
 class Session:
-    """What a debugger with one configuration does.
+    """Records with one configuration.
 
-    selection: which nodes are recorded, where the configuration's keys do not say it; listed: calls that are nodes, where it is
-    not the list that the configuration names
+    selection: which nodes are recorded, None to take it from the configuration
+    wrap_list: calls that are nodes, None for the list that the configuration names
     """
 
-    def __init__(self, config: Config, *, selection: Selection | None = None, listed: WrapList | None = None) -> None:
-        wanted = listed or read_list(config.wrap_ops)
+    def __init__(
+        self, config: Config, *, selection: Selection | None = None, wrap_list: WrapList | None = None
+    ) -> None:
+        wrap_list = wrap_list or read_list(config.wrap_ops)
         self.config = config
-        self.faults = Faults()
+        self.errors = HookErrors()
         if selection is None:
-            selection = Selection(config, low_risk=wanted.low_risk, core=wanted.core)
+            selection = Selection(config, low_risk=wrap_list.low_risk, core=wrap_list.core)
         self.recording = self._make_recording(selection)
-        self._wanted = wanted
+        self._wrap_list = wrap_list
         self._optional = optional()
-        self.table = Table(wanted, namespaces=config.custom_op_namespaces)
+        self.table = Table(wrap_list, namespaces=config.custom_op_namespaces)
         self.scopes = ModuleScopes(self.recording)
-        self.collectives = Collectives(wanted, self.recording)
-        self.launches = Launches(self.recording)
+        self.collectives = Collectives(wrap_list, self.recording)
+        self.triton = TritonLaunches(self.recording)
         self.micro = MicroSteps()
-        self.eager = Eager()
+        self.eager = EagerMode()
         self.mode: FunctionMode | None = None
         self.aten: AtenMode | None = None
-        self.kernels = self.recording.kernels = _kernels(config, self.faults)
+        self.kernels = self.recording.kernels = _kernels(config, self.errors)
         self.saver = CallSaver(config.save_calls, lambda: self.sink.folder if self.sink is not None else None)
         self.explainer = Explainer(cast(How, config.explain_backward)) if config.explain_backward != "off" else None
-        self.recording.parties += [self.saver] if self.explainer is None else [self.saver, self.explainer]
+        self.recording.observers += [self.saver] if self.explainer is None else [self.saver, self.explainer]
         self.ended = False
         self.installed = False
         self._check = self._make_check()
@@ -78,15 +80,15 @@ class Session:
         self.step = -1
         self.rank: int | None = None
         self._used: set[Path] = set()
-        self._seen: Seen | None = None
-        self._written: Written | None = None
-        self._claim = Claim()
+        self._dedup: Dedup | None = None
+        self._earlier_files: StepFiles | None = None
+        self._folder_lock = FolderLock()
         self._handles: list[Any] = []
 
     # -- on and off ----------------------------------------------------------------------------------------------------
 
     def start(self, models: Sequence[torch.nn.Module], *, numbered: bool, step: int, rank_id: int | None) -> None:
-        """Begin or go on to record a step."""
+        """Begin or continue to record a step."""
         self.open(step, rank_id)
         if self.config.modules:
             self.scopes.watch(models, numbered=numbered)
@@ -94,7 +96,7 @@ class Session:
         self.resume()
 
     def resume(self) -> None:
-        """Install what sees calls and modules, in the calling thread."""
+        """Install the hooks for calls and modules, in the calling thread."""
         if self.installed or self.ended:
             return
         if self.config.modules or self.config.functions or not self.scopes.empty:
@@ -106,17 +108,17 @@ class Session:
         recorded = self.config.functions or self.kernels is not None
         counted = bool(self.saver.names) or self.explainer is not None
         if recorded or (counted and self.config.level == "L0"):
-            if optional() != self._optional:  # imported since
+            if optional() != self._optional:  # a library was imported since
                 self._optional = optional()
-                self.table = Table(self._wanted, namespaces=self.config.custom_op_namespaces)
-            COUNTING.step_aside()
+                self.table = Table(self._wrap_list, namespaces=self.config.custom_op_namespaces)
+            CALL_COUNTER.step_aside()
             self.mode = FunctionMode(self.table, self.recording)
             functions.enter(self.mode)
             self.thread = threading.get_ident()
             self.scopes.adopt = self._adopt
         if recorded:
             self.collectives.install()
-            self.launches.install()
+            self.triton.install()
         if self.recording.links:
             self.micro.install()
         if self.config.level == "mix":
@@ -130,7 +132,7 @@ class Session:
         self.installed = self.recording.active = True
 
     def pause(self) -> None:
-        """Take everything out again. Gradients of calls already recorded are still taken until the step ends."""
+        """Remove all hooks. Gradients of recorded calls are still taken until the step ends."""
         if not self.installed:
             return
         self.installed = self.recording.active = False
@@ -141,32 +143,30 @@ class Session:
             handle.remove()
         self._handles = []
         self.collectives.remove()
-        self.launches.remove()
+        self.triton.remove()
         self.micro.remove()
         self.scopes.remove()
         left = self.aten is None or self.aten.leave()
         left = (self.mode is None or functions.leave(self.mode)) and left
         if not left and threading.get_ident() != self.thread:
-            LOG.warning(
-                "stop() was called in another thread than start(): that thread goes on with an idle mode of ours"
-            )
+            LOG.warning("stop() was called in another thread than start(): an idle function mode stays in that thread")
         if self.mode is not None:
-            COUNTING.take_over()
+            CALL_COUNTER.take_over()
         self.aten = self.mode = None
         self.scopes.adopt = None
-        place = self.recording.place
-        place.modules.clear()
-        place.calls.clear()
-        place.outside.clear()
+        thread = self.recording.thread_state
+        thread.modules.clear()
+        thread.calls.clear()
+        thread.outside.clear()
 
     def silence(self) -> None:
-        """In a forked child: record nothing and leave the parent's files alone."""
+        """In a forked child: record nothing and do not touch the parent's files."""
         self.recording.active = False
         self.recording.sink = self.sink = None
-        self._claim.forget()
+        self._folder_lock.forget()
 
     def _adopt(self) -> Callable[[], Any] | None:
-        """Let the calling thread be recorded too. Returns what ends that, None where it is recorded already."""
+        """Record the calling thread too. Returns a function that ends this; None if the thread is recorded already."""
         if threading.get_ident() == self.thread or any(
             isinstance(mode, FunctionMode) for mode in functions.mode_stack()
         ):
@@ -203,30 +203,30 @@ class Session:
         folder = self.folder(step)
         if is_free(folder):
             self._keep_old(folder)
-        if not self._claim.take(folder):
-            LOG.warning("another process writes into %s: this one uses a folder named by its process id", folder)
+        if not self._folder_lock.take(folder):
+            LOG.warning("another process writes into %s: this process uses a folder named by its process id", folder)
             folder = folder.with_name(rank_folder(None, os.getpid()))
             self._keep_old(folder)
-            self._claim.take(folder)
+            self._folder_lock.take(folder)
         recorder = Recorder(
             task="tensor" if self.config.task == "overflow_check" else self.config.task,
             summary=self.config.summary_mode,
             precision=self.config.precision,
-            wants_tensor=self._files_wanted(),
-            seen=self._seen,
+            wants_tensor=self._file_filter(),
+            dedup=self._dedup,
         )
-        self._seen = recorder.seen
+        self._dedup = recorder.dedup
         self.sink = self._sink_kind()(
             folder,
             {"task": self.config.task, "level": self.config.level, "framework": FRAMEWORK},
             recorder=recorder,
             async_dump=self.config.async_dump,
             extra_info=self.config.extra_info,
-            run=told(self.config, self.rank, step),
-            earlier=self._written,
+            run=describe_run(self.config, self.rank, step),
+            earlier=self._earlier_files,
         )
         self.step = self.saver.step = step
-        if isinstance(self._check, Bench):
+        if isinstance(self._check, BenchCheck):
             self._check.open(step, folder.name)
         if self.kernels is not None:
             self.kernels.reset()
@@ -238,16 +238,16 @@ class Session:
 
     def flush(self) -> None:
         if self.sink is not None:
-            self._tell_micro_steps(self.sink)
+            self._write_micro_steps(self.sink)
             self.sink.flush()
 
     def _make_recording(self, selection: Selection) -> Recording:
-        return Recording(self.config, selection, self.faults)
+        return Recording(self.config, selection, self.errors)
 
     def _sink_kind(self) -> type[StepSink]:
         return micro_sink(self.micro) if self.recording.links and self.micro.found else StepSink
 
-    def _tell_micro_steps(self, sink: Sink) -> None:
+    def _write_micro_steps(self, sink: Sink) -> None:
         number = self.micro.last
         if number is not None and isinstance(sink, StepSink):
             StepSink.parent(sink, MICRO_STEP_KEY, number)
@@ -257,41 +257,41 @@ class Session:
         sink, self.sink = self.sink, None
         self.collectives.settle()
         if sink is not None and self.recording.provenance is not None:
-            sink.tell("arguments", self.recording.provenance.argument_names())
+            sink.add_to_run("arguments", self.recording.provenance.argument_names())
         if sink is not None:
-            for key, value in observers.told(self.recording.parties).items():
-                sink.tell(key, value)
+            for key, value in observers.reports(self.recording.observers).items():
+                sink.add_to_run(key, value)
         self.recording.close()
-        if self._seen is not None:
-            self._seen.end_step()
+        if self._dedup is not None:
+            self._dedup.end_step()
         if sink is None:
             return
-        self._tell_micro_steps(sink)
+        self._write_micro_steps(sink)
         self.micro.reset()
-        for what, number in self.faults.counts.items():
+        for what, number in self.errors.counts.items():
             sink.count(f"hook_error {what}", number)
-        self.faults.counts.clear()
+        self.errors.counts.clear()
         sink.close()
         if isinstance(sink, StepSink):
-            self._written = sink.written()
-        self._claim.release()
+            self._earlier_files = sink.step_files()
+        self._folder_lock.release()
         LOG.info("dump.json is at %s", sink.folder / (DEBUG_JSON if self.config.level == "debug" else DUMP_JSON))
 
-    def _make_check(self) -> Overflow | Bench | None:
-        check: Overflow | Bench | None = None
+    def _make_check(self) -> OverflowCheck | BenchCheck | None:
+        check: OverflowCheck | BenchCheck | None = None
         if self.config.task == "overflow_check":
-            check = self.recording.overflow = Overflow(self.config, self._end)
+            check = self.recording.overflow = OverflowCheck(self.config, self._end)
         elif self.config.bench_path is not None:
-            check = self.recording.bench = Bench(self.config, self._end)
+            check = self.recording.bench = BenchCheck(self.config, self._end)
         return check
 
     def _end(self) -> None:
-        """Nothing more is to be recorded; what is installed goes out at the next stop."""
+        """Record no more; the hooks are removed at the next stop."""
         self.ended = True
         self.recording.active = False
 
-    def _files_wanted(self) -> Callable[[str], bool] | None:
-        """Which items get a tensor file; None where none can."""
+    def _file_filter(self) -> Callable[[str], bool] | None:
+        """Tells by item name which tensors get a file; None where none does."""
         bench = self.recording.bench
         if bench is not None:
             return lambda item: bench.saving
@@ -303,20 +303,20 @@ class Session:
         return None
 
     def _follow_rank(self, rank_id: int | None) -> None:
-        """init_process_group came after the first start: proc123 becomes rank0."""
+        """If init_process_group was called after the first start: rename proc123 to rank0."""
         now = rank_id if rank_id is not None else rank()
         if now is None or now == self.rank or self.sink is None:
             return
         self.rank = now
         folder = self.folder(self.step)
         if not is_free(folder):
-            LOG.warning("another process writes into %s: this one stays in %s", folder, self.sink.folder)
+            LOG.warning("another process writes into %s: this process stays in %s", folder, self.sink.folder)
             return
         self._keep_old(folder)
         self.sink.move(folder)
 
     def _keep_old(self, folder: Path) -> None:
-        """A folder with another run's data is renamed, never overwritten."""
+        """Rename a folder with the data of an earlier run, so that it is not overwritten."""
         if folder in self._used or not any(
             (folder / name).exists() for name in (DUMP_JSON, DEBUG_JSON, STACK_JSON, CONSTRUCT_JSON, "dump.journal")
         ):
@@ -342,16 +342,16 @@ class Session:
 
     def _optimizer_begins(self, *unused: Any) -> None:
         if self.recording.active:
-            self.recording.place.outside.append("optimizer")
+            self.recording.thread_state.outside.append("optimizer")
             self.recording.link_once("optimizer")
 
     def _optimizer_ends(self, *unused: Any) -> None:
-        outside = self.recording.place.outside
+        outside = self.recording.thread_state.outside
         if outside and outside[-1] == "optimizer":
             outside.pop()
 
 
-def _kernels(config: Config, faults: Faults) -> kernels.KernelDump | None:
-    """The kernel dump of level L2, where the device can make one."""
+def _kernels(config: Config, errors: HookErrors) -> kernels.KernelDump | None:
+    """The kernel dump of level L2, if the device can make one."""
     device = kernels.ascend() if config.level == "L2" else None
-    return kernels.KernelDump(device, config.list, config.scope, faults) if device is not None else None
+    return kernels.KernelDump(device, config.list, config.scope, errors) if device is not None else None

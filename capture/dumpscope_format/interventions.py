@@ -1,11 +1,11 @@
-"""Which calls are to run differently, and how: patterns of names, words of treatments, and their form in JSON.
+"""Interventions: patterns of call names, and the treatments with which these calls run. As text and JSON.
 
     {"Functional.group_norm.*": "cpu", "Functional.linear.3-7": "float64", "Torch.add": {"alpha": 2}}
 
-A pattern is compared with the name of a call without its direction, `Functional.group_norm.3`:
+A pattern is matched against the name of a call without direction, `Functional.group_norm.3`:
 
     Functional.group_norm.3     that call           Functional.group_norm.3-7     a range with both ends
-    Functional.group_norm       all of its calls    Functional.*norm*, Tensor.*   * and ? stand for any text and any character
+    Functional.group_norm       all of its calls    Functional.*norm*, Tensor.*   * and ? match any text and any character
     Functional.linear.0,2,5-7   a list of numbers
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 VARIABLE: Final = "DUMPSCOPE_INTERVENE"
-"""Environment variable: a JSON object of patterns and treatments, or the path of a file that holds one."""
+"""Environment variable: a JSON object of patterns and treatments, or the path of a file with one."""
 
 REPORT_VARIABLE: Final = "DUMPSCOPE_INTERVENE_REPORT"
 """Environment variable: path of the JSON report written at the end of the process."""
@@ -36,11 +36,11 @@ _LIMIT: Final = 10_000_000
 
 
 class InterventionError(ValueError):
-    """Patterns or treatments that cannot be used, and what is allowed instead."""
+    """Invalid patterns or treatments, with what is allowed."""
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a pattern means a call. name: `Functional.linear.3`, with or without its direction."""
+    """Whether a pattern matches a call. name: `Functional.linear.3`, with or without its direction."""
     label, number = _split(name)
     wanted, numbers = _pattern(pattern)
     if numbers is not None:
@@ -56,7 +56,7 @@ def is_single(pattern: str) -> bool:
 
 
 def check(treatments: Mapping[str, Any]) -> dict[str, Treatment]:
-    """The treatments of an object read from JSON. Raises InterventionError."""
+    """Check an object read from JSON and return its treatments. Raises InterventionError."""
     if not isinstance(treatments, Mapping):
         raise InterventionError(f"{treatments!r} is no object of patterns and treatments")
     for pattern, treatment in treatments.items():
@@ -77,7 +77,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def words(treatment: Any) -> tuple[str, ...]:
-    """Words of a treatment, none for an object of scalars. Raises InterventionError."""
+    """Words of a treatment; empty for an object of scalars. Raises InterventionError."""
     if isinstance(treatment, Mapping):
         if treatment and all(isinstance(key, str) and isinstance(value, _PLAIN) for key, value in treatment.items()):
             return ()
@@ -94,15 +94,15 @@ def words(treatment: Any) -> tuple[str, ...]:
     return found
 
 
-def told(treatment: Treatment) -> str:
-    """A treatment in one word, for records and reports."""
+def treatment_text(treatment: Treatment) -> str:
+    """A treatment as a short text, for records and reports."""
     return (
         treatment if isinstance(treatment, str) else ", ".join(f"{key}={value!r}" for key, value in treatment.items())
     )
 
 
 def parse(text: str) -> dict[str, Treatment]:
-    """Treatments from JSON text, or from the file it is the path of. Raises InterventionError."""
+    """Treatments from JSON text, or from a file whose path is given. Raises InterventionError."""
     if not text.lstrip().startswith("{"):
         try:
             text = Path(text).read_text(encoding="utf-8")

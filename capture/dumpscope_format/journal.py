@@ -46,7 +46,7 @@ Place = tuple[int, int]
 class Contents:
     """What a journal holds; node texts stay in the file.
 
-    places: where each node's text lies, in completion order
+    places: byte range of each node's text, in completion order
     stacks: node names of each call stack
     parents: construct.json
     flushed: nothing was added since all of this was written to dump.json
@@ -153,7 +153,7 @@ class Writer:
         self.contents.flushed = True
 
     def close(self, *, remove: bool) -> None:
-        """Close the file. remove: its content lies in dump.json and it is no longer needed."""
+        """Close the file. remove: its content is in dump.json and it is no longer needed."""
         if self.handle >= 0:
             os.close(self.handle)
             self.handle = -1
@@ -173,14 +173,8 @@ class Writer:
         self.contents.flushed = False
 
 
-def replay(path: str | os.PathLike[str]) -> Contents:
-    """Read what a journal holds, up to the first frame that is not whole. Raises OSError where it cannot be read."""
-    with open(path, "rb") as stream:
-        return replay_stream(stream)
-
-
 def replay_stream(stream: BinaryIO) -> Contents:
-    """`replay` of an open file. A frame that is whole but senseless ends it as a torn one does."""
+    """What a journal holds, up to the first frame that is not whole; a senseless frame ends it as a torn one does."""
     contents = Contents()
     size = os.fstat(stream.fileno()).st_size
     if stream.read(len(MAGIC)) != MAGIC:

@@ -143,12 +143,6 @@ def module_name(path: str, cls: str, direction: DirectionWord, index: int, *, mo
     return f"{head}.{path}.{cls}.{direction}.{index}"
 
 
-def gradient_name(path: str, cls: str, index: int, *, model: int | None = None) -> str:
-    """`Module.[model.]path.Class.parameters_grad.0`; index counts firings, not calls."""
-    head = "Module" if model is None else f"Module.{model}"
-    return f"{head}.{path}.{cls}.parameters_grad.{index}"
-
-
 def debug_name(name: str, index: int, *, gradient: bool = False) -> str:
     """`h.0.debug`, or `h_grad.0.debug` for what arrives in backward."""
     return f"{name}{'_grad' if gradient else ''}.{index}.debug"
@@ -164,7 +158,7 @@ def twin(name: str) -> str | None:
 
 
 def separator(node: str) -> Literal[".", "_"]:
-    """What stands between a node's name and its item's category: `_` behind the names that ptdbg wrote before 6.0."""
+    """The separator between a node's name and its item's category: `_` after names that ptdbg wrote before 6.0."""
     if node.endswith(_UNDERSCORED_ENDS) or ("#" in node and _once(node)[0].endswith(_UNDERSCORED_ENDS)):
         return "_"
     return "."
@@ -222,7 +216,7 @@ def canonical(name: str) -> str:
 def split_ptdbg_item(name: str) -> tuple[str, str, str] | None:
     """(node, category, path) of an item name of a ptdbg dump, either separator; None where it is none.
 
-    path: "" for what stands alone; a call that a hook met before it ran (`pre_forward`) is the forward call
+    path: "" for a lone value; a call that a hook met before it ran (`pre_forward`) is the forward call
     """
     found = _ITEM.fullmatch(name)
     if found is None:

@@ -69,7 +69,7 @@ def file_name(item: str, suffix: str = TENSOR_SUFFIX) -> str:
 
 
 def inside(root: str, path: str) -> bool:
-    """Whether `path`, all links followed, lies in `root` or is it."""
+    """Whether `path`, all links followed, is `root` or inside it."""
     base = os.path.realpath(root)
     real = os.path.realpath(path)
     return real == base or real.startswith(base if base.endswith(os.sep) else base + os.sep)

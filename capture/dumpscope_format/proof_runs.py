@@ -1,7 +1,7 @@
-"""Proof by substitution: the runs that must be tried before an operator is blamed, and what their outcomes prove.
+"""Proof by substitution: the runs that are needed to prove an operator wrong, and what their outcomes prove.
 
-Substitution moves data, changes its layout and waits for the device besides replacing a kernel, and each of these may be what
-heals a run. So the operator is blamed only where substitution helps and none of the controls does.
+Besides replacing a kernel, substitution moves data, changes its layout and waits for the device. Each of these may heal a run. So
+an operator is called wrong only if substitution helps and no control does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dumpscope_format.interventions import Treatment
 Kind = Literal["baseline", "substitute", "neighbour", "roundtrip", "contiguous", "format", "scalar"]
 
 REQUIRED: Final[tuple[Kind, ...]] = ("baseline", "substitute", "neighbour", "roundtrip", "contiguous")
-"""Runs without which nothing is proven; `format` and `scalar` count where they can be run."""
+"""Runs that are needed for a proof; `format` and `scalar` count if they can be run."""
 
 _MEANING: Final[dict[str, str]] = {
     "neighbour": "substituting a neighbouring operator helps as well",
@@ -37,10 +37,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of a trial. healed: whether the fault was gone; None where the run could not be judged.
+    """Result of a trial. healed: whether the fault was gone; None if the run could not be judged.
 
-    touched: calls that really ran differently; already: calls that were so without it; metric: what was measured
-    note: why a run could not be judged, or was not made
+    touched: number of calls that ran differently; already: of calls that had the wanted form before; metric: measured value
+    note: why a run could not be judged or was not made
     """
 
     trial: Trial
@@ -55,7 +55,7 @@ class Outcome:
 class Judgement:
     """What a set of outcomes proves.
 
-    word: "confirmed" the operator is to blame; "refuted" substitution does not help; "confounded" a control helps as well;
+    word: "confirmed" the operator is wrong; "refuted" substitution does not help; "confounded" a control helps as well;
         "not reproduced" the baseline shows no fault; "unproven" runs are missing
     """
 
@@ -71,7 +71,7 @@ class Judgement:
 def controls(
     pattern: str, *, neighbours: Sequence[str] = (), scalars: Mapping[str, Any] | None = None, treatment: Treatment = "cpu",
 ) -> list[Trial]:  # fmt: skip
-    """The runs that prove or refute that the calls of `pattern` are to blame, the cheapest answer first.
+    """The runs that prove or refute that the calls of `pattern` are wrong, the cheapest answer first.
 
     neighbours: names of other calls, nearest first; the first is substituted as a control
     scalars: arguments with values that matter little, {"eps": 2e-5}; each gives a control
@@ -95,9 +95,9 @@ def controls(
 
 
 def judge(outcomes: Iterable[Outcome]) -> Judgement:
-    """What outcomes prove. An outcome whose trial touched no call proves nothing, and counts as not made.
+    """What outcomes prove. A trial that touched no call counts as not made.
 
-    But where all inputs lay contiguous without it, the layout is no other explanation: that control is as good as made."""
+    Exception: if all inputs were contiguous before, the layout explains nothing, so the contiguous control counts as made."""
     found = [one for one in outcomes if one.healed is not None and _counts(one)]
     kinds = {one.trial.kind for one in found}
     helped: tuple[Kind, ...] = tuple(dict.fromkeys(one.trial.kind for one in found if one.healed))

@@ -1,4 +1,4 @@
-"""What the two halves of the ptdbg interface share: its error and the codes of it."""
+"""The error of the ptdbg interface and its codes, for capture and server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Code(IntEnum):
-    """Why a ptdbg call failed: `CompareException.code`, and the exit status of a script that ends with it."""
+    """Why a ptdbg function failed: `CompareException.code`, and the exit status of a script that ends with it."""
 
     NONE = 0
     INVALID_PATH = 1
@@ -31,7 +31,7 @@ class Code(IntEnum):
 
 
 class CompareException(Exception):
-    """An invalid argument or an input that cannot be used. code: one of `Code`; `str` says what is wrong and what to do."""
+    """An invalid argument or unusable input. code: one of `Code`; the text says what is wrong and what to do."""
 
     def __init__(self, code: int, message: str = "") -> None:
         super().__init__(code, message)

@@ -1,16 +1,16 @@
-"""What makes a run tell the truth about a failing kernel: launches that are waited for, one process, a log of its own."""
+"""Settings of a run that names the right kernel on an error: synchronous launches, one process, its own log."""
 
 from __future__ import annotations
 
 from typing import Final
 
 BLOCKING: Final = {"cuda": "CUDA_LAUNCH_BLOCKING", "npu": "ASCEND_LAUNCH_BLOCKING"}
-"""By device type: the variable with which every kernel is waited for."""
+"""Variable by device type that makes every launch wait for its kernel."""
 
 LOG_VARIABLE: Final = "ASCEND_PROCESS_LOG_PATH"
-"""Where the runtime of an Ascend device writes the logs of a process."""
+"""Variable with the folder for the logs of an Ascend runtime."""
 
 LOG_FOLDER: Final = "device_log"
 RUN_FILE: Final = "recipe.json"
 CRASH_FILE: Final = "crash.txt"
-"""Python's stacks where the process dies of a signal."""
+"""File with Python's stacks if a signal kills the process."""

@@ -1,6 +1,6 @@
 """The JSON document of one call: what `dumpscope reproduce` writes into a script and `dumpscope precheck` sends to a worker.
 
-A value is a number, text, true, false, null or a list of values; everything else is an object with one telling key:
+A value is a number, text, true, false, null or a list of values; anything else is an object with a key that names its type:
 
     {"tensor": ITEM, "dtype": "float32", "shape": [2, 8], ...}   see TensorValue
     {"float": "nan" | "inf" | "-inf"}   {"complex": [real, imaginary]}   {"tuple": [VALUE...]}   {"dict": {KEY: VALUE}}
@@ -21,11 +21,11 @@ RUNTIME: Final = ("arguments", "targets", "running", "measures", "judging", "rep
 
 
 class TensorValue(TypedDict):
-    """A tensor of the call. Without a file it is made up between min and max.
+    """A tensor of the call. Without a file its numbers are made up between min and max.
 
     tensor: its item, `input.0`, `kwargs.mask`, `grad.0`, `output.0`
     file: name below the data folder, or an absolute path; min, max: numbers or "nan", "inf", "-inf"
-    stride, offset: in elements, where it did not lie in row-major order
+    stride, offset: in elements, if it was not row-major
     start, total: the file holds bytes of a storage of `total` bytes from byte `start` on; tensors of one such file share memory
     counts: numbers of `nan`, `inf` and `-inf` elements; device: where it was; format: number of its storage format on an NPU
     """
@@ -49,9 +49,9 @@ class TensorValue(TypedDict):
 class CallDocument(TypedDict):
     """One call.
 
-    name: "Functional.group_norm.3"; target: "Functional.group_norm", or a function that stands for a module
-    args, kwargs: what it was called with; names: names of positional arguments
-    grads: gradients of its results, null where none came; results, gradients: what the dump says it gave, forward and backward
+    name: "Functional.group_norm.3"; target: "Functional.group_norm", or a function that replaces a module
+    args, kwargs: of the call; names: of positional arguments
+    grads: gradients of its results, null where there was none; results, gradients: recorded results of forward and backward
     gradients_of: "arguments" where there is one of each argument that requires it, "node" where they are the last autograd node's
     backward: "recorded" (the dump has one), "sum" (of the results) or "none"
     modes: switches at the call: grad, autocast, deterministic...; seen: versions, devices and what else is known of the run

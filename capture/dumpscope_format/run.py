@@ -1,4 +1,4 @@
-"""What run.json says of a run: the groups that a comparison looks at, and the settings that are not named in it."""
+"""Keys of run.json that a comparison reads, and the default values of settings that it omits."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ DEVICES: Final = "devices"
 SETTINGS: Final[dict[str, str | list[str]]] = {
     "precision": "low", "risk_level": "FOCUS", "backward": "own", "data_mode": ["all"], "scope": [], "list": [],
 }  # fmt: skip
-"""Settings that change what a dump holds, with the value of those that `settings` (or a config.json) leaves out."""
+"""Settings that change the content of a dump, with their values if `settings` (or a config.json) omits them."""

@@ -1,14 +1,14 @@
-"""One call of an operator on disk, whole enough to be run again: layout and record types.
+"""One call of an operator on disk, complete enough to be run again: files and record types.
 
     saved_calls/Functional.group_norm.3/
-      call.json         what the call is given, and the state of torch it runs in; written before it executes, last of its files
-      storage.0.pt ...  bytes of the storages behind its tensors: one-dimensional uint8 tensors
+      call.json         arguments and the state of torch; written before the call runs, as the last of these files
+      storage.0.pt ...  bytes of the storages of its tensors: one-dimensional uint8 tensors
       rng.cpu.pt ...    states of the random generators
-      results.json      what it gave; absent where it never returned
-      gradients.json    gradients of its results; absent until one arrives, written before its backward executes
+      results.json      results; absent if the call never returned
+      gradients.json    gradients of its results; absent until one arrives, written before its backward runs
 
-The JSON files are strict JSON. Each is complete where it exists: files it names are written before it, and it is renamed
-into place.
+The JSON files are strict JSON. Each file that exists is complete: the files that it names are written first, and it is renamed
+at the end.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ TAGS: Final = (
     "tensor", "array", "number", "float", "complex", "tuple", "named_tuple", "dict", "slice", "ellipsis", "dtype", "device",
     "size", "memory_format", "layout", "generator", "bytes", "opaque",
 )  # fmt: skip
-"""What `type` says of a value that JSON has no form for. Null, booleans, whole numbers, finite floats, texts and lists stand
-as they are.
+"""Tags `type` of values without a JSON form. Null, booleans, whole numbers, finite floats, texts and lists are stored as JSON.
 
     tensor, array   tensor: place in the table `tensors` (an array is a numpy array, kept as a tensor)
     number          class, value: a numpy scalar, an enum, or another subclass of int, float, str
@@ -41,7 +40,7 @@ as they are.
     named_tuple     class: "module:Name", items              slice     items: start, stop, step
     dtype, device, memory_format, layout   value: "float16", "npu:0", "channels_last", "strided"
     size            value: whole numbers                     bytes     value: hexadecimal
-    generator       device, and file with its state          opaque    class, text: cannot be rebuilt; whoever loads gives one
+    generator       device, and file with its state          opaque    class, text: cannot be rebuilt
 """
 
 Value = Any
@@ -49,9 +48,9 @@ Value = Any
 
 
 class Storage(TypedDict):
-    """Bytes behind tensors. total: of the storage in the run; start: where those in the file begin; nbytes: how many they are.
+    """Bytes of a storage. total: size in the run; start: offset of the first byte in the file; nbytes: size of the file's data.
 
-    exact: they are the run's own bytes; else only the elements of the tensors are kept, at their places, and zeros lie between
+    exact: the bytes of the run; else only the elements of the tensors are kept, with zeros between
     """
 
     file: str
@@ -65,8 +64,8 @@ class Storage(TypedDict):
 class Tensor(TypedDict):
     """A tensor over a storage. stride, offset: in elements; two values that were one object share an entry.
 
-    device: where it lay, "npu:0"; format: of its storage on an NPU, null elsewhere (its bytes are in plain order all the same)
-    leaf: it was no result of another call; alignment: greatest power of two up to 4096 that divided its address, 0 for none
+    device: original device, "npu:0"; format: of its storage on an NPU, null elsewhere (the saved bytes are in plain order)
+    leaf: it was not the result of another call; alignment: greatest power of two up to 4096 that divided its address, 0 for none
     conj, neg: lazy bits of torch; parameter: it was an nn.Parameter
     """
 
@@ -88,14 +87,14 @@ class Tensor(TypedDict):
 
 
 class Tables(TypedDict):
-    """What values of the same file refer to by place."""
+    """Tables to whose indices the values of the same file refer."""
 
     tensors: list[Tensor]
     storages: list[Storage]
 
 
 class Api(TypedDict):
-    """What was called. target: where it can be imported, "torch.nn.functional.group_norm"; null where no name leads to it."""
+    """The called function. target: name to import it, "torch.nn.functional.group_norm"; null if there is none."""
 
     prefix: str
     name: str
@@ -128,7 +127,7 @@ class CallFile(Tables):
 
 
 class ResultsFile(Tables):
-    """results.json. substituted: how an intervention ran the call, null where it ran as it is."""
+    """results.json. substituted: treatment by an intervention, null if there was none."""
 
     schema: int
     result: Value
@@ -136,19 +135,19 @@ class ResultsFile(Tables):
 
 
 class GradientsFile(Tables):
-    """gradients.json. gradients: one a differentiable tensor of the result, containers flattened; null where none has come."""
+    """gradients.json. gradients: one for each differentiable tensor of the result, containers flattened; null if none arrived."""
 
     schema: int
     gradients: list[Value]
 
 
 class SavedCallError(ValueError):
-    """A saved call that cannot be used: which file, and why."""
+    """An unusable saved call: which file, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Documents:
-    """The JSON files of a saved call. results: None where it never returned; gradients: None where none has come."""
+    """The JSON files of a saved call. results: None if it never returned; gradients: None if none arrived."""
 
     folder: Path
     call: CallFile
@@ -164,7 +163,7 @@ class Documents:
 
 
 def call_folder(name: str) -> str:
-    """Path of a saved call below the folder of a rank. name: of the call, `Functional.group_norm.3`."""
+    """Path of a saved call in the folder of a rank. name: of the call, `Functional.group_norm.3`."""
     return f"{SAVED_CALLS}/{file_name(bare(name), '')}"
 
 

@@ -1,12 +1,12 @@
-"""Record types of dump.json, stack.json, construct.json and debug.json, as msprobe writes and reads them.
+"""Keys of dump.json, stack.json, construct.json and debug.json, as msprobe writes and reads them.
 
 dump.json and debug.json are one object with the keys of `HEADER_KEYS`, in that order, indented by one space; `data` maps
-node names to bodies in completion order. They are Python's JSON dialect: NaN, Infinity and -Infinity stand as bare words.
+node names to bodies in completion order. They are Python's JSON dialect: NaN, Infinity and -Infinity are bare words.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, NotRequired, TypedDict
+from typing import Final
 
 HEADER_KEYS: Final = ("task", "level", "framework", "dump_data_dir", "data")
 INDENT: Final = 1
@@ -25,54 +25,3 @@ NODE_KEYS: Final = ("producers", "containers", "absent", "storage")
 
 TENSOR_TYPE: Final = "torch.Tensor"
 ARRAY_TYPE: Final = "numpy.ndarray"
-
-
-class TensorRecord(TypedDict):
-    """A tensor; a record without statistics (xor) has `md5` instead of Max...Norm."""
-
-    type: str
-    dtype: str
-    shape: list[int]
-    Max: NotRequired[float | int | bool | None]
-    Min: NotRequired[float | int | bool | None]
-    Mean: NotRequired[float | None]
-    Norm: NotRequired[float | None]
-    requires_grad: NotRequired[bool]
-    device_mesh: NotRequired[list[Any]]
-    placements: NotRequired[list[dict[str, Any]]]
-    md5: NotRequired[str]
-    data_name: NotRequired[str]
-
-
-class ValueRecord(TypedDict):
-    """A value that is no tensor: number, text, slice, Size, dtype, device..."""
-
-    type: str
-    value: Any
-
-
-class ForwardBody(TypedDict):
-    input_args: list[Any]
-    input_kwargs: dict[str, Any]
-    output: list[Any] | dict[str, Any]
-    parameters: NotRequired[dict[str, Any]]
-    producers: NotRequired[dict[str, str]]
-    containers: NotRequired[dict[str, str]]
-    absent: NotRequired[dict[str, str]]
-    storage: NotRequired[dict[str, str]]
-    substituted: NotRequired[str]
-
-
-class BackwardBody(TypedDict):
-    """`input` holds gradients of the forward outputs, `output` gradients of the forward inputs."""
-
-    input: list[Any]
-    output: list[Any]
-
-
-class DumpFile(TypedDict):
-    task: str
-    level: str
-    framework: str
-    dump_data_dir: str | None
-    data: dict[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dumpscope.analysis.overflow.births import Overflow, overflow
+from dumpscope.analysis.overflow.births import Overflow, find_overflow
 from dumpscope.readers import discover, read_rank
 
 
@@ -33,7 +33,7 @@ def found(folder: Path, data: dict[str, Any], construct: dict[str, Any] | None =
         )
     )
     (folder / "construct.json").write_text(json.dumps(construct or {}))
-    return overflow(read_rank(discover(folder).ranks[0]))
+    return find_overflow(read_rank(discover(folder).ranks[0]))
 
 
 GOOD = tensor()
@@ -260,12 +260,12 @@ def test_an_empty_rank_has_nothing_to_tell(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["golden", "stat_golden", "conv_L1", "weird_mix", "microbatch", "dist2_stat_golden"])
 def test_healthy_real_dumps_have_no_cause(dumps: Path, name: str) -> None:
     for ref in discover(dumps / name).ranks:
-        assert overflow(read_rank(ref)).first is None
+        assert find_overflow(read_rank(ref)).first is None
 
 
 def test_a_saved_variable_is_judged_without_talk_of_inputs(dumps: Path) -> None:
     (file,) = (dumps / "debug_save_stat" / "step0").glob("*/debug.json")
-    first = overflow(read_rank(discover(file).ranks[0])).first
+    first = find_overflow(read_rank(discover(file).ranks[0])).first
     assert first is not None
     assert first.part == "origin"
     assert "input" not in first.evidence

@@ -160,6 +160,18 @@ def test_result_tables_hold_every_pair_of_every_unit(served: Client, fault: str)
     assert len(pairs) == counts["items"]
 
 
+def test_the_report_and_errors_can_be_shown_in_chinese(served: Client, fault: str) -> None:
+    page = served.get(f"/api/comparisons/{fault}/export.html?lang=zh").text
+    assert '<html lang="zh">' in page
+    assert "异常源头" in page
+    assert '<html lang="en">' in served.get(f"/api/comparisons/{fault}/export.html").text
+    assert served.get(f"/api/comparisons/{fault}/export.html?lang=xx").status_code == 422
+    error = served.get("/api/comparisons/0123abcd").json()
+    assert error["detail"] == "no comparison '0123abcd'"
+    assert error["said"] == [{"id": "index.no_comparison", "values": {"comparison_id": "'0123abcd'"}}]
+    assert error["hint_said"] == [{"id": "index.get_api_comparisons_lists_them", "values": {}}]
+
+
 def test_an_export_holds_what_the_list_shows_under_the_same_filter(served: Client, fault: str) -> None:
     query = "q=api%3Asoftmax+err%3E1e-6&verdict=no&step=0"
     listed = {row["name"] for row in get(served, f"/api/comparisons/{fault}/nodes?{query}")["items"]}

@@ -16,7 +16,8 @@ import pytest
 import typer.main
 
 from dumpscope.cli.app import COMMANDS, app, load_command
-from dumpscope.domain.facts import CLASS_WORDS, KINDS, METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS
+from dumpscope.domain.facts import CLASS_WORDS, COUNTS, KINDS, METHOD_WORDS, VERDICT_WORDS
+from dumpscope.metrics import METRICS
 
 ROOT = Path(__file__).resolve().parents[2]
 UNEXPLAINED = {"--help", "--install-completion", "--show-completion"}  # the same in every program
@@ -47,8 +48,9 @@ def present(module: str) -> Any:
 
 def rules() -> Iterator[str]:
     module = present("dumpscope.verdict.rules")
-    for rule in module.RULES if module else ():
-        yield rule if isinstance(rule, str) else getattr(rule, "name", None) or rule.id
+    yield from module.VERDICT_RULES if module else ()
+    causal = present("dumpscope.analysis.rules.registry")
+    yield from sorted(causal.OURS) if causal else ()
 
 
 def settings() -> Iterator[str]:
@@ -70,7 +72,7 @@ def options() -> Iterator[str]:
 
 def problems() -> Iterator[str]:
     """Kinds of problems: words given to what makes or notes one."""
-    makers = {"Problem", "TensorError", "_note"}
+    makers = {"Problem", "TensorError", "_note", "note"}
     for path in sorted((ROOT / "backend" / "dumpscope").rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
             name = (
@@ -81,12 +83,12 @@ def problems() -> Iterator[str]:
             assert isinstance(call, ast.Call)
             words = [
                 *(word.value for word in call.keywords if word.arg == "kind"),
-                *(call.args[1:2] if name == "_note" else ()),
+                *(call.args[1:2] if name in ("_note", "note") else ()),
             ]
             yield from (word.value for word in words if isinstance(word, ast.Constant) and word.value is not None)
 
 
-@pytest.mark.parametrize("metric", [*TENSOR_METRICS, "unequal", "nonfinite_disagree"])
+@pytest.mark.parametrize("metric", [*(metric.name for metric in METRICS), *COUNTS])
 def test_every_metric_is_explained(metric: str, documented: set[str]) -> None:
     assert metric in documented
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import typer.main
 
-from dumpscope.cli.app import COMMANDS, load_command
-from dumpscope.texts import template
+from dumpscope.cli.app import COMMANDS, app, load_command
+from dumpscope.texts import LANGUAGES, catalogue
 
 SOURCE = Path(__file__).resolve().parents[2] / "backend" / "dumpscope"
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 def options_in_errors() -> Iterator[tuple[str, str]]:
-    """Option and place of every option that a text of an error names."""
+    """Option and place of every option that a text of an error names: its id in a catalogue, or the line of code."""
+    for language in LANGUAGES:
+        for key, text in catalogue(language)["said"].items():
+            for option in OPTION.findall(text):
+                yield option, f"{language}: {key}"
     for path in sorted(SOURCE.rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
             if not isinstance(call, ast.Call):
@@ -29,21 +33,14 @@ def options_in_errors() -> Iterator[tuple[str, str]]:
             for text in texts:
                 for part in ast.walk(text):
                     if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                        for sentence in (part.value, *sentences(part.value)):
-                            for option in OPTION.findall(sentence):
-                                yield option, f"{path.relative_to(SOURCE)}:{part.lineno}"
-
-
-def sentences(id: str) -> Iterator[str]:
-    """The sentence of this id in every language, none where it is no id."""
-    for language in ("en", "zh"):
-        with suppress(KeyError):
-            yield template(id, language)
+                        for option in OPTION.findall(part.value):
+                            yield option, f"{path.relative_to(SOURCE)}:{text.lineno}"
 
 
 @pytest.fixture(scope="module")
 def known() -> set[str]:
-    return {option for name in COMMANDS for parameter in load_command(name).params for option in parameter.opts}
+    commands = [typer.main.get_command(app), *map(load_command, COMMANDS)]
+    return {option for command in commands for parameter in command.params for option in parameter.opts}
 
 
 def test_every_option_that_an_error_names_exists(known: set[str]) -> None:

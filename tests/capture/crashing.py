@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from dumpscope_capture.values.values import Recorder
+from dumpscope_capture.values.recorder import Recorder
 from dumpscope_capture.write.sink import StepSink
 
 

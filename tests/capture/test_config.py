@@ -168,7 +168,7 @@ def test_a_missing_direction_or_side_means_both(words: set[str]) -> None:
 
 
 def test_run_json_tells_settings_that_differ_from_the_default() -> None:
-    assert Config(level="L0", step=(3,)).told() == {"level": "L0", "step": (3,)}
+    assert Config(level="L0", step=(3,)).non_defaults() == {"level": "L0", "step": (3,)}
 
 
 def test_every_key_stands_in_the_docs() -> None:

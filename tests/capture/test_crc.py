@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dumpscope_capture.values.crc import CHUNK, FOLDED, crc
+from dumpscope_capture.values.hashing import CHUNK, FOLDED, crc
 
 SIZES = [
     0,

@@ -18,7 +18,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 from dumpscope_capture import ConfigError, PrecisionDebugger, random_save, seed_all, seeding
-from dumpscope_capture.config_reload import Watcher
+from dumpscope_capture.config import ConfigWatcher
 from dumpscope_capture.context import rank
 
 X = torch.tensor([[1.0, 2.0]])
@@ -244,7 +244,7 @@ def test_a_token_range_holds_until_the_next_start_and_counts_anew_in_each_step(m
 def test_a_token_range_ends_with_the_configuration_it_began_in(
     make: Any, read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dumpscope_capture.config_reload._ON_SECONDS", 0.0)
+    monkeypatch.setattr("dumpscope_capture.config._ON_SECONDS", 0.0)
     model = nn.Sequential(nn.ReLU())
     debugger = make(level="mix", dump_enable=True)
     path = tmp_path / "config.json"
@@ -282,8 +282,8 @@ def test_a_capture_stopped_in_another_thread_begins_anew_with_every_call_once(ma
 def test_a_changed_file_switches_recording_on_and_off(
     make: Any, read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dumpscope_capture.config_reload._ON_SECONDS", 0.0)
-    monkeypatch.setattr("dumpscope_capture.config_reload._OFF_SECONDS", 0.0)
+    monkeypatch.setattr("dumpscope_capture.config._ON_SECONDS", 0.0)
+    monkeypatch.setattr("dumpscope_capture.config._OFF_SECONDS", 0.0)
     debugger = make(level="L1", dump_enable=False)
     path = tmp_path / "config.json"
     settings = json.loads(path.read_text())
@@ -309,12 +309,12 @@ def test_a_changed_file_switches_recording_on_and_off(
 def test_a_watched_file_is_looked_at_only_so_often(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text("1")
-    watcher = Watcher(str(path))
+    watcher = ConfigWatcher(str(path))
     path.write_text("12")
-    assert not watcher.changed(enabled=True)
+    assert not watcher.has_changed(enabled=True)
     watcher._last -= 0.6
-    assert not watcher.changed(enabled=False)
-    assert watcher.changed(enabled=True)
+    assert not watcher.has_changed(enabled=False)
+    assert watcher.has_changed(enabled=True)
 
 
 def test_save_records_values_and_gradients_by_hand(make: Any, read: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dumpscope_format.journal import JOURNAL, MAGIC, Contents, Writer, is_flushed, read_header, replay
+from dumpscope_format.journal import JOURNAL, MAGIC, Contents, Writer, is_flushed, read_header, replay_stream
 from dumpscope_format.rendering import render
 
 HEADER = {"task": "statistics", "level": "mix", "framework": "pytorch", "dump_data_dir": None}
@@ -42,6 +42,11 @@ def written(folder: Path, entries: list[tuple[str, Any, Any, Any]]) -> list[int]
         lengths.append(os.path.getsize(writer.path))
     writer.close(remove=False)
     return lengths
+
+
+def replay(path: str | os.PathLike[str]) -> Contents:
+    with open(path, "rb") as stream:
+        return replay_stream(stream)
 
 
 def dump_of(folder: Path, contents: Contents) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def test_a_list_of_models_numbers_them_and_shared_modules_keep_their_first_name(
 
 
 def test_hooks_of_the_capture_never_raise_into_training(make: Any, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dumpscope_capture.values.values import Recorder  # noqa: PLC0415
+    from dumpscope_capture.values.recorder import Recorder  # noqa: PLC0415
 
     def broken(self: Any, value: Any, item: str, *, keyword: str | None = None) -> Any:
         raise RuntimeError("of the capture")

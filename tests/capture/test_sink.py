@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 from dumpscope.readers import discover, read_rank  # noqa: E402
 from dumpscope.readers.tensors.torch_file import load  # noqa: E402
 from dumpscope_capture.values.hashing import raw  # noqa: E402
-from dumpscope_capture.values.values import Recorder  # noqa: E402
+from dumpscope_capture.values.recorder import Recorder  # noqa: E402
 from dumpscope_capture.write.sink import StepSink  # noqa: E402
 from dumpscope_format.journal import JOURNAL  # noqa: E402
 
@@ -180,7 +180,7 @@ def two_steps(tmp_path: Path, first: list[Any], between: Any, second: list[Any])
         one.call(number, value)
     one.sink.close()
     between(one)
-    other = Step(tmp_path, number=1, earlier=one.sink.written())
+    other = Step(tmp_path, number=1, earlier=one.sink.step_files())
     for number, value in enumerate(second):
         other.call(number, value)
     other.sink.close()
@@ -201,7 +201,7 @@ def test_what_the_step_before_left_is_linked_in_the_next(tmp_path: Path) -> None
     assert first["Torch.f.1.forward.input.0.pt"].samefile(second["Torch.f.1.forward.input.0.pt"])
     told = other.json("run.json")["tensor_files"]
     assert (told["written"], told["linked"]) == (2, 2)  # without gradient it is another file
-    third = Step(tmp_path, number=2, earlier=other.sink.written())
+    third = Step(tmp_path, number=2, earlier=other.sink.step_files())
     third.call(0, state)
     third.call(1, weight)
     third.sink.close()
@@ -318,16 +318,6 @@ def test_threads_may_record_at_the_same_time(tmp_path: Path) -> None:
     assert len(step.tensors()) == 200
 
 
-def test_an_exception_of_the_program_closes_the_step_and_is_told(tmp_path: Path) -> None:
-    step = Step(tmp_path)
-    step.call(0, torch.ones(1))
-    step.sink.count("hook_errors")
-    step.sink.abort(ValueError("bad loss"))
-    assert len(step.json("dump.json")["data"]) == 1
-    assert step.json("run.json")["exception"] == "ValueError: bad loss"
-    assert step.json("run.json")["counts"] == {"hook_errors": 1}
-
-
 def test_the_folder_may_be_renamed_when_the_rank_is_known(tmp_path: Path) -> None:
     step = Step(tmp_path)
     step.call(0, torch.ones(1))
@@ -430,7 +420,7 @@ def test_a_forked_child_leaves_the_files_of_its_parent_alone(tmp_path: Path) -> 
 import os, sys, torch
 from dumpscope_capture.values.hashing import raw  # noqa: E402
 from dumpscope_capture.write.sink import StepSink
-from dumpscope_capture.values import Recorder
+from dumpscope_capture.values.recorder import Recorder
 recorder = Recorder(task="tensor", wants_tensor=lambda item: True)
 sink = StepSink(sys.argv[1], {"task": "tensor", "level": "L1"}, recorder=recorder)
 def call(n):

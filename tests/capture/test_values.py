@@ -15,7 +15,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from dumpscope_capture.values.values import DEPTH_LIMIT, Recorder  # noqa: E402
+from dumpscope_capture.values.recorder import DEPTH_LIMIT, Recorder  # noqa: E402
 
 Pair = collections.namedtuple("Pair", "a b")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dumpscope.cli.app import COMMANDS, load_command, status
+from dumpscope.cli.app import COMMANDS, load_command, status, take_language
 from dumpscope.cli.options import repeat_options
 from dumpscope.cli.printing import safe
 from dumpscope.export.document import document
@@ -53,6 +54,48 @@ def test_a_fault_is_named_first_and_the_exit_status_is_1(dumps: Path) -> None:
     assert "models.py:14" in result.stdout
     assert "what to do" in result.stdout
     assert "first No: Functional.softmax.1.forward.output.0" in result.stdout
+
+
+ENGLISH = re.compile(r"[A-Za-z]{2,}(?: [a-z]{2,}){2,}")
+"""Three words in a row: names of calls, files and metrics have none."""
+
+
+def test_the_answer_is_said_in_chinese(dumps: Path, tmp_path: Path) -> None:
+    arguments = ("compare", dumps / "target_fault", dumps / "golden")
+    result = dumpscope(*arguments, "--lang", "zh", "-o", tmp_path, "--format", "html")
+    assert result.returncode == 1
+    assert result.stdout.splitlines()[0] == "异常源头（计算）：Functional.softmax.1.forward（step 0，rank 0）"
+    for said in ("输入全部完全相同，但输出不一致", "建议：", "首个 No：Functional.softmax.1.forward.output.0"):
+        assert said in result.stdout
+    named = re.sub(r"(?m)^.*models\.py:14.*$", "", result.stdout)
+    assert ENGLISH.findall(named + result.stderr) == []
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<html lang="zh">' in page
+    shown = re.sub(r"<[^>]+>", "\n", re.sub(r"(?s)<style>.*?</style>|<pre>.*?</pre>|<code>.*?</code>", "", page))
+    assert "比对对象" in shown
+    assert ENGLISH.findall(shown) == []
+
+
+def test_the_language_comes_from_the_environment_and_json_stays_english(dumps: Path) -> None:
+    chosen = dumpscope("info", dumps / "golden", DUMPSCOPE_LANG="zh")
+    assert "个节点" in chosen.stdout
+    assert "个节点" in dumpscope("info", dumps / "golden", DUMPSCOPE_LANG="", LC_ALL="zh_CN.UTF-8").stdout
+    pair = (dumps / "target_fault", dumps / "golden")
+    found = strict(dumpscope("compare", *pair, "--json", "--lang=zh").stdout)
+    assert found == strict(dumpscope("compare", *pair, "--json").stdout)
+
+
+def test_an_error_is_said_in_the_language_asked_for(tmp_path: Path) -> None:
+    refused = dumpscope("info", tmp_path, "--lang", "zh")
+    assert refused.returncode == 2
+    assert "不含 dump" in refused.stderr
+    unknown = dumpscope("info", tmp_path, "--lang", "fr")
+    assert (unknown.returncode, unknown.stderr) == (2, "dumpscope: --lang 'fr' is not one of en, zh\n")
+
+
+def test_the_language_option_ends_where_another_command_begins() -> None:
+    assert take_language(["--lang", "zh", "info", "x"]) == (["info", "x"], "zh")
+    assert take_language(["bisect", "--", "train", "--lang", "zh"]) == (["bisect", "--", "train", "--lang", "zh"], None)
 
 
 def test_a_chosen_rank_that_a_step_lacks_leaves_the_comparison_incomplete(dumps: Path, tmp_path: Path) -> None:

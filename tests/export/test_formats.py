@@ -28,21 +28,22 @@ from dumpscope.errors import Problem, UsageError
 from dumpscope.export import xlsx
 from dumpscope.export.document import document, json_text, wire
 from dumpscope.export.files import FORMATS, check_formats, write_files
-from dumpscope.export.ptdbg.table import ptdbg_columns, ptdbg_csv
 from dumpscope.export.report import report_html
 from dumpscope.export.stack_frames import parse_frame, user_frame
-from dumpscope.export.table import series as table_module
-from dumpscope.export.table.cell_text import all_guarded, guarded, percent
+from dumpscope.export.table import unit_table as table_module
+from dumpscope.export.table.cell_text import guard, guard_all, percent
 from dumpscope.export.table.cells import float_texts
 from dumpscope.export.table.columns import columns
 from dumpscope.export.table.csv import csv_text
-from dumpscope.export.table.rows import scalar_changes, stored
-from dumpscope.export.table.series import Table
-from dumpscope.export.xlsx import letters, write_xlsx
+from dumpscope.export.table.row_values import scalar_changes, stored_number
+from dumpscope.export.table.unit_table import Table
+from dumpscope.export.xlsx import column_letters, write_xlsx
 from dumpscope.pipeline.compare.in_process import Outcome as Result, compare_layouts
 from dumpscope.pipeline.compare.unit_store import Shelf
 from dumpscope.pipeline.results.report import report
+from dumpscope.ptdbg.export.table import ptdbg_columns, ptdbg_csv
 from dumpscope.readers import discover
+from dumpscope.texts import speaking
 from dumpscope.verdict.sentences import sentence
 from export.peers import PEERS, peer_tables
 from export.small import NODE, small_unit, tensor, with_facts
@@ -147,7 +148,7 @@ def test_floats_near_the_ends_of_plain_notation_are_too(parts: list[tuple[float,
 
 @pytest.mark.parametrize("text", ["=1+1", "+x", "-x", "@SUM(A1)", "\tx"])
 def test_what_a_spreadsheet_would_run_is_guarded(text: str, tmp_path: Path) -> None:
-    assert guarded(text) == f"'{text}"
+    assert guard(text) == f"'{text}"
     unit = small_unit(tmp_path, {text: [{"type": "str", "value": text}]})
     (row,) = csv_of(unit)
     assert not any(value.startswith(("=", "+", "@", "\t")) for value in row.values())
@@ -162,7 +163,7 @@ def test_what_a_spreadsheet_would_run_is_guarded(text: str, tmp_path: Path) -> N
 
 @given(st.lists(st.text(alphabet="=+-@\t\rab", max_size=3)))
 def test_many_texts_are_guarded_as_single_ones(texts: list[str]) -> None:
-    assert all_guarded(texts) == list(map(guarded, texts))
+    assert guard_all(texts) == list(map(guard, texts))
 
 
 def test_a_carriage_return_in_a_name_ends_no_line(tmp_path: Path) -> None:
@@ -254,7 +255,15 @@ def test_xlsx_holds_the_same_rows_as_csv(fault: Result, tmp_path: Path) -> None:
 
 
 def test_every_cell_of_a_sheet_names_its_place(tmp_path: Path) -> None:
-    assert [letters(place) for place in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]
+    assert [column_letters(place) for place in (0, 25, 26, 51, 52, 701, 702)] == [
+        "A",
+        "Z",
+        "AA",
+        "AZ",
+        "BA",
+        "ZZ",
+        "AAA",
+    ]
     path = tmp_path / "places.xlsx"
     write_xlsx(str(path), [Table(small_unit(tmp_path, {NODE: [tensor(1), tensor(2)]}))])
     with zipfile.ZipFile(path) as book:
@@ -264,7 +273,7 @@ def test_every_cell_of_a_sheet_names_its_place(tmp_path: Path) -> None:
     assert [row for row, _ in rows] == ["1", "2", "3"]
     for row, cells in rows:
         places = re.findall(r'<c r="([A-Z]+\d+)"', cells)
-        assert places == [f"{letters(place)}{row}" for place in range(len(places))]
+        assert places == [f"{column_letters(place)}{row}" for place in range(len(places))]
 
 
 def test_xlsx_goes_on_in_a_further_sheet_and_writes_no_formula(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,7 +334,7 @@ def test_only_verdicts_are_coloured(tmp_path: Path) -> None:
         marked = re.findall(r'<c r="([A-Z]+)2" s="(\d)"', book.read("xl/worksheets/sheet1.xml").decode())
     heads, row = sheet_cells(path, 1)
     assert row[heads.index("Accuracy Reached or Not")] == "No"
-    assert marked == [(letters(heads.index("Accuracy Reached or Not")), "2")]
+    assert marked == [(column_letters(heads.index("Accuracy Reached or Not")), "2")]
 
 
 def test_a_workbook_without_tables_opens(tmp_path: Path) -> None:
@@ -345,8 +354,9 @@ def test_json_document_is_strict_and_follows_the_contract(fault: Result) -> None
     }  # fmt: skip
     assert set(found["origins"][0]) == {
         "step", "rank", "node", "kind", "confidence", "evidence", "advice", "explains", "path", "ranks", "spread", "stack",
+        "evidence_said", "advice_said",
     }  # fmt: skip
-    assert set(found["first_no"]) == {"step", "rank", "node", "item", "metrics", "reason", "stack"}
+    assert set(found["first_no"]) == {"step", "rank", "node", "item", "metrics", "reason", "reason_said", "stack"}
     assert len(found["pairs"]) == found["counts"]["items"]
     assert {"target", "golden", "match", "verdict", "metrics", "message"} <= set(found["pairs"][0])
     assert {pair["verdict"] for pair in found["pairs"]} <= {"yes", "no", "warning", "n/a"}
@@ -462,6 +472,15 @@ def test_a_clean_comparison_says_so_in_the_report(dumps: Path) -> None:
     assert 'class="banner fine"' in page
 
 
+def test_the_report_is_made_in_the_language_asked_for(fault: Result) -> None:
+    with speaking("zh"):
+        page = report_html(report(fault.answer, fault.units))
+    assert '<html lang="zh">' in page
+    assert "异常源头（计算）" in page
+    assert "判定为 No 的数据项对" in page
+    assert '<html lang="en">' in report_html(report(fault.answer, fault.units))
+
+
 def test_files_are_named_by_step_and_rank_only_where_there_are_several(fault: Result, tmp_path: Path) -> None:
     unit = fault.units[0]
     makers = [lambda: Table(unit), lambda: Table(replace(unit, step=1, rank=3))]
@@ -563,12 +582,12 @@ def test_ptdbg_statistics_warn_past_half_of_the_larger_side(tmp_path: Path) -> N
 
 
 def test_stored_statistics_keep_their_kind() -> None:
-    assert stored(3.0, 1, "torch.int64") == 3
-    assert isinstance(stored(3.0, 1, "torch.int64"), int)
-    assert stored(2.0**63, 1, "torch.int64", 2**63 - 1) == 2**63 - 1
-    assert stored(1.0, 1, "torch.bool") is True
-    assert isinstance(stored(3.0, 1, "torch.float32"), float)
-    assert stored(0.0, 0, "torch.float32") is None
+    assert stored_number(3.0, 1, "torch.int64") == 3
+    assert isinstance(stored_number(3.0, 1, "torch.int64"), int)
+    assert stored_number(2.0**63, 1, "torch.int64", 2**63 - 1) == 2**63 - 1
+    assert stored_number(1.0, 1, "torch.bool") is True
+    assert isinstance(stored_number(3.0, 1, "torch.float32"), float)
+    assert stored_number(0.0, 0, "torch.float32") is None
 
 
 def test_scalars_differ_as_numbers_and_are_left_as_text() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from dumpscope.domain.facts import Verdict
 from dumpscope.domain.options import Options
 from dumpscope.export.junit import SHOWN, junit_text
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
 from dumpscope.readers import discover
 from export.small import NODE, small_unit, tensor

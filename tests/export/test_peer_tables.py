@@ -18,7 +18,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.result import Unit
 from dumpscope.export.table.columns import ACCURACY
 from dumpscope.export.table.csv import csv_text
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.readers import discover, read_rank
 from export.peers import PEERS, peer_tables

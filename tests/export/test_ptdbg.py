@@ -19,12 +19,12 @@ from readers.ptdbg_dumps import convert_dump
 from dumpscope.domain.facts import Outcome, Reached
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Unit
-from dumpscope.export.ptdbg.advice import advice
-from dumpscope.export.ptdbg.marks import PLAIN, RED, YELLOW, row_marks
-from dumpscope.export.ptdbg.table import ptdbg_columns, ptdbg_csv, ptdbg_xlsx
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.pipeline.compare.in_process import Outcome as Compared, compare_layouts
 from dumpscope.pipeline.compare.unit import compare_rank
+from dumpscope.ptdbg.export.advice import advice
+from dumpscope.ptdbg.export.marks import PLAIN, RED, YELLOW, row_marks
+from dumpscope.ptdbg.export.table import ptdbg_columns, ptdbg_csv, ptdbg_xlsx
 from dumpscope.readers import discover, read_rank
 from export.small import NODE, small_unit, tensor, with_facts
 

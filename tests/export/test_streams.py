@@ -14,7 +14,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
 from dumpscope.export.table.csv import csv_text as table_text
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.index.comparisons.catalogue import StoredUnit, list_comparisons
 from dumpscope.index.pair_queries.node_pairs import NodeFilter
 from dumpscope.index.store.database import Database, sqlite_url

@@ -15,8 +15,11 @@ PACKAGE = Path(__file__).parents[1] / "extension"
 @pytest.fixture(scope="session")
 def extended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Environment of processes that see the installed example package."""
-    folder = tmp_path_factory.mktemp("extension")
+    return {**os.environ, "PYTHONPATH": install_example(tmp_path_factory.mktemp("extension"))}
+
+
+def install_example(folder: Path) -> str:
+    """Install the example package into `folder`; returns the PYTHONPATH of processes that see it."""
     install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
     subprocess.run([*install, "--target", folder, PACKAGE], check=True, timeout=120)
-    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path}
+    return os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))

@@ -72,7 +72,7 @@ def fresh() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("installed", "words"), [(object(), "is no causal rule"), (Taken, "two causal rules have the id 'O-1'")]
+    ("installed", "words"), [(object(), "is not a causal rule"), (Taken, "two causal rules have the id 'O-1'")]
 )
 def test_what_is_no_rule_or_takes_an_id_is_refused(
     installed: object, words: str, fresh: None, monkeypatch: pytest.MonkeyPatch

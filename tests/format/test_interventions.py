@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from dumpscope_format.interventions import InterventionError, check, is_single, matches, parse, told, words
+from dumpscope_format.interventions import InterventionError, check, is_single, matches, parse, treatment_text, words
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_treatments_come_as_text_or_from_a_file(tmp_path: Path) -> None:
     path.write_text(json.dumps(wanted), encoding="utf-8")
     assert parse(json.dumps(wanted)) == parse(str(path)) == wanted
     assert words("cpu+float32") == ("cpu", "float32")
-    assert told({"eps": 0.5}) == "eps=0.5"
+    assert treatment_text({"eps": 0.5}) == "eps=0.5"
 
 
 @pytest.mark.parametrize("text", ["", "no/such/file", "{", '{"a": "b"}'])

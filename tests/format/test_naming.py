@@ -14,7 +14,6 @@ from dumpscope_format.naming import (
     api_name,
     build,
     debug_name,
-    gradient_name,
     item_name,
     module_name,
     parse,
@@ -104,7 +103,7 @@ def test_a_module_name_round_trips(where: str, cls: str, number: int, way: str, 
 
 @given(path, segment, index)
 def test_a_gradient_name_round_trips(where: str, cls: str, number: int) -> None:
-    parts = parse(gradient_name(where, cls, number))
+    parts = parse(f"Module.{where}.{cls}.parameters_grad.{number}")
     assert (parts.kind, parts.label, parts.index) == ("gradient", f"{where}.{cls}", number)
 
 

@@ -280,7 +280,7 @@ def test_a_compiled_kernel_is_trusted_only_if_it_reproduces_numpy(
 
     def wrong(*arguments: Any) -> None:
         true_compare(*arguments)
-        arguments[-1][0, fused.REL_DECADES + 5] += 1
+        arguments[-1][fused.REL_DECADES + 5] += 1
 
     monkeypatch.setattr(fused, "compare", wrong)
     assert load_again(fused) is None

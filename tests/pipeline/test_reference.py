@@ -15,7 +15,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.readers import discover
-from dumpscope.verdict.rules import RULES
+from dumpscope.verdict.rules import VERDICT_RULES
 
 BAD_TARGET, BAD_GOLDEN = "Functional.layer_norm.4.forward", "Functional.layer_norm.1.forward"
 RUNS = {
@@ -93,7 +93,7 @@ def test_a_no_or_warning_is_farther_and_a_difference_that_is_excused_is_not(runs
     _, unit = compared(runs, "target", "golden")
     opinions = unit.item_opinions
     assert opinions.standing is not None
-    rule = np.array([RULES[code].id for code in opinions.rule])
+    rule = np.array([VERDICT_RULES[code] for code in opinions.rule])
     assert (rule == "R-1").any()
     assert (opinions.standing.ratio[rule == "R-1"] <= FARTHER).all()
     assert (opinions.verdict[rule == "R-1"] == Verdict.YES).all()

@@ -19,7 +19,7 @@ from dumpscope.plots.pair.pieces import BLOCK
 from dumpscope.plots.run.distribution import api_distribution_data, api_distribution_figure, api_distribution_said
 from dumpscope.plots.run.order import error_order_data, error_order_figure, error_order_said
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
-from dumpscope.plots.template import short
+from dumpscope.plots.template import shorten
 from dumpscope.texts import english
 
 LIMIT = 200_000
@@ -202,7 +202,7 @@ def test_markup_in_names_reaches_neither_figure_nor_drawing() -> None:
 
 def test_long_names_keep_both_ends() -> None:
     name = LONG.format(3)
-    cut = short(name, 40)
+    cut = shorten(name, 40)
     assert len(cut) == 40
     assert cut.startswith("Module.module")
     assert cut.endswith("forward.0")

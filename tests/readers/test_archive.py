@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dumpscope.domain.records import Layout
+from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import DumpscopeError, LimitError, UnreadableError
 from dumpscope.readers import Limits, open_dump, read_rank
 from dumpscope.readers.archives import unpack as archive
@@ -231,7 +231,7 @@ def test_an_archive_without_a_dump_leaves_nothing_behind(tmp_path: Path, make: M
 
 def test_times_of_files_are_kept_so_that_the_newest_run_is_known(tmp_path: Path) -> None:
     path = make_zip(tmp_path, [(GOOD, DUMP)])
-    layout: Layout = open_dump(path, tmp_path / "work")
+    layout: DumpIndex = open_dump(path, tmp_path / "work")
     assert os.stat(layout.ranks[0].dump_json).st_mtime == 1714979290
 
 

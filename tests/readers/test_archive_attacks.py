@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dumpscope.domain.records import Layout
+from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import LimitError, UnreadableError
 from dumpscope.readers import Limits, open_dump
 from dumpscope.readers.archives import tar_archive, target_folder
@@ -58,7 +58,7 @@ def refused_whole(path: Path, says: str, **limits: int) -> None:
     assert left(work) == []
 
 
-def opened(path: Path, memory: int = MEMORY) -> Layout:
+def opened(path: Path, memory: int = MEMORY) -> DumpIndex:
     with little_memory(memory):
         return open_dump(path, path.parent / "work")
 

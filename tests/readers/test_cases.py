@@ -14,9 +14,9 @@ from hypothesis import given, strategies as st
 
 from dumpscope.domain.records import RankDump, State
 from dumpscope.errors import UnreadableError
+from dumpscope.ptdbg.reader import cases
 from dumpscope.readers import discover, read_rank
 from dumpscope.readers.browsing import looks_like_dump, offers
-from dumpscope.readers.ptdbg import cases
 
 DATA = "forward_real_data_20231201101500/rank{}/{}.npy"
 

@@ -82,30 +82,6 @@ def test_a_big_endian_file_gives_the_same(tensors: Path, tmp_path: Path, name: s
     assert_is(torch_file.load(big), INDEX[name])
 
 
-def check_tree(value: Any, about: dict[str, Any]) -> None:
-    ((kind, body),) = about.items()
-    if kind == "tensor":
-        assert_is(value, body)
-    elif kind == "dict":
-        assert type(value) is dict
-        assert list(value) == [key for key, _ in body]
-        for key, item in body:
-            check_tree(value[key], item)
-    elif kind == "value":
-        assert value == body
-        assert type(value) is type(body)
-    else:
-        assert type(value).__name__ == kind
-        assert len(value) == len(body)
-        for item, part in zip(value, body, strict=True):
-            check_tree(item, part)
-
-
-@pytest.mark.parametrize("name", TREES)
-def test_a_container_comes_back_plain_with_tensors_as_leaves(tensors: Path, name: str) -> None:
-    check_tree(torch_file.load_any(tensors / name), INDEX[name]["tree"])
-
-
 @pytest.mark.parametrize("name", TREES)
 def test_a_container_is_not_one_tensor(tensors: Path, name: str) -> None:
     with pytest.raises(TensorError) as caught:
@@ -121,14 +97,6 @@ def test_what_is_not_a_plain_tensor_is_turned_down_with_a_remedy(tensors: Path, 
         torch_file.load(tensors / name)
     assert caught.value.kind == INDEX[name]["refused"]
     assert caught.value.hint
-
-
-def test_the_budget_of_a_container_covers_all_its_tensors(tensors: Path) -> None:
-    path = tensors / "list_of_views.pt"
-    assert len(torch_file.load_any(path, budget=64)) == 3  # 24 + 16 + 24 bytes
-    with pytest.raises(TensorError) as caught:
-        torch_file.load_any(path, budget=63)
-    assert caught.value.kind == "over_budget"
 
 
 def test_an_expanded_tensor_stays_as_small_as_its_storage(tensors: Path) -> None:

@@ -78,12 +78,12 @@ def test_the_verdict_can_be_read_without_the_assistant_and_a_link_keeps_to_what_
 def test_strangers_are_named_as_such_where_no_rename_helps(page: Page, server: Server, dumps: Path) -> None:
     page.goto(finished(server, dumps / "conv_mix_stat", dumps / "stat_golden"))
     assistant = page.get_by_test_id("assistant")
-    expect(assistant).to_contain_text("No rename explains that")
+    expect(assistant).to_contain_text("No rename explains this")
     expect(assistant.get_by_role("region", name="golden")).to_contain_text("Functional.embedding.0.forward")
     expect(page.get_by_test_id("assistant-accept")).to_be_disabled()
     page.get_by_test_id("assistant-skip").click()
     expect(page.get_by_test_id("origin")).to_be_visible()
-    expect(page.get_by_test_id("strangers")).to_contain_text("this says little")
+    expect(page.get_by_test_id("strangers")).to_contain_text("this result says little")
 
 
 def test_the_start_page_says_of_how_few_items_a_verdict_is(

@@ -32,7 +32,7 @@ def banner_of(page: Page, address: str) -> None:
 def test_inputs_that_differ_already_are_listed(page: Page, server: Server, made: Path, dumps: Path) -> None:
     banner_of(page, finished(server, made / "other_inputs", dumps / "stat_golden"))
     inputs = page.get_by_test_id("inputs-differ")
-    expect(inputs).to_contain_text("The inputs differ already")
+    expect(inputs).to_contain_text("The inputs already differ")
     expect(inputs).to_contain_text("another seed")
     inputs.get_by_role("button").first.click()
     expect(page.get_by_test_id("selected-name")).to_contain_text("Functional.embedding.0.forward")

@@ -41,7 +41,7 @@ def test_the_archive_for_its_owner_is_told_with_its_size_and_downloaded(
     page.keyboard.press("r")
     archive = page.get_by_test_id("reproduce-dialog").get_by_test_id("handover")
     expect(archive).to_contain_text("unpacked; runs where it is unpacked")
-    archive.get_by_text("What will be in it", exact=True).click()
+    archive.get_by_text("Contents", exact=True).click()
     parts = archive.get_by_test_id("handover-parts")
     expect(parts.get_by_text("plots/error-order.svg", exact=True)).to_be_visible()
     with page.expect_download() as started:
@@ -57,7 +57,7 @@ def test_an_archive_of_statistics_says_that_its_numbers_are_made_up(page: Page, 
     address = finished(server, dumps / "stat_golden", dumps / "stat_golden")
     page.goto(f"{address}?s=0&r=0&n=Functional.gelu.0.forward&do=reproduce")
     archive = page.get_by_test_id("reproduce-dialog").get_by_test_id("handover")
-    expect(archive).to_contain_text("It holds no tensors: the script makes its numbers up")
+    expect(archive).to_contain_text("It contains no tensors: the script makes up numbers")
 
 
 def test_a_module_that_cannot_be_run_alone_says_why(page: Page, server: Server, dumps: Path) -> None:

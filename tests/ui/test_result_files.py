@@ -40,7 +40,9 @@ def test_an_exported_file_shows_a_colleague_the_same_cause(
         mark = page.get_by_test_id("copy-mark")
         expect(mark).to_have_text("copy")
         mark.hover()
-        expect(page.get_by_role("tooltip")).to_contain_text(f"A copy of {file}. What you change ends with this server")
+        expect(page.get_by_role("tooltip")).to_contain_text(
+            f"A copy of {file}. Your changes are lost when this server stops"
+        )
         page.keyboard.press("v")
         page.get_by_test_id("note-form").get_by_text("known", exact=True).click()
         page.get_by_test_id("save-note").click()

@@ -43,7 +43,7 @@ def test_a_call_that_only_received_an_error_has_no_check_mark_beside_its_no(page
     expect(row).not_to_contain_text("✓")
     expect(page.get_by_test_id("evidence").get_by_text("absorbed", exact=True).last).to_be_visible()
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog")).to_contain_text("none above the floor is seen")
+    expect(page.get_by_role("dialog")).to_contain_text("has none above the floor")
 
 
 def test_every_error_says_its_unit_in_the_cell_and_in_full_behind_it(page: Page, address: str) -> None:

@@ -264,7 +264,7 @@ def test_an_upload_goes_on_by_itself_after_the_server_restarted(
     expect(upload).to_contain_text("MB/s")
     own_server.stop()
     expect(upload).to_have_attribute("data-state", "lost")
-    expect(upload).to_contain_text("It goes on by itself")
+    expect(upload).to_contain_text("The upload continues by itself")
     (begun,) = (own_server.data / "receiving").iterdir()
     assert sum(path.stat().st_size for path in begun.rglob("*") if path.is_file()) > 1_000_000
     slow(page, -1)
@@ -294,7 +294,7 @@ def test_an_upload_goes_on_after_the_page_was_reloaded_and_the_folder_chosen_aga
     expect(page.get_by_test_id("upload")).to_have_attribute("data-state", "lost")
     page.unroute("**/api/uploads/*/files?*")
     page.reload()
-    expect(page.get_by_test_id("unfinished")).to_contain_text("cut_by_reload is not complete")
+    expect(page.get_by_test_id("unfinished")).to_contain_text("cut_by_reload is incomplete")
     sent: list[int] = []
     page.on("request", lambda request: sent.append(offset_of(request.url)) if "offset=" in request.url else None)
     drop_folder(page, folder)
@@ -336,7 +336,7 @@ def test_an_upload_goes_on_after_the_browser_was_closed_and_started_again(
     context = started()
     page = context.new_page()
     page.goto(own_server.url)
-    expect(page.get_by_test_id("unfinished")).to_contain_text("cut_by_restart_of_browser is not complete")
+    expect(page.get_by_test_id("unfinished")).to_contain_text("cut_by_restart_of_browser is incomplete")
     sent: list[int] = []
     page.on("request", lambda request: sent.append(offset_of(request.url)) if "offset=" in request.url else None)
     drop_folder(page, folder)
@@ -379,7 +379,7 @@ def test_an_upload_that_cannot_fit_is_refused_before_it_is_sent(page: Page, serv
     page.goto(server.url)
     expect(page.get_by_test_id("upload-room")).to_contain_text("1 kB")
     page.get_by_test_id("file-input").set_input_files([large])
-    expect(page.get_by_test_id("upload")).to_contain_text("It has 2 kB, and the server has room for 1 kB")
+    expect(page.get_by_test_id("upload")).to_contain_text("It is 2 kB, but the server has room for only 1 kB")
     assert sent == []
 
 

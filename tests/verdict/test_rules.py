@@ -17,7 +17,7 @@ from dumpscope.errors import UsageError
 from dumpscope.metrics import compare_statistics
 from dumpscope.verdict.judge import judge
 from dumpscope.verdict.policy import FLOORS, Policy, load_policy
-from dumpscope.verdict.rules import RULES
+from dumpscope.verdict.rules import VERDICT_RULES
 from dumpscope.verdict.score import factors
 from dumpscope.verdict.sentences import sentence
 
@@ -86,7 +86,7 @@ def say(context: Context, facts: Facts, policy: Policy | None = None, mode: str 
     opinions = judge(context, facts, ["Functional.softmax.0.forward"], policy or Policy(), mode)
     return (
         VERDICT_WORDS[opinions.verdict[0]],
-        RULES[opinions.rule[0]].id,
+        VERDICT_RULES[opinions.rule[0]],
         sentence(context, facts, opinions, 0),
     )
 

@@ -1,4 +1,4 @@
-"""Class of every node in the columns of the divergence."""
+"""The class of every node: equal, different because of others, or a cause itself."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def classify(columns: NodeColumns, verdict: Int8, exact: Int8) -> NodeOpinions:
     cls = np.full(n, int(Class.UNKNOWN), np.int8)
     limit = columns.threshold
     with np.errstate(invalid="ignore"):
-        out_dirty, in_dirty = columns.out_score > limit, columns.in_score > 0.5 * limit
+        out_differs, in_differs = columns.out_score > limit, columns.in_score > 0.5 * limit
         known = ~np.isnan(columns.out_score) | ~np.isnan(columns.own_in)
         cls[known] = Class.BENIGN
         cls[exact == 1] = Class.EXACT
-        cls[out_dirty & in_dirty] = Class.PROPAGATED
-        cls[out_dirty & in_dirty & columns.leaf & (columns.out_score > 10 * columns.in_score)] = Class.AMPLIFIER
-        cls[out_dirty & ~in_dirty] = Class.CONTAINS
-        cls[out_dirty & ~in_dirty & columns.leaf] = Class.PROPAGATED
+        cls[out_differs & in_differs] = Class.PROPAGATED
+        cls[out_differs & in_differs & columns.leaf & (columns.out_score > 10 * columns.in_score)] = Class.AMPLIFIER
+        cls[out_differs & ~in_differs] = Class.CONTAINS
+        cls[out_differs & ~in_differs & columns.leaf] = Class.PROPAGATED
     cls[columns.alone] = Class.UNKNOWN
     cls[columns.extra] = Class.STRUCTURAL
     return NodeOpinions(verdict=verdict, cls=cls, in_score=columns.seen_in, out_score=columns.out_score)
 
 
-def mark(cls: Int8, findings: Sequence[Finding]) -> None:
+def mark_causes(cls: Int8, findings: Sequence[Finding]) -> None:
     """Write the classes of the nodes that caused something into `cls`."""
     for finding in findings:
         cls[finding.pair] = (
@@ -43,8 +43,8 @@ def mark(cls: Int8, findings: Sequence[Finding]) -> None:
         )
 
 
-def exactness(items: ItemPairs, equal: Int8, nodes: int) -> Int8:
-    """Fold item equality to nodes."""
+def fold_equality(items: ItemPairs, equal: Int8, nodes: int) -> Int8:
+    """By node: 1 where all compared items are equal, 0 where one is not, -1 where none was compared."""
     out = np.full(nodes, -1, np.int8)
     known = equal >= 0
     out[items.pair[known]] = 1

@@ -26,7 +26,7 @@ PEAK_SHARE: Final = 0.2
 _OUTPUTS: Final = (Role.OUTPUT, Role.GRADIENT, Role.DEBUG)
 
 
-def stand(opinions: ItemOpinions, distances: Distances, bulk: Float64, peak: Float64) -> ItemOpinions:
+def apply_reference(opinions: ItemOpinions, distances: Distances, bulk: Float64, peak: Float64) -> ItemOpinions:
     """The opinions of a comparison of two, as the reference changes them, where both sides were measured.
 
     A No or Warning at which the target is no farther than the golden becomes Yes (R-1), any other keeps its verdict and says why
@@ -58,15 +58,15 @@ def stand(opinions: ItemOpinions, distances: Distances, bulk: Float64, peak: Flo
     return replace(opinions, verdict=verdict, rule=rule, score=score, standing=standing)
 
 
-def of_target(facts: Facts, opinions: ItemOpinions) -> tuple[Facts, ItemOpinions]:
-    """What causes are looked for in: a difference that is the golden's alone counts as none."""
+def hide_golden_faults(facts: Facts, opinions: ItemOpinions) -> tuple[Facts, ItemOpinions]:
+    """What the causes of the target are looked for in: a difference that is the golden's alone counts as none."""
     if opinions.standing is None:
         return facts, opinions
-    return _without(facts, opinions, golden_at_fault(facts, opinions) & ~(opinions.score > 1))
+    return _hide_differences(facts, opinions, golden_at_fault(facts, opinions) & ~(opinions.score > 1))
 
 
-def of_golden(facts: Facts, opinions: ItemOpinions) -> tuple[Facts, ItemOpinions]:
-    """The same for the golden's causes; where nothing was measured nothing is held against it."""
+def hide_target_faults(facts: Facts, opinions: ItemOpinions) -> tuple[Facts, ItemOpinions]:
+    """The same for the causes of the golden; where nothing was measured the golden is not blamed."""
     standing = opinions.standing
     assert standing is not None
     own = np.fmin(standing.golden_score, opinions.score)
@@ -75,7 +75,7 @@ def of_golden(facts: Facts, opinions: ItemOpinions) -> tuple[Facts, ItemOpinions
     score = np.where(np.isnan(opinions.score), np.nan, score)
     unknown = np.isnan(standing.ratio)
     blameless = unknown | (target_at_fault(facts, opinions) & ~(score > 1))
-    return _without(facts, replace(opinions, score=score), blameless)
+    return _hide_differences(facts, replace(opinions, score=score), blameless)
 
 
 def target_at_fault(facts: Facts, opinions: ItemOpinions) -> Bool:
@@ -111,7 +111,7 @@ def _farther(ratio: Float64, one: Float64, other: Float64, opinions: ItemOpinion
     return found
 
 
-def deciding(pairs: ItemPairs, roles: Int8, opinions: ItemOpinions, nodes: int) -> Int64:
+def find_deciding_items(pairs: ItemPairs, roles: Int8, opinions: ItemOpinions, nodes: int) -> Int64:
     """The output that decides for each node pair, -1 where none was measured: that at which the target is farthest, else that at
     which the golden is. roles: Role by item pair"""
     found = np.full(nodes, -1, np.int64)
@@ -126,8 +126,8 @@ def deciding(pairs: ItemPairs, roles: Int8, opinions: ItemOpinions, nodes: int) 
     return found
 
 
-def _without(facts: Facts, opinions: ItemOpinions, rows: Bool) -> tuple[Facts, ItemOpinions]:
-    """As if nothing differed in these rows, though nobody knows them to be equal."""
+def _hide_differences(facts: Facts, opinions: ItemOpinions, rows: Bool) -> tuple[Facts, ItemOpinions]:
+    """Treat these rows as not different: unknown, not proven equal."""
     equal = np.where(rows & (facts.equal == 0), -1, facts.equal).astype(np.int8)
     disagree = np.where(rows, np.minimum(facts.nonfinite_disagree, 0), facts.nonfinite_disagree)
     score = np.where(rows & ~np.isnan(opinions.score), 0.0, opinions.score)

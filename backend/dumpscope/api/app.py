@@ -18,7 +18,7 @@ from dumpscope.api.access import Guards
 from dumpscope.api.http_methods import Head
 from dumpscope.api.proxy_prefix import Unprefixed
 from dumpscope.api.replies import StrictJSON
-from dumpscope.api.routes import health, jobs
+from dumpscope.api.routes import health, jobs, metrics
 from dumpscope.api.routes.comparisons import (
     catalogue as comparisons,
     exports,
@@ -90,6 +90,7 @@ def create_app(settings: Settings, copies: Sequence[str] = ()) -> FastAPI:
     api = APIRouter(prefix="/api", responses=error_body.RESPONSES)
     for module in (
         health,
+        metrics,
         dumps,
         uploads,
         transfers,

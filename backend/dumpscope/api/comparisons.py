@@ -41,7 +41,7 @@ def start_comparison(body: NewComparison, state: State) -> ComparisonRow:
         require_dumps(state.database, [dump.id for dump in (target, golden, *reference)])
     if target.status == golden.status == "ready":  # else its job tells
         require_chosen(options, (target.steps, target.ranks), (golden.steps, golden.ranks))
-    name = body.name or f"{target.name} against {golden.name}"
+    name = body.name or str(say("report.title", target=target.name, golden=golden.name))
     comparison = create_comparison(
         state.database, name=name, target=target.id, golden=golden.id, reference=body.reference, options=options
     )

@@ -9,8 +9,9 @@ from dumpscope.cli.printing import line, listed, number, plural, styled
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.numbering import on_ranks
 from dumpscope.domain.result import Answer, Side
-from dumpscope.export.report import headline
+from dumpscope.export.report import headline, settings_sentences
 from dumpscope.export.stack_frames import user_frame
+from dumpscope.texts import tell, translate, word
 
 _ORIGINS: Final = 5
 _PROBLEMS: Final = 10
@@ -25,54 +26,84 @@ def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
     for place, origin in enumerate(answer.origins[:_ORIGINS], start=1):
         line()
         line(
-            f"{place}. {styled(origin.node, 'bold')}  {origin.kind}, confidence {origin.confidence:.0%},"
-            f" step {origin.step} {on_ranks(origin.rank, origin.ranks)}"
+            tell(
+                "cli.confidence_step",
+                place=place,
+                styled=styled(origin.node, "bold"),
+                kind=word("kind", origin.kind),
+                confidence=f"{origin.confidence:.0%}",
+                step=origin.step,
+                on_ranks=on_ranks(origin.rank, origin.ranks),
+            )
         )
-        line(f"   {origin.evidence}")
+        line(f"   {translate(origin.evidence, origin.evidence_said)}")
         if origin.explains:
-            line(f"   explains {plural(origin.explains, 'further difference')}")
+            line("   " + tell("cli.explains", differences=plural(origin.explains, "further difference")))
         frame = user_frame(origin.stack)
         if frame is not None:
-            line(f"   called at {frame}")
+            line("   " + tell("cli.called", frame=frame))
         if origin.advice:
-            line(f"   what to do: {origin.advice}")
+            line("   " + tell("cli.what_do", advice=translate(origin.advice, origin.advice_said)))
     if len(answer.origins) > _ORIGINS:
-        line(f"   and {len(answer.origins) - _ORIGINS} more (--json lists all)")
+        line("   " + tell("cli.more_json_lists_all", count=len(answer.origins) - _ORIGINS))
     _print_golden_off(answer)
     line()
     _print_first(answer)
     counts = answer.counts
     line(
-        f"{plural(counts.nodes, 'node')}, {plural(counts.items, 'item')}: {counts.no} no, {counts.warning} warning,"
-        f" {counts.yes} yes, {counts.not_comparable} not comparable, {counts.unmatched_target} only in target,"
-        f" {counts.unmatched_golden} only in golden, {counts.unreadable} unreadable"
+        tell(
+            "cli.no_warning_yes_not_comparable_only",
+            nodes=plural(counts.nodes, "node"),
+            items=plural(counts.items, "item"),
+            no=counts.no,
+            warning=counts.warning,
+            yes=counts.yes,
+            not_comparable=counts.not_comparable,
+            unmatched_target=counts.unmatched_target,
+            unmatched_golden=counts.unmatched_golden,
+            unreadable=counts.unreadable,
+        )
     )
-    line(f"mode {answer.mode}, policy {answer.policy}{_units(places)}")
-    for word, side in (("target", answer.target), ("golden", answer.golden)):
-        line(f"{word}: {_side(side)}")
+    line(tell("cli.mode_policy", mode=word("mode", answer.mode), policy=answer.policy, units=_units(places)))
+    for name, side in (("target", answer.target), ("golden", answer.golden)):
+        line(f"{tell(f'side.{name}')}: {_side(side)}")
     if answer.reference is not None:
         third = answer.reference
-        line(f"reference: {_side(third.side)}")
+        line(tell("cli.reference", side=_side(third.side)))
         line(
-            f"   farther from it: target at {plural(third.target_farther, 'item')}, golden at {third.golden_farther},"
-            f" alike {third.alike}, not measured {third.not_measured}"
+            "   "
+            + tell(
+                "cli.farther_from_target_golden_alike_not",
+                items=plural(third.target_farther, "item"),
+                golden_farther=third.golden_farther,
+                alike=third.alike,
+                not_measured=third.not_measured,
+            )
         )
     if answer.joined is not None:
         _print_joined(answer.joined)
-    for sentence in answer.settings:
-        line(styled(f"note: {sentence}", "yellow"))
+    for sentence in settings_sentences(answer):
+        line(styled(tell("cli.note", sentence=sentence), "yellow"))
     for problem in answer.problems[:_PROBLEMS]:
-        line(styled(f"problem: {problem.kind} at {problem.loc}: {problem.message}", "yellow"))
+        line(styled(tell("cli.problem", kind=problem.kind, loc=problem.loc, message=problem.message), "yellow"))
     if len(answer.problems) > _PROBLEMS:
-        line(f"and {len(answer.problems) - _PROBLEMS} more problems (--json lists all)")
+        line(tell("cli.more_problems_json_lists_all", count=len(answer.problems) - _PROBLEMS))
 
 
 def _print_joined(joined: Joined) -> None:
     for unit in joined.units[:_UNITS]:
         target, golden = (_ranks(side.ranks) for side in (unit.target, unit.golden))
-        line(f"joined: step {unit.step} rank {unit.rank} is target {target} against golden {golden}")
+        line(
+            tell(
+                "cli.joined_step_rank_target_against_golden",
+                step=unit.step,
+                rank=unit.rank,
+                target=target,
+                golden=golden,
+            )
+        )
     if len(joined.units) > _UNITS:
-        line(f"   and {len(joined.units) - _UNITS} more (--json lists all)")
+        line("   " + tell("cli.more_json_lists_all", count=len(joined.units) - _UNITS))
 
 
 def _ranks(ranks: list[list[list[int]]]) -> str:
@@ -84,16 +115,21 @@ def _print_golden_off(answer: Answer) -> None:
     found = [] if answer.reference is None else answer.reference.golden_off
     for one in found[:_ORIGINS]:
         line()
-        line(f"Golden is the one that is off at {styled(one.node, 'bold')}, step {one.step} rank {one.rank}")
+        line(tell("cli.golden_one_off_step_rank", styled=styled(one.node, "bold"), step=one.step, rank=one.rank))
         line(
-            f"   {number(one.ratio)} times as far from the reference as the target"
-            f" (golden {number(one.golden)}, target {number(one.target)})"
+            "   "
+            + tell(
+                "cli.times_far_from_reference_target_golden",
+                number=number(one.ratio),
+                number2=number(one.golden),
+                number3=number(one.target),
+            )
         )
         frame = user_frame(one.stack)
         if frame is not None:
-            line(f"   called at {frame}")
+            line("   " + tell("cli.called", frame=frame))
     if len(found) > _ORIGINS:
-        line(f"   and {len(found) - _ORIGINS} more (--json lists all)")
+        line("   " + tell("cli.more_json_lists_all", count=len(found) - _ORIGINS))
 
 
 def _print_first(answer: Answer) -> None:
@@ -101,8 +137,8 @@ def _print_first(answer: Answer) -> None:
     if first is None:
         return
     shown = [f"{name} {number(first.metrics[name])}" for name in _METRICS if name in first.metrics]
-    line(f"first No: {first.item} (step {first.step} rank {first.rank})")
-    line(f"   {first.reason}")
+    line(tell("cli.first_no_step_rank", item=first.item, step=first.step, rank=first.rank))
+    line(f"   {translate(first.reason, first.reason_said)}")
     if shown:
         line(f"   {', '.join(shown)}")
 
@@ -111,11 +147,16 @@ def _units(places: Sequence[tuple[int, int]]) -> str:
     if len(places) < 2:
         return ""
     steps, ranks = (set(numbers) for numbers in zip(*places, strict=True))
-    return f", {plural(len(steps), 'step')} and {plural(len(ranks), 'rank')}"
+    return tell("cli.and", steps=plural(len(steps), "step"), ranks=plural(len(ranks), "rank"))
 
 
 def _side(side: Side) -> str:
-    return (
-        f"{side.path} ({side.framework or 'unknown framework'}, task {side.task or '?'}, level {side.level or '?'},"
-        f" steps {listed(side.steps)}, ranks {listed(side.ranks)})"
+    return tell(
+        "cli.task_level_steps_ranks",
+        path=side.path,
+        framework=side.framework or tell("cli.unknown_framework"),
+        task=side.task or "?",
+        level=side.level or "?",
+        listed=listed(side.steps),
+        listed2=listed(side.ranks),
     )

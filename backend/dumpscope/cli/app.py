@@ -18,8 +18,9 @@ from typer.core import TyperGroup
 
 from dumpscope.cli.exit_codes import BAD_USAGE, COMPARED, INTERRUPTED, OUTPUT_CLOSED
 from dumpscope.cli.options import repeat_options
-from dumpscope.errors import DumpscopeError
+from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.gc_tuning import collect_rarely
+from dumpscope.texts import LANGUAGES, say, speaking, tell, translate, wished_language
 
 COMMANDS: Final = {
     "info": "Show what is in a dump: framework, task, level, steps, ranks, nodes, items, problems.",
@@ -77,7 +78,12 @@ for _name, _line in COMMANDS.items():
 def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+    lang: Annotated[
+        str | None,
+        typer.Option("--lang", metavar="en|zh", help="Language of what is printed. [env: DUMPSCOPE_LANG, LANG]"),
+    ] = None,
 ) -> None:
+    assert lang is None, "taken out of the arguments by take_language"
     if version:
         from dumpscope import __version__  # noqa: PLC0415
 
@@ -94,16 +100,42 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def status(arguments: list[str]) -> int:
-    """Run the command line and return its exit status."""
+    """Run the command line in the language it asks for and return its exit status."""
+    rest, language = take_language(arguments)
+    if language is not None and language not in LANGUAGES:
+        allowed = UsageError(say("cli.unknown_language", language=f"{language!r}", languages=", ".join(LANGUAGES)))
+        return _complain(str(allowed), BAD_USAGE)
+    with speaking(wished_language(language)):
+        return _status(rest)
+
+
+def take_language(arguments: list[str]) -> tuple[list[str], str | None]:
+    """The arguments without `--lang LANGUAGE`, wherever it stands before a `--`, and the language; None where it is not given."""
+    out: list[str] = []
+    language = None
+    rest = iter(arguments)
+    for argument in rest:
+        if argument == "--":
+            return [*out, argument, *rest], language
+        if argument == "--lang":
+            language = next(rest, "")
+        elif argument.startswith("--lang="):
+            language = argument.removeprefix("--lang=")
+        else:
+            out.append(argument)
+    return out, language
+
+
+def _status(arguments: list[str]) -> int:
     try:
         answer = typer.main.get_command(app).main(
             repeat_options(arguments) or ["--help"], prog_name="dumpscope", standalone_mode=False
         )
         sys.stdout.flush()
     except DumpscopeError as error:
-        return _complain(str(error), BAD_USAGE)
+        return _complain(translate(str(error)), BAD_USAGE)
     except (KeyboardInterrupt, typer.Abort):
-        return _complain("interrupted", INTERRUPTED)
+        return _complain(tell("cli.interrupted"), INTERRUPTED)
     except (BrokenPipeError, SystemExit):  # nobody reads our output any more; what is still buffered goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())  # type: ignore[union-attr]
         return OUTPUT_CLOSED
@@ -116,11 +148,11 @@ def status(arguments: list[str]) -> int:
         if os.environ.get("DUMPSCOPE_DEBUG"):
             traceback.print_exc()
         return _complain(
-            f"internal error: {type(error).__name__}: {error} (DUMPSCOPE_DEBUG=1 shows where; please report it)",
+            tell("cli.internal_error_dumpscope_debug_1_shows_where", name=type(error).__name__, error=error),
             BAD_USAGE,
         )
     if answer == INTERRUPTED:
-        return _complain("interrupted", INTERRUPTED)
+        return _complain(tell("cli.interrupted"), INTERRUPTED)
     return answer if isinstance(answer, int) else COMPARED
 
 

@@ -14,7 +14,7 @@ from dumpscope.domain.options import Options
 from dumpscope.match.preview import Preview
 from dumpscope.parallel.plan import write_plan
 from dumpscope.pipeline.compare.in_process import preview_layouts
-from dumpscope.texts import english
+from dumpscope.texts import rendered, tell
 
 SHOWN: Final = 20
 """Calls without a partner that are printed of a rank; --json lists all."""
@@ -38,12 +38,22 @@ def print_dry_run(target: Path, golden: Path, options: Options, *, as_json: bool
 def _print(unit: Preview) -> None:
     methods = ", ".join(f"{count} {word}" for word, count in unit.methods.items())
     line(
-        f"step {unit.step} rank {unit.rank}: {plural(unit.pairs, 'pair')} ({methods}), {unit.inside} inside fused calls"
+        tell(
+            "cli.step_rank_inside_fused_calls",
+            step=unit.step,
+            rank=unit.rank,
+            pairs=plural(unit.pairs, "pair"),
+            methods=methods,
+            inside=unit.inside,
+        )
     )
     for rule in unit.rules:
-        line(f"  --rename {rule.rule}: {plural(rule.labels, 'label')}, {plural(rule.pairs, 'pair')}")
-    line(f"  {plural(len(unit.left), 'call')} without a partner")
+        line(
+            "  "
+            + tell("cli.rename", rule=rule.rule, labels=plural(rule.labels, "label"), pairs=plural(rule.pairs, "pair"))
+        )
+    line("  " + tell("cli.without_partner", calls=plural(len(unit.left), "call")))
     for left in unit.left[:SHOWN]:
-        line(f"    {left.side}: {left.name} - {english(said(left.leftover, left.beside))}")
+        line(f"    {left.side}: {left.name} - {rendered(said(left.leftover, left.beside))}")
     if len(unit.left) > SHOWN:
-        line(f"    ... {len(unit.left) - SHOWN} more")
+        line("    " + tell("cli.more_2", count=len(unit.left) - SHOWN))

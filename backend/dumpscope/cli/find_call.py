@@ -9,6 +9,7 @@ from pathlib import Path
 from dumpscope.cli.opening import open_layout
 from dumpscope.errors import UsageError
 from dumpscope.pipeline.operators.reproduce import FoundCall, find_call, find_saved, is_saved
+from dumpscope.texts import say
 
 
 @contextmanager
@@ -18,7 +19,7 @@ def open_call(path: Path, node: str | None, step: int | None, rank: int | None) 
         yield find_saved(str(path))
         return
     if node is None:
-        raise UsageError("name the call", hint="dumpscope reproduce DUMP Functional.softmax.1")
+        raise UsageError(say("cli.name_call"), hint=say("cli.dumpscope_reproduce_dump_functional_softmax_1"))
     with open_layout(path) as layout:
         yield find_call(layout, node, step=step, rank=rank)
 

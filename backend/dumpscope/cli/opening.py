@@ -6,20 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dumpscope.domain.records import Layout, RankDump, RankRef
+from dumpscope.domain.records import DumpIndex, RankDump, RankRef
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
 from dumpscope.pipeline.tasks.temporary_folder import Room
 from dumpscope.readers import open_dump, read_rank
+from dumpscope.texts import say
 
 
 @contextmanager
-def open_layout(path: Path) -> Iterator[Layout]:
-    """Layout of the dump at `path`; an archive is unpacked into a temporary folder that is removed with the block."""
+def open_layout(path: Path) -> Iterator[DumpIndex]:
+    """Steps and ranks of the dump at `path`; an archive is unpacked into a temporary folder that lives as long as the block."""
     with Room() as room:
         yield open_dump(path, room.path)
 
 
-def read_ranks(layout: Layout) -> Iterator[tuple[RankRef, RankDump | Problem]]:
+def read_ranks(layout: DumpIndex) -> Iterator[tuple[RankRef, RankDump | Problem]]:
     """Every rank of a dump; one that cannot be read at all is a Problem, and the others follow."""
     for ref in layout.ranks:
         try:
@@ -28,8 +29,8 @@ def read_ranks(layout: Layout) -> Iterator[tuple[RankRef, RankDump | Problem]]:
             yield ref, Problem(loc=error.where or ref.dump_json, kind=error.code, message=str(error))
 
 
-def require_read(read: int, layout: Layout, problems: list[Problem]) -> None:
+def require_read(read: int, layout: DumpIndex, problems: list[Problem]) -> None:
     """Raise UnreadableError where no rank of the dump could be read."""
     if not read:
-        why = problems[0].message if problems else "no rank was found"
-        raise UnreadableError(f"nothing of this dump can be read: {why}", where=layout.root)
+        why = problems[0].message if problems else say("pipeline.no_rank_found")
+        raise UnreadableError(say("pipeline.nothing_dump_can_read", why=why), where=layout.root)

@@ -10,6 +10,7 @@ import sys
 from typing import Any, Final, TextIO
 
 from dumpscope.domain.records import State
+from dumpscope.texts import tell
 
 _CODES: Final = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "dim": "2"}
 _COLOUR: Final = re.compile(r"(\x1b\[(?:0|1|2|31|32|33)m)")
@@ -54,9 +55,10 @@ def number(value: float | int | str | None, state: int = State.FINITE) -> str:
 
 
 def plural(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+    """A count with its noun: a sentence `count.WORD` of the catalogue."""
+    return tell(f"count.{word.replace(' ', '_')}", count=count)
 
 
 def listed(numbers: list[int], limit: int = 12) -> str:
     shown = ", ".join(map(str, numbers[:limit]))
-    return f"{shown}, … ({len(numbers)})" if len(numbers) > limit else shown or "none"
+    return f"{shown}, … ({len(numbers)})" if len(numbers) > limit else shown or tell("cli.none")

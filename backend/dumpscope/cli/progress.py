@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from dumpscope.cli.printing import safe
+from dumpscope.texts import current_language, translate
 
 _WIDTH = 78
 
@@ -16,6 +17,7 @@ class Progress:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
+        self._language = current_language()  # work may report from other threads, which begin with English
         self._live = not quiet and sys.stderr.isatty()
         self._said = -1
         self._shown = False
@@ -32,6 +34,7 @@ class Progress:
         """done: 0..1."""
         if self._quiet:
             return
+        message = translate(message, language=self._language)
         if self._live:
             sys.stderr.write(f"\r{safe(f'{done:4.0%} {message}')[:_WIDTH]:<{_WIDTH}}")
             sys.stderr.flush()

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
 
 from dumpscope.errors import NotFoundError, UnreadableError, UsageError
+from dumpscope.texts import say
 
 PIECE: Final = 2 << 20
 """Characters of lines sent at once; JSON in JSON grows."""
@@ -25,7 +26,7 @@ def send(server: str, dump: Path, lines: Iterable[str]) -> int:
     Returns how many rows it keeps. Raises UsageError, NotFoundError, UnreadableError."""
     base, _, page = server.rstrip("/").partition("/dumps/")
     if urlsplit(base).scheme not in ("http", "https"):
-        raise UsageError(f"{server!r} is no address of a server", hint="--server http://127.0.0.1:8000")
+        raise UsageError(say("cli.no_address_server", server=f"{server!r}"), hint=say("cli.server_http_127_0_0_1"))
     place = page.partition("/")[0].partition("?")[0] or _id_of(base, dump)
     kept = 0
     for piece in _pieces(lines):
@@ -41,7 +42,7 @@ def _id_of(base: str, dump: Path) -> str:
         if row["path"] == wanted:
             return str(row["id"])
     raise NotFoundError(
-        f"{base} has no dump of this path", where=wanted, hint="give the address of its page, /dumps/ID"
+        say("cli.has_no_dump_path", base=base), where=wanted, hint=say("cli.give_address_page_dumps_id")
     )
 
 
@@ -74,7 +75,9 @@ def _ask(address: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
     except HTTPError as error:
         raise UnreadableError(_said(error), where=address) from error
     except (URLError, OSError, ValueError) as error:
-        raise UnreadableError(f"no answer: {error}", where=address, hint="is the server running?") from error
+        raise UnreadableError(
+            say("cli.no_answer", error=error), where=address, hint=say("cli.server_running")
+        ) from error
 
 
 def _said(error: HTTPError) -> str:

@@ -12,7 +12,6 @@ from dumpscope.domain.records import (
     Bool,
     Direction,
     Float64,
-    Header,
     Int8,
     Int32,
     Int64,
@@ -33,7 +32,7 @@ class Context:
     elements: product of the target's shape (golden's where the target has none), -1 without a shape
     reshaped: the same number of elements in another shape, at a boundary where a view may stand between; compared in order
     unread: a buffer of a communication whose content nobody reads, on either side
-    unrecorded: missing on a side whose form of dump does not record all arguments (ptdbg's), where the other has another form
+    unrecorded: missing on a side whose dump format does not record all arguments, where the other side has another format
     api: per node pair, code into `apis`: last part of an API's label ("softmax") or a module's class
     end: number of the node pair behind the last backward one; what follows it is an optimizer's
     """
@@ -111,13 +110,12 @@ def gather(target: RankDump, golden: RankDump, pairs: NodePairs, items: ItemPair
         nodes=len(pairs),
         end=_end(target, pairs),
         unread=_flags(unread(target), t) | _flags(unread(golden), g),
-        unrecorded=_unrecorded(target.header, golden.header, ~has_t)
-        | _unrecorded(golden.header, target.header, ~has_g),
+        unrecorded=_unrecorded(target, golden, ~has_t) | _unrecorded(golden, target, ~has_g),
     )
 
 
-def _unrecorded(side: Header, other: Header, missing: Bool) -> Bool:
-    return missing & (side.layout not in ("msprobe", other.layout))
+def _unrecorded(side: RankDump, other: RankDump, missing: Bool) -> Bool:
+    return missing & (not side.ref.traits.all_arguments and side.header.layout != other.header.layout)
 
 
 def _end(target: RankDump, pairs: NodePairs) -> int:

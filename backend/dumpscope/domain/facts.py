@@ -225,7 +225,7 @@ class Facts:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemOpinions:
     """Verdict per item pair. score: error in units of its floor (1.0 = floor, 0 = equal, inf = cannot be excused);
-    nan where nothing was compared. rule: code into `verdict.rules.RULES`. standing: only where there is a reference; the score is
+    nan where nothing was compared. rule: code into `verdict.rules`. standing: only where there is a reference; the score is
     then the target's distance from it."""
 
     verdict: Int8

@@ -8,7 +8,7 @@ A code of -1 always means "absent".
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, Final
 
@@ -163,7 +163,7 @@ class Header:
     """Head of dump.json. task: statistics, tensor, structure...; summary: "statistics", "md5" or "xor", seen from the leaves.
 
     run: how it was run, None where nothing beside the dump tells
-    layout: "msprobe", or "ptdbg" and the version whose form it has
+    layout: dump format as people are told it, with its version where there are several: "msprobe", "ptdbg 4.0"
     """
 
     task: str
@@ -182,15 +182,38 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What a dump format can record. Matching, judging and tables ask these, never for the format's name.
+
+    all_arguments: every argument of a call is recorded; without it one that is missing beside another format is no difference
+    numbered_items: arguments given by name are counted behind the others, and a lone result has no number (`match.item_places`)
+    ptdbg_names: names of nodes are ptdbg's; they match other formats in msprobe's form
+    filtered: a switch leaves out numbers, tensors of whole numbers, and those without dimensions, of every call
+    stacks_inside: call stacks stand between the records, not in a file of their own
+    """
+
+    all_arguments: bool = True
+    numbered_items: bool = False
+    ptdbg_names: bool = False
+    filtered: bool = False
+    stacks_inside: bool = False
+
+
+_PTDBG: Final = Traits(all_arguments=False, numbered_items=True, ptdbg_names=True, filtered=True, stacks_inside=True)
+TRAITS_BEFORE: Final = {"msprobe": Traits(), "ptdbg": _PTDBG, "cases": replace(_PTDBG, stacks_inside=False)}
+"""Traits of the ranks that were stored before traits were stored with them, by their layout."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankRef:
     """Where one rank of one step lies.
 
     rank: number, or None for `proc{pid}` and bare `rank` folders and for lone files (a single-process run)
     label: folder name as found ("rank0", "proc1234"), "" for a lone file
     joined: the ranks that it was joined from, () for one that was dumped as it is
-    layout: "msprobe"; "ptdbg": dump_json is then its .pkl (or the folder of .npy files, where that is all there is); "cases":
-        forward_info_{pid}.json or backward_info_{pid}.json of need_replicate
-    parts: of these two further files of the rank; tensors: folder of a ptdbg dump's .npy files
+    layout: name of its dump format; traits: of that format
+    dump_json: file of its records, of whatever format, or the folder of its tensors where that is all there is
+    parts: further files of its records; tensors: folder of its tensor files where `dump_json` does not tell it
     """
 
     step: int
@@ -203,23 +226,26 @@ class RankRef:
     debug: bool = False
     joined: tuple[int, ...] = ()
     layout: str = "msprobe"
+    traits: Traits = Traits()
     parts: tuple[str, ...] = ()
     tensors: str | None = None
 
     @property
     def has_stacks(self) -> bool:
         """Whether call stacks may come with it: from a file of their own, or between the records of one."""
-        inside = self.layout == "ptdbg" or os.path.basename(self.dump_json) == JOURNAL
+        inside = self.traits.stacks_inside or os.path.basename(self.dump_json) == JOURNAL
         return inside or self.stack_json is not None
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> RankRef:
         """Inverse of `asdict` and JSON."""
-        return cls(**{**data, **{name: tuple(data.get(name, ())) for name in ("joined", "parts")}})
+        stored = data.get("traits")
+        traits = TRAITS_BEFORE[data.get("layout", "msprobe")] if stored is None else Traits(**stored)
+        return cls(**{**data, **{name: tuple(data.get(name, ())) for name in ("joined", "parts")}, "traits": traits})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class DumpIndex:
     """What discovery found under a path, before any record is parsed."""
 
     root: str

@@ -85,6 +85,7 @@ class FirstNo:
     metrics: dict[str, float | int | str | None]
     reason: str
     stack: list[str]
+    reason_said: list[Phrase] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,8 @@ from dumpscope.domain.result import Answer, Reference, Side
 from dumpscope.errors import Problem
 from dumpscope.export.stack_frames import frame_documents
 from dumpscope.export.table.cell_text import Cell
-from dumpscope.export.table.cells import Drawn, Series
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.cells import CellWriter, Series
+from dumpscope.export.table.unit_table import Table
 from dumpscope.texts import english
 
 SCHEMA: Final = 1
@@ -69,6 +69,7 @@ def document(answer: Answer) -> dict[str, Any]:
             "item": first.item,
             "metrics": wire(first.metrics),
             "reason": first.reason,
+            "reason_said": first.reason_said,
             "stack": list(first.stack),
             "frames": frame_documents(first.stack),
         },
@@ -113,7 +114,9 @@ def origin_document(origin: Origin) -> dict[str, Any]:
         "kind": origin.kind,
         "confidence": wire(float(origin.confidence)),
         "evidence": origin.evidence,
+        "evidence_said": origin.evidence_said,
         "advice": origin.advice,
+        "advice_said": origin.advice_said,
         "explains": origin.explains,
         "path": list(origin.path),
         "ranks": list(origin.ranks),
@@ -148,7 +151,7 @@ def pair_texts(table: Table) -> Iterator[list[str]]:
     verdict = table.coded(VERDICT_WORDS, table.verdict).shown(str)
     words = [source.shown(str) for source in (table.match, table.rule)]
     columns = [words[0], table.confidence.shown(_same), table.leftover.shown(_same), verdict, words[1]]
-    drawn = [Drawn(_value, _strings) for _ in columns]
+    drawn = [CellWriter(_value, _strings) for _ in columns]
     metrics = [_Metric(name, series) for name, series in table.metrics()]
     head = f'{{"step": {table.step}, "rank": {table.rank}, "node": '
     for rows in table.blocks():
@@ -176,7 +179,7 @@ class _Metric:
     def __init__(self, name: str, series: Series) -> None:
         self._key = f', "{name}": '
         self._source = series.shown(lambda value: "" if value is None else self._key + _value(value))
-        self._draw = Drawn(self._cell, list, self._numbers)
+        self._draw = CellWriter(self._cell, list, self._numbers)
 
     def __call__(self, rows: Int64) -> list[str]:
         return self._draw(self._source(rows))

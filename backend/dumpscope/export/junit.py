@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from dumpscope.domain.facts import CLASS_WORDS, Verdict
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 
 SHOWN: Final = 20
 """Items whose reasons a failure lists; how many more there are is said."""

@@ -12,12 +12,13 @@ from dumpscope.domain.numbering import on_ranks
 from dumpscope.domain.result import Answer
 from dumpscope.export.report_style import STYLE
 from dumpscope.export.stack_frames import user_frame
-from dumpscope.export.table.rows import Number
+from dumpscope.export.table.row_values import Number
+from dumpscope.texts import current_language, tell, translate, word
 
 TOP_ROWS: Final = 200
 LISTED: Final = 500
 ORIGINS: Final = 50
-"""Origins, and calls where the golden is off, that are told one by one."""
+"""Most origins, and calls where the golden is off, that are listed one by one."""
 LETTERS: Final = 300
 """Of a name or sentence in a list; what is longer is cut in its middle."""
 _FRAMES: Final = 64
@@ -66,10 +67,11 @@ class Report:
 
 
 def report_html(report: Report) -> str:
-    """The whole page. Every name from a dump is escaped; nothing is fetched."""
+    """The whole page, in the language of this context. Every name from a dump is escaped; nothing is fetched."""
     parts = [
         "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<html lang="{current_language()}"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
         f"<title>{escape(report.title)}</title><style>{STYLE}</style></head><body><main>",
         f"<h1>{escape(report.title)}</h1>",
@@ -89,19 +91,20 @@ def headline(answer: Answer) -> str:
     """The finding in one sentence."""
     if answer.origins:
         best = answer.origins[0]
-        more = f" and {len(answer.origins) - 1} more" if len(answer.origins) > 1 else ""
-        return f"{best.kind.capitalize()} at {best.node} (step {best.step}, {on_ranks(best.rank, best.ranks)}){more}"
+        kind, where = word("kind", best.kind).capitalize(), on_ranks(best.rank, best.ranks)
+        more = tell("report.and_more", count=len(answer.origins) - 1) if len(answer.origins) > 1 else ""
+        return tell("report.origin", kind=kind, node=best.node, step=best.step, where=where, more=more)
     if answer.first_no is not None:
-        return f"No origin found; the first difference is {answer.first_no.item}"
+        return tell("report.no_origin", item=answer.first_no.item)
     if answer.counts.warning:
-        return f"No divergence; {answer.counts.warning} warnings"
+        return tell("report.warnings", warnings=answer.counts.warning)
     if any(problem.kind == "nothing_compared" for problem in answer.problems):
-        return "No tensor could be compared with its partner; what else there is agrees"
+        return tell("report.no_tensor_compared")
     if answer.counts.nothing_met:
-        return "Nothing could be compared: no item of the target has a partner in the golden dump"
+        return tell("report.nothing_compared")
     if not answer.counts.judged:
-        return "No divergence in structure; there were no numbers to compare"
-    return "No divergence"
+        return tell("report.structure_agrees")
+    return tell("report.no_divergence")
 
 
 def _banner(answer: Answer) -> Iterator[str]:
@@ -110,32 +113,43 @@ def _banner(answer: Answer) -> Iterator[str]:
     for origin in answer.origins[:ORIGINS]:
         yield from _origin(origin)
     if len(answer.origins) > ORIGINS:
-        yield f"<p>… and {len(answer.origins) - ORIGINS} more origins.</p>"
+        yield f"<p>{escape(tell('report.more_origins', count=len(answer.origins) - ORIGINS))}</p>"
     for one in answer.reference.golden_off[:ORIGINS] if answer.reference is not None else ():
+        numbers = {"ratio": f"{one.ratio:.3g}", "golden": f"{one.golden:.3g}", "target": f"{one.target:.3g}"}
         yield (
-            f'<article class="origin"><h3><code>{escape(one.node)}</code> <span class="tag">golden is off</span>'
+            f'<article class="origin"><h3><code>{escape(one.node)}</code>'
+            f' <span class="tag">{escape(tell("report.golden_off"))}</span>'
             f' <span class="tag">step {one.step} rank {one.rank}</span></h3>'
-            f"<p>Here the golden is the one that is off: {one.ratio:.3g} times as far from the reference as the target"
-            f" (golden {one.golden:.3g}, target {one.target:.3g}).</p>"
+            f"<p>{escape(tell('report.golden_farther', **numbers))}</p>"
         )
         yield from _stack(one.stack)
         yield "</article>"
-    for sentence in answer.settings:
+    for sentence in settings_sentences(answer):
         yield f"<p>⚠ {escape(sentence)}</p>"
     yield "</section>"
 
 
+def settings_sentences(answer: Answer) -> list[str]:
+    """How the two dumps were taken differently, in the language of this context."""
+    said = answer.settings_said
+    if len(said) != len(answer.settings):  # stored by an older version
+        return answer.settings
+    return [translate(sentence, [one]) for sentence, one in zip(answer.settings, said, strict=True)]
+
+
 def _origin(origin: Origin) -> Iterator[str]:
     yield (
-        f'<article class="origin"><h3><code>{escape(origin.node)}</code> <span class="tag">{escape(origin.kind)}</span>'
-        f' <span class="tag">confidence {origin.confidence:.0%}</span>'
-        f' <span class="tag">step {origin.step} {on_ranks(origin.rank, origin.ranks)}</span></h3>'
+        f'<article class="origin"><h3><code>{escape(origin.node)}</code>'
+        f' <span class="tag">{escape(word("kind", origin.kind))}</span>'
+        f' <span class="tag">{escape(tell("report.confidence", confidence=f"{origin.confidence:.0%}"))}</span>'
+        f' <span class="tag">step {origin.step} {translate(on_ranks(origin.rank, origin.ranks))}</span></h3>'
     )
-    yield f"<p>{escape(origin.evidence)}</p>"
+    yield f"<p>{escape(translate(origin.evidence, origin.evidence_said))}</p>"
     if origin.explains:
-        yield f"<p>Explains {origin.explains} further difference{'s' if origin.explains > 1 else ''}.</p>"
+        yield f"<p>{escape(tell('report.explains', count=origin.explains))}</p>"
     if origin.advice:
-        yield f"<p><b>What to do:</b> {escape(origin.advice)}</p>"
+        advice = translate(origin.advice, origin.advice_said)
+        yield f"<p><b>{escape(tell('report.what_to_do'))}</b> {escape(advice)}</p>"
     yield from _stack(origin.stack)
     yield "</article>"
 
@@ -145,30 +159,35 @@ def _stack(stack: Sequence[str]) -> Iterator[str]:
         return
     frame = user_frame(stack)
     if frame is not None:
-        yield f"<p>Called at <code>{escape(str(frame))}</code></p>"
+        yield f"<p>{escape(tell('report.called_at'))} <code>{escape(str(frame))}</code></p>"
     frames = "\n".join(_cut(text.strip()) for text in stack[:_FRAMES])
-    yield f"<details><summary>call stack, {len(stack)} frames</summary><pre>{frames}</pre></details>"
+    summary = escape(tell("report.call_stack", count=len(stack)))
+    yield f"<details><summary>{summary}</summary><pre>{frames}</pre></details>"
 
 
 def _sides(report: Report) -> Iterator[str]:
     answer = report.answer
-    yield "<section><h2>What was compared</h2><table><tr><th></th><th>target</th><th>golden</th></tr>"
+    target, golden = (escape(tell(f"side.{side}")) for side in ("target", "golden"))
+    yield f"<section><h2>{escape(tell('report.compared'))}</h2><table><tr><th></th><th>{target}</th><th>{golden}</th></tr>"
     for name in ("path", "framework", "task", "level", "steps", "ranks"):
         both = (getattr(answer.target, name), getattr(answer.golden, name))
         cells = "".join(f"<td>{escape(_listed(value))}</td>" for value in both)
-        yield f"<tr><th>{name}</th>{cells}</tr>"
-    yield f"</table><p>Mode {escape(answer.mode)}, policy {escape(answer.policy)}.</p>"
+        yield f"<tr><th>{escape(tell(f'report.{name}'))}</th>{cells}</tr>"
+    how = tell("report.how", mode=word("mode", answer.mode), policy=answer.policy)
+    yield f"</table><p>{escape(how)}</p>"
     counts = answer.counts
     shown = {
-        "calls": counts.nodes, "item pairs": counts.items, "No": counts.no, "Warning": counts.warning, "Yes": counts.yes,
-        "not comparable": counts.not_comparable, "only in target": counts.unmatched_target,
-        "only in golden": counts.unmatched_golden, "unreadable": counts.unreadable,
+        "report.calls": counts.nodes, "report.item_pairs": counts.items, "report.no": counts.no,
+        "report.warning": counts.warning, "report.yes": counts.yes, "report.not_comparable": counts.not_comparable,
+        "report.only_target": counts.unmatched_target, "report.only_golden": counts.unmatched_golden,
+        "report.unreadable": counts.unreadable,
     }  # fmt: skip
     yield '<dl class="counts">'
-    yield "".join(f"<div><dt>{escape(word)}</dt><dd>{count}</dd></div>" for word, count in shown.items())
+    yield "".join(f"<div><dt>{escape(tell(name))}</dt><dd>{count}</dd></div>" for name, count in shown.items())
     yield "</dl>"
     if report.classes:
-        yield f"<p>Calls by class: {escape(', '.join(f'{word} {count}' for word, count in report.classes.items()))}.</p>"
+        classes = ", ".join(f"{word('class', name)} {count}" for name, count in report.classes.items())
+        yield f"<p>{escape(tell('report.by_class', classes=classes))}</p>"
     yield "</section>"
 
 
@@ -189,8 +208,8 @@ def _first(answer: Answer) -> Iterator[str]:
     first = answer.first_no
     if first is None:
         return
-    yield f"<section><h2>First difference in execution order</h2><p><code>{escape(first.item)}</code>"
-    yield f" (step {first.step}, rank {first.rank}): {escape(first.reason)}</p>"
+    yield f"<section><h2>{escape(tell('report.first_difference'))}</h2><p><code>{escape(first.item)}</code>"
+    yield f" (step {first.step}, rank {first.rank}): {escape(translate(first.reason, first.reason_said))}</p>"
     yield from _stack(first.stack)
     yield "</section>"
 
@@ -199,9 +218,11 @@ def _top(report: Report) -> Iterator[str]:
     if not report.top:
         return
     names = _SHOWN.get(report.answer.mode, ())
-    heads = "".join(f"<th>{escape(name)}</th>" for name in ("item", "golden item", "verdict", "score", *names, "why"))
+    words = (tell(f"report.{name}") for name in ("item", "golden_item", "verdict", "score"))
+    heads = "".join(f"<th>{escape(name)}</th>" for name in (*words, *names, tell("report.why")))
     shown = list(report.top[:TOP_ROWS])
-    yield f"<section><h2>Pairs with verdict No ({len(shown)} of {report.answer.counts.no})</h2>"
+    title = tell("report.pairs_no", shown=len(shown), total=report.answer.counts.no)
+    yield f"<section><h2>{escape(title)}</h2>"
     yield f'<div class="wide"><table><tr>{heads}</tr>'
     for row in shown:
         numbers = "".join(f"<td>{escape(_number(row.metrics.get(name)))}</td>" for name in ("score", *names))
@@ -223,7 +244,8 @@ def _cut(text: str) -> str:
 
 
 def _glyph(verdict: Verdict) -> str:
-    return {Verdict.NO: "✗ no", Verdict.WARNING: "! warning", Verdict.YES: "✓ yes", Verdict.NA: "– n/a"}[verdict]
+    signs = {Verdict.NO: "✗", Verdict.WARNING: "!", Verdict.YES: "✓", Verdict.NA: "–"}
+    return f"{signs[verdict]} {word('verdict', VERDICT_WORDS[verdict])}"
 
 
 def _number(value: object) -> str:
@@ -236,19 +258,20 @@ def _structure(report: Report) -> Iterator[str]:
     sides = (("target", report.unmatched_target), ("golden", report.unmatched_golden))
     if not any(names for _, names in sides):
         return
-    yield "<section><h2>Calls without a partner</h2>"
-    for word, names in sides:
+    yield f"<section><h2>{escape(tell('report.without_partner'))}</h2>"
+    for side, names in sides:
         if names:
             shown = "\n".join(_cut(name) for name in names[:LISTED])
-            more = f"\n… and {len(names) - LISTED} more" if len(names) > LISTED else ""
-            yield f"<details open><summary>{len(names)} only in {word}</summary><pre>{shown}{more}</pre></details>"
+            more = "\n" + escape(tell("report.names_more", count=len(names) - LISTED)) if len(names) > LISTED else ""
+            summary = escape(tell("report.only_in", count=len(names), side=side))
+            yield f"<details open><summary>{summary}</summary><pre>{shown}{more}</pre></details>"
     yield "</section>"
 
 
 def _problems(answer: Answer) -> Iterator[str]:
     if not answer.problems:
         return
-    yield f"<section><h2>Problems ({len(answer.problems)})</h2><ul>"
+    yield f"<section><h2>{escape(tell('report.problems', count=len(answer.problems)))}</h2><ul>"
     for problem in answer.problems[:LISTED]:
-        yield f"<li><b>{escape(problem.kind)}</b> <code>{_cut(problem.loc)}</code>: {_cut(problem.message)}</li>"
+        yield f"<li><b>{escape(problem.kind)}</b> <code>{_cut(problem.loc)}</code>: {_cut(translate(problem.message))}</li>"
     yield "</ul></section>"

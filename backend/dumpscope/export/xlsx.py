@@ -1,4 +1,7 @@
-"""Result tables as a workbook: SpreadsheetML written row by row as text, which no library does half as fast."""
+"""Result tables as a workbook, written as SpreadsheetML text a block of rows at a time.
+
+XlsxWriter (constant_memory) takes 5.4 times as long for 100 000 rows of 39 columns, openpyxl (write_only) more than six times.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from dumpscope.domain.records import Bool
 from dumpscope.export.table.cell_text import Cell
-from dumpscope.export.table.cells import Drawn
+from dumpscope.export.table.cells import CellWriter
 from dumpscope.export.table.columns import ACCURACY, TableColumn, columns
-from dumpscope.export.table.csv import bound, selected
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.csv import bind_columns, select_rows
+from dumpscope.export.table.unit_table import Table
 
 SHEET_ROWS: Final = 1_048_575
 """Rows a sheet holds below its heading."""
@@ -98,16 +101,16 @@ def _write_table(book: ZipFile, names: list[str], table: Table, shown: Sheet) ->
     listed = shown.columns(table)
     fills = None if shown.fills is None else shown.fills(table)
     marks = {} if fills is not None else _MARKS
-    sources = bound(listed, table)
-    drawn = [_drawn(column, letters(place), marks) for place, column in enumerate(listed)]
-    blocks = table.blocks() if shown.rows is None else selected(table.blocks(), shown.rows(table))
+    sources = bind_columns(listed, table)
+    drawn = [_cell_writer(column, column_letters(place), marks) for place, column in enumerate(listed)]
+    blocks = table.blocks() if shown.rows is None else select_rows(table.blocks(), shown.rows(table))
     ahead = next(blocks, None)
     part = 0
     while ahead is not None or part == 0:
         part += 1
         names.append(f"step{table.step} rank{table.rank}" + (f" ({part})" if part > 1 else ""))
         with book.open(f"xl/worksheets/sheet{len(names)}.xml", "w") as sheet:
-            sheet.write((_SHEET + _heading(listed)).encode())
+            sheet.write((_SHEET + _heading_row(listed)).encode())
             line, size = 1, 0
             while ahead is not None and line <= SHEET_ROWS and size < SHEET_BYTES:
                 room = SHEET_ROWS + 1 - line
@@ -124,28 +127,28 @@ def _row_texts(cells: Sequence[Sequence[str]], first: int, fills: Sequence[int] 
     """Rows as text. fills: code of each, 1 and 2 for the fills behind those of verdicts"""
     rows = map("".join, zip(*cells, strict=True))
     if fills is not None:
-        rows = map(_filled, rows, fills)
+        rows = map(_fill_row, rows, fills)
     return "".join(
         [f'<row r="{line}">{row.replace(_ROW, str(line))}</row>' for line, row in enumerate(rows, start=first)]
     )
 
 
-def _filled(row: str, fill: int) -> str:
+def _fill_row(row: str, fill: int) -> str:
     return row.replace("<c ", f'<c s="{_FILLS + fill}" ') if fill else row
 
 
-def _heading(listed: Sequence[TableColumn]) -> str:
-    cells = "".join(_string(letters(place), column.name, _HEADING) for place, column in enumerate(listed))
+def _heading_row(listed: Sequence[TableColumn]) -> str:
+    cells = "".join(_string(column_letters(place), column.name, _HEADING) for place, column in enumerate(listed))
     return f'<row r="1">{cells.replace(_ROW, "1")}</row>'
 
 
-def letters(place: int) -> str:
+def column_letters(place: int) -> str:
     """Name of a column: A, B, ... Z, AA, ..."""
     ahead, last = divmod(place, 26)
-    return (letters(ahead - 1) if ahead else "") + chr(ord("A") + last)
+    return (column_letters(ahead - 1) if ahead else "") + chr(ord("A") + last)
 
 
-def _drawn(column: TableColumn, letter: str, marks: Mapping[str, str]) -> Drawn:
+def _cell_writer(column: TableColumn, letter: str, marks: Mapping[str, str]) -> CellWriter:
     if column.name != ACCURACY:
         marks = {}
 
@@ -168,7 +171,7 @@ def _drawn(column: TableColumn, letter: str, marks: Mapping[str, str]) -> Drawn:
     def numbers(values: list[str]) -> list[str]:
         return [f'<c r="{letter}{_ROW}"><v>{value}</v></c>' for value in values]
 
-    return Drawn(text, texts, numbers)
+    return CellWriter(text, texts, numbers)
 
 
 def _plain(values: Sequence[str]) -> bool:

@@ -49,7 +49,7 @@ def align(a: Sequence[Hashable], b: Sequence[Hashable], similarity: Similarity) 
 
 
 def align_by_weight(rows: int, columns: int, similarity: Similarity) -> list[tuple[int, int]]:
-    """As `align`, where the weight alone tells which may pair: 0 for those that may not."""
+    """As `align`, but the weight decides which calls may pair: 0 means that they may not."""
     return _middle([0] * rows, [0] * columns, 0, rows, 0, columns, similarity)
 
 

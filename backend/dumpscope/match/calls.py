@@ -153,7 +153,7 @@ def _content(side: Side, entry: int, depth: int = 0) -> Iterator[str]:
 
 
 def _match_backward(matching: Matching) -> None:
-    """A backward node belongs to a forward call: the partner of that call tells its partner."""
+    """Match backward nodes through their forward calls: partners of the forward calls give partners of the backward nodes."""
     target, golden = matching.target, matching.golden
     forward = {
         (target.label[t], target.index[t]): (golden.label[g], golden.index[g])

@@ -1,4 +1,4 @@
-"""Where calls were left without a partner: between two calls that are matched with each other, inside one matched module."""
+"""Gaps: runs of unmatched calls between two matched calls, inside one matched module."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dumpscope.domain.facts import ItemPairs
 from dumpscope.domain.records import Int32, Int64, Items, RankDump, item_name
-from dumpscope.match.ptdbg_items import Places, by_shape, common_places, forms_differ
+from dumpscope.match.item_places import Places, by_shape, common_places, places_differ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ def pair_items(target: RankDump, golden: RankDump, t_nodes: Int32, g_nodes: Int3
         return _with_assigned(target, golden, t_nodes, g_nodes, assigned)
     t_first, t_count = _bounds(target)
     g_first, g_count = _bounds(golden)
-    across = forms_differ(target, golden)
+    across = places_differ(target, golden)
     places = (common_places(target), common_places(golden)) if across else (target.items, golden.items)
     t_keys, g_keys = _keys(*places)
     nt = np.where(t_nodes >= 0, t_count[t_nodes], 0)

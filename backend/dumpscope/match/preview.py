@@ -49,10 +49,10 @@ class Preview:
 def preview(target: RankDump, golden: RankDump, options: Options, *, step: int, rank: int) -> Preview:
     """Raises UsageError where a rule or file is wrong."""
     matching, pairs, _, _ = match_nodes(target, golden, options)
-    return counted(matching, pairs, options, step=step, rank=rank)
+    return count_pairs(matching, pairs, options, step=step, rank=rank)
 
 
-def counted(matching: Matching, pairs: NodePairs, options: Options, *, step: int, rank: int) -> Preview:
+def count_pairs(matching: Matching, pairs: NodePairs, options: Options, *, step: int, rank: int) -> Preview:
     """What these options have matched."""
     target, golden = matching.target.dump, matching.golden.dump
     both = (pairs.target >= 0) & (pairs.golden >= 0)

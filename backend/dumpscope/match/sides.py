@@ -24,7 +24,7 @@ OTHERS: Final = 3.0
 class Side:
     """kind, direction, label, index: one per tree entry (dumped nodes first, as in Tree)
     children: entry numbers below an entry in order of time; -1 is the top
-    names: one per entry, those of ptdbg in msprobe's form, so that dumps of both match
+    names: one per entry, all in msprobe's form, so that dumps of all formats match
     """
 
     dump: RankDump
@@ -150,9 +150,9 @@ def prepare(dump: RankDump, *, flat: bool = False) -> Side:
 
 
 def common_names(dump: RankDump) -> list[str]:
-    """Names of the tree's entries by which dumps of all forms match."""
+    """Names of the tree's entries in msprobe's form, by which dumps of all formats match."""
     names = dump.tree.names
-    return names if dump.header.layout == "msprobe" else [naming.canonical(name) for name in names]
+    return [naming.canonical(name) for name in names] if dump.ref.traits.ptdbg_names else names
 
 
 def module_path(label: str) -> str:
@@ -202,7 +202,7 @@ def similarity(target: Side, golden: Side, t: int, g: int) -> float:
 
 
 def _unrecorded(target: Side, golden: Side, t: int, g: int) -> bool:
-    """Whether the other arguments agree where both are recorded, in forms of dumps that do not record the same."""
+    """Whether the other arguments agree where both are recorded, in dumps of two formats, which do not record the same."""
     if target.dump.header.layout == golden.dump.header.layout:
         return False
     one, other = dict(target.signature(t)[3]), dict(golden.signature(g)[3])

@@ -1,4 +1,4 @@
-"""Why a call has no partner: told from what stands in the same place on the other side, by the rules of docs/matching.md."""
+"""Why a call has no partner, found from the calls in the same place on the other side (rules: docs/matching.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dumpscope.match.operators.operations import backend, moves_data
 from dumpscope.match.sides import Side
 
 Reason = tuple[Leftover, int]
-"""A cause, and the entry of the other side that it is told from, -1 where it is none."""
+"""A cause, and the entry of the other side that shows it, -1 where there is none."""
 
 
 def explain(matching: Matching, pairs: NodePairs, surely: Sequence[bool]) -> tuple[Int8, Int32]:
@@ -52,7 +52,7 @@ def explain(matching: Matching, pairs: NodePairs, surely: Sequence[bool]) -> tup
 
 
 class _Leftovers:
-    """Calls of one side that have no partner, and what stands in their place on the other."""
+    """Calls of one side without a partner, and the calls in their place on the other side."""
 
     def __init__(self, side: Side, other: Side, inside: dict[int, Fusion], beyond: set[int]) -> None:
         self._side, self._inside, self._beyond = side, inside, beyond

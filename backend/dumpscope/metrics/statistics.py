@@ -10,7 +10,7 @@ import numpy as np
 from dumpscope.domain.records import Float64, State, UInt8
 
 _VALUES = np.array([np.nan, 0.0, np.nan, np.inf, -np.inf])
-"""The number a State stands for; FINITE takes the stored one."""
+"""The number that each State means; for FINITE the stored number counts."""
 
 
 def compare_statistics(

@@ -24,9 +24,6 @@ LONGEST: Final = 1 << 31
 READ: Final = 1 << 18
 """Bytes of a mapped file that a thread reads at a time: both sides stay in its second-level cache until they are measured."""
 
-ROOM: Final = READ + (1 << 13)
-"""Bytes to read a file into: a tensor of READ bytes and what stands around it."""
-
 Place = tuple[int, int]
 """Descriptor of an open file, or IN_MEMORY, and the byte there: an address in memory."""
 
@@ -71,7 +68,7 @@ class Pair:
         if not self._step:
             yield start, self._target.array[start:stop], self._golden.array[start:stop]
             return
-        with borrowed() as buffers:
+        with borrow_buffers() as buffers:
             for first in range(start, stop, self._step):
                 last = min(first + self._step, stop)
                 sides = self._target.elements(first, last, buffers[0]), self._golden.elements(first, last, buffers[1])
@@ -79,8 +76,8 @@ class Pair:
 
     @contextmanager
     def places(self, start: int) -> Iterator[tuple[Place, Place, int]]:
-        """Where element `start` of target and golden lies, and the address of 2 * ROOM bytes to read files into."""
-        with borrowed() as (buffer, _):
+        """Where element `start` of target and golden lies, and the address of 2 * READ bytes to read files into."""
+        with borrow_buffers() as (buffer, _):
             yield self._target.place(start), self._golden.place(start), address(buffer)
 
 
@@ -123,14 +120,14 @@ def _file_of(array: Raw) -> tuple[Readable, int] | None:
 
 
 @contextmanager
-def borrowed() -> Iterator[tuple[Raw, Raw]]:
-    """Two buffers of ROOM bytes, the second behind the first, each on a page of its own."""
+def borrow_buffers() -> Iterator[tuple[Raw, Raw]]:
+    """Two buffers of READ bytes, the second behind the first, each on a page of its own."""
     try:
         buffers = _idle.pop()
     except IndexError:
-        whole = np.empty(2 * ROOM + _PAGE, np.uint8)
+        whole = np.empty(2 * READ + _PAGE, np.uint8)
         start = -address(whole) % _PAGE
-        buffers = whole[start : start + ROOM], whole[start + ROOM : start + 2 * ROOM]
+        buffers = whole[start : start + READ], whole[start + READ : start + 2 * READ]
     try:
         yield buffers
     finally:

@@ -18,6 +18,7 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.facts import COUNTS, TENSOR_METRICS, Facts
 from dumpscope.domain.records import STATISTICS, Bool, Float64, Int64, State, UInt8
 from dumpscope.errors import DumpscopeError
+from dumpscope.texts import say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +92,7 @@ class Measured:
 
 _STATISTICS: Final = tuple(name.lower() for name in STATISTICS)
 _VALUES: Final = np.array([np.nan, 0.0, np.nan, np.inf, -np.inf])
-"""The number a State stands for; FINITE takes the stored one."""
+"""The number that each State means; for FINITE the stored number counts."""
 
 
 def _known(values: Float64, states: UInt8) -> Float64:
@@ -103,7 +104,7 @@ class Metric:
     """One number of a pair of tensors. Exactly one of `measure` and `derive` is given.
 
     name: its key in REST and JSON; label, label_zh: its heading in tables and on screens; unit: "" for a ratio or the data's own
-    formula: in terms of t, g and d = t - g
+    formula: in terms of t, g and d = t - g, in symbols: screens in every language show it
     measure: from the sums of the pass, when tensors are compared; such a metric is a column of TENSOR_METRICS and stored
     derive: from what is stored, whenever it is read: also of comparisons made before the metric existed
     Both return shape (n,), nan where the metric does not apply; warnings about numbers are off.
@@ -184,11 +185,11 @@ METRICS: Final[tuple[Metric, ...]] = (
     ),
     Metric(
         name="ratio_1e3", label="One Thousandth Err Ratio", label_zh="千分之一误差占比", higher_is_worse=False,
-        formula="share of positions with abs(d) / abs(g) < 0.001", measure=lambda sums: _share(sums, sums.below_1e3),
+        formula="count(abs(d) / abs(g) < 0.001) / count", measure=lambda sums: _share(sums, sums.below_1e3),
     ),
     Metric(
         name="ratio_5e3", label="Five Thousandths Err Ratio", label_zh="千分之五误差占比", higher_is_worse=False,
-        formula="share of positions with abs(d) / abs(g) < 0.005", measure=lambda sums: _share(sums, sums.below_5e3),
+        formula="count(abs(d) / abs(g) < 0.005) / count", measure=lambda sums: _share(sums, sums.below_5e3),
     ),
     Metric(
         name="rel_l2", label="Relative L2", label_zh="相对 L2 误差", higher_is_worse=True,
@@ -196,11 +197,11 @@ METRICS: Final[tuple[Metric, ...]] = (
     ),
     Metric(
         name="max_ulp", label="Max ULP", label_zh="最大 ULP", unit="ULP", higher_is_worse=True,
-        formula="max of the representable values from t to g", measure=_max_ulp,
+        formula="max steps(t, g)", measure=_max_ulp,
     ),
     Metric(
         name="median_ulp", label="Median ULP", label_zh="ULP 中位数", unit="ULP", higher_is_worse=True,
-        formula="lower median of the representable values from t to g", measure=lambda sums: sums.median_ulp,
+        formula="median steps(t, g)", measure=lambda sums: sums.median_ulp,
     ),
 )  # fmt: skip
 """The metrics of this package in the order in which they are shown."""
@@ -224,11 +225,13 @@ def all_metrics() -> tuple[Metric, ...]:
 
 def _check(metric: object, names: set[str]) -> None:
     if not isinstance(metric, Metric):
-        raise DumpscopeError(f"the entry points of {extensions.METRICS} must be a Metric, not {metric!r}")
+        raise DumpscopeError(say("extensions.no_metric", group=extensions.METRICS, object=f"{metric!r}"))
     if metric.derive is None or metric.measure is not None:
-        raise DumpscopeError(f"the metric {metric.name!r} of another package must have `derive` and no `measure`")
+        raise DumpscopeError(say("extensions.metric_must_derive", name=f"{metric.name!r}"))
     if metric.name in names or metric.name in _TAKEN:
-        raise DumpscopeError(f"two numbers are called {metric.name!r}", hint="rename the metric of the other package")
+        raise DumpscopeError(
+            say("extensions.metric_name_taken", name=f"{metric.name!r}"), hint=say("extensions.rename_metric")
+        )
 
 
 def measure_metrics(sums: Sums) -> Float64:
@@ -254,8 +257,12 @@ def derive_metrics(context: Context, facts: Facts) -> dict[str, Float64]:
             with np.errstate(all="ignore"):
                 column = np.asarray(metric.derive(measured), dtype=np.float64)
         except Exception as error:
-            raise DumpscopeError(f"the metric {metric.name!r} cannot be derived: {error!r}") from error
+            raise DumpscopeError(
+                say("extensions.metric_failed", name=f"{metric.name!r}", error=f"{error!r}")
+            ) from error
         if column.shape != (len(facts),):
-            raise DumpscopeError(f"the metric {metric.name!r} gives the shape {column.shape} for {len(facts)} pairs")
+            raise DumpscopeError(
+                say("extensions.metric_shape", name=f"{metric.name!r}", shape=f"{column.shape}", count=len(facts))
+            )
         found[metric.name] = column
     return found

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from dumpscope.domain.facts import TENSOR_METRICS, TensorFacts
-from dumpscope.metrics import kernels
+from dumpscope.metrics import numpy_kernel
 from dumpscope.metrics.histogram import SAMPLED_FROM, median_ulp
-from dumpscope.metrics.kernels import BLOCK, LARGE_SUM, SMALL_SUM, Plan
 from dumpscope.metrics.native import loader
+from dumpscope.metrics.numpy_kernel import BLOCK, LARGE_SUM, SMALL_SUM, Plan
 from dumpscope.metrics.partial import Partial, merge
 from dumpscope.metrics.stretches import LONGEST, STRETCH, Pair, Parts
 from dumpscope.metrics.table import Sums, measure_metrics
@@ -30,7 +30,7 @@ def compare_tensors(target: Raw, golden: Raw, *, threads: int = 1, detail: bool 
     """
     if target.shape != golden.shape:
         raise ValueError(f"shapes differ: {target.shape} and {golden.shape}")
-    plan = kernels.plan(target.dtype, golden.dtype)
+    plan = numpy_kernel.plan_pair(target.dtype, golden.dtype)
     if target.flags.f_contiguous and golden.flags.f_contiguous and not target.flags.c_contiguous:
         facts = compare_tensors(target.T, golden.T, threads=threads, detail=detail)
         return replace(facts, worst_index=facts.worst_index[::-1]) if facts.worst_index else facts
@@ -71,7 +71,7 @@ def _scattered(target: Raw, golden: Raw, plan: Plan, *, detail: bool, sampled: b
     whole = Partial()
     start = 0
     for first, second in _blocks(target, golden, plan):
-        kernels.measure(first, second, plan, start, whole, detail=detail, sampled=sampled)
+        numpy_kernel.measure(first, second, plan, start, whole, detail=detail, sampled=sampled)
         start += first.size
     return whole
 
@@ -82,7 +82,7 @@ def _by_numpy(parts: Parts, plan: Plan, *, detail: bool, sampled: bool) -> Parti
     for start, first, second in parts:
         for begin in range(0, first.size, BLOCK):
             end = min(begin + BLOCK, first.size)
-            kernels.measure(
+            numpy_kernel.measure(
                 first[begin:end].astype(plan.target, copy=False),
                 second[begin:end].astype(plan.golden, copy=False),
                 plan,
@@ -143,14 +143,14 @@ def _norms(whole: Partial, target: Raw, golden: Raw, plan: Plan) -> Norms:
 @np.errstate(all="ignore")
 def _scaled_norms(max_abs: float, target: Raw, golden: Raw, plan: Plan) -> Norms:
     """Norms of float64 data whose squares may leave float64: twice more over the data, scaled by powers of two."""
-    tops = [kernels.largest(first, second, plan) for first, second in _blocks(target, golden, plan)]
+    tops = [numpy_kernel.largest_components(first, second, plan) for first, second in _blocks(target, golden, plan)]
     top_target, top_golden = max(top for top, _ in tops), max(top for _, top in tops)
     powers = (
         math.frexp(top_target)[1],
         math.frexp(top_golden)[1],
         math.frexp(max_abs)[1] if max_abs < math.inf else math.frexp(max(top_target, top_golden))[1] + 1,
     )
-    rows = [kernels.scaled_sums(first, second, plan, powers) for first, second in _blocks(target, golden, plan)]
+    rows = [numpy_kernel.scaled_sums(first, second, plan, powers) for first, second in _blocks(target, golden, plan)]
     products, targets, goldens, deltas = (math.fsum(column) for column in zip(*rows, strict=True))
     return Norms(
         products=products,

@@ -214,15 +214,10 @@ def sizes_ranks(sizes: Sizes, there: Collection[int], side: str) -> Ranks:
             say("parallel.their_product_must_divide", count=count),
         )
     extent = {"tp": sizes.tp, "cp": sizes.cp, "pp": sizes.pp, "dp": count // one}
-    if extent["dp"] * sizes.cp % sizes.ep:
+    if (replicas := extent["dp"] * sizes.cp) % sizes.ep:
         raise _wrong(
-            say(
-                "parallel.replicas_cannot_share_experts_among_ep",
-                side=side,
-                extent=extent["dp"] * sizes.cp,
-                ep=sizes.ep,
-            ),
-            say("parallel.ep_must_divide_which_dp_times", extent=extent["dp"] * sizes.cp),
+            say("parallel.replicas_cannot_share_experts_among_ep", side=side, extent=replicas, ep=sizes.ep),
+            say("parallel.ep_must_divide_which_dp_times", extent=replicas),
         )
     stride, step = dict.fromkeys(extent, 0), 1
     for name in sizes.order:

@@ -14,15 +14,15 @@ from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.error_axis import Lanes
 from dumpscope.plots.run.distribution import ApiDistribution, api_distribution_said
 from dumpscope.plots.run.order import ErrorOrder, Mark, error_order_said
-from dumpscope.plots.template import MARK, MEASURE, OUTPUT, TARGET, number
-from dumpscope.texts import english
+from dumpscope.plots.template import MARK, OUTPUT, TARGET, number
+from dumpscope.texts import rendered, tell
 
 WIDTH, HEIGHT = 960, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 12, 14, 34
 
 
 def error_order_svg(data: ErrorOrder) -> str:
-    """Error of every node in call order; hovering a point tells its node."""
+    """Error of every node in call order; hovering over a point shows its node."""
     frame = _Frame(data.lanes, max(data.last, 1), LEFT)
     parts = [frame.scale(), frame.across(data.last), frame.floor(data.floor), frame.legend()]
     if data.backward is not None:
@@ -35,7 +35,7 @@ def error_order_svg(data: ErrorOrder) -> str:
     parts += [frame.star(mark) for mark in data.origins]
     if data.selected is not None:
         parts.append(frame.upright(data.selected.order, data.selected.name, "mark"))
-    return _wrap(english(error_order_said(data)), parts)
+    return _wrap(rendered(error_order_said(data)), parts)
 
 
 def api_distribution_svg(data: ApiDistribution) -> str:
@@ -49,7 +49,7 @@ def api_distribution_svg(data: ApiDistribution) -> str:
     if data.current is not None and not np.isnan(data.current[1]):
         order, error, name = data.current
         parts.append(frame.star(Mark(order=order, input_error=np.nan, output_error=error, name=name)))
-    return _wrap(english(api_distribution_said(data)), parts)
+    return _wrap(rendered(api_distribution_said(data)), parts)
 
 
 class _Frame:
@@ -77,7 +77,8 @@ class _Frame:
                 f'<text x="{LEFT - 6}" y="{height + 4:.1f}" text-anchor="end">{escape(label)}</text>'
             )
         middle = (TOP + HEIGHT - BOTTOM) / 2
-        title = f'<text transform="translate(12 {middle}) rotate(-90)" text-anchor="middle">{escape(MEASURE)}</text>'
+        measure = escape(tell("measure.score"))
+        title = f'<text transform="translate(12 {middle}) rotate(-90)" text-anchor="middle">{measure}</text>'
         return "".join([*parts, title])
 
     def across(self, last: int) -> str:
@@ -88,7 +89,10 @@ class _Frame:
             for place, tick in zip(self.x(ticks), ticks.tolist(), strict=True)
         )
         middle = (self.left + WIDTH - RIGHT) / 2
-        return "".join(marks) + f'<text x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">place in the run</text>'
+        return (
+            "".join(marks)
+            + f'<text x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">{escape(tell("figure.place_in_run"))}</text>'
+        )
 
     def floor(self, value: float | None) -> str:
         if not value:
@@ -119,7 +123,7 @@ class _Frame:
         )
 
     def legend(self) -> str:
-        named = (("input", TARGET, 0), ("output", OUTPUT, 70))
+        named = ((tell("role.input"), TARGET, 0), (tell("role.output"), OUTPUT, 70))
         return "".join(
             f'<circle cx="{WIDTH - 140 + shift}" cy="{HEIGHT - 8}" r="4" fill="{colour}"/>'
             f'<text x="{WIDTH - 132 + shift}" y="{HEIGHT - 4}">{word}</text>'

@@ -81,12 +81,12 @@ def rounded(values: Float64, digits: int = 6) -> list[Any]:
     return [float(f"{value:.{digits}g}") for value in values.tolist()]
 
 
-def written(error: float) -> Phrase:
+def error_phrase(error: float) -> Phrase:
     """An error inside a sentence; nan means not compared."""
     return phrase("measure.none") if math.isnan(error) else phrase("measure.value", value=number(error))
 
 
-def short(name: str, limit: int = 48) -> str:
+def shorten(name: str, limit: int = 48) -> str:
     """A name cut in the middle to at most `limit` characters; both ends of a node name carry meaning."""
     if len(name) <= limit:
         return name
@@ -102,4 +102,4 @@ def plain(text: str) -> str:
 def labels(names: Sequence[str], errors: Float64, limit: int = 44) -> list[str]:
     """What a point says when it is pointed at: its node and its exact error."""
     pairs = zip(names, errors.tolist(), strict=True)
-    return [f"{plain(short(name, limit))}: {number(error)}" for name, error in pairs]
+    return [f"{plain(shorten(name, limit))}: {number(error)}" for name, error in pairs]

@@ -17,19 +17,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Layout, RankDump, RankRef
+from dumpscope.domain.records import DumpIndex, RankDump, RankRef
 from dumpscope.domain.result import Answer
 from dumpscope.errors import DumpscopeError, LimitError, UnreadableError, UsageError
-from dumpscope.export.files import write_ptdbg
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.pipeline.compare.conclusion import conclude
 from dumpscope.pipeline.compare.in_process import side
 from dumpscope.pipeline.compare.unit import compare_rank
 from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.ptdbg.export.files import write_ptdbg
+from dumpscope.ptdbg.reader.files import Found, find_files, holds_arrays, rank_ref
+from dumpscope.ptdbg.reader.lines import Data, Stack, read_lines
 from dumpscope.readers import discover, read_rank
-from dumpscope.readers.msprobe.json_members import open_regular
-from dumpscope.readers.ptdbg.files import Found, find_files, holds_arrays, rank_ref
-from dumpscope.readers.ptdbg.lines import Data, Stack, read_lines
+from dumpscope.readers.regular_file import open_regular
 from dumpscope_format.paths import rank_number
 from dumpscope_format.ptdbg import Code, CompareException
 
@@ -301,7 +301,7 @@ def _compared(
             rank = place if target.rank is None else target.rank
             units.put(compare_rank(*read, step=0, rank=rank, options=options, threads=threads))
         layouts = [
-            Layout(root=root, ranks=list(refs), problems=[])
+            DumpIndex(root=root, ranks=list(refs), problems=[])
             for root, refs in zip(named, zip(*pairs, strict=True), strict=True)
         ]
         target_side, golden_side = (

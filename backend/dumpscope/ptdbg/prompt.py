@@ -16,9 +16,10 @@ import numpy as np
 from dumpscope.cli.exit_codes import BAD_USAGE, COMPARED
 from dumpscope.cli.printing import line, plural
 from dumpscope.errors import DumpscopeError, UsageError
-from dumpscope.metrics.elements import differing
+from dumpscope.metrics.differing_elements import find_differing
 from dumpscope.ptdbg import calls
 from dumpscope.readers.tensors import npy_file
+from dumpscope.texts import say
 
 PROMPT: Final = "Parse >>> "
 ROWS: Final = 16
@@ -33,9 +34,9 @@ run COMMAND                                       a command of the shell
 help, exit
 vc, dc, cad                                       refused: kernel files of a device are read with CANN's msaccucmp.py"""
 _CANN: Final = {
-    "vc": "compares kernel files of a device",
-    "dc": "converts kernel files of a device",
-    "cad": "converts folders of kernel files",
+    "vc": say("cann.compares_files"),
+    "dc": say("cann.converts_files"),
+    "cad": say("cann.converts_folders"),
 }
 
 
@@ -82,8 +83,8 @@ def _command(words: list[str], text: str) -> None:
     name, given = words[0], words[1:]
     if name in _CANN:
         raise UsageError(
-            f"{name} {_CANN[name]}, which needs CANN's msaccucmp.py and is not done here",
-            hint="call msaccucmp.py on the machine with CANN; `dumpscope info FOLDER` lists the files",
+            say("cli.which_needs_canns_msaccucmp_py_not", name=name, cann=_CANN[name]),
+            hint=say("cli.call_msaccucmp_py_machine_cann_dumpscope"),
         )
     done = _COMMANDS.get(name)
     if done is not None:
@@ -93,7 +94,7 @@ def _command(words: list[str], text: str) -> None:
     elif name in ("help", "?"):
         line(_HELP)
     else:
-        raise UsageError(f"there is no command {name!r}", hint="help lists them")
+        raise UsageError(say("cli.there_no_command", name=f"{name!r}"), hint=say("cli.help_lists_them"))
 
 
 class _Options(argparse.ArgumentParser):
@@ -103,7 +104,7 @@ class _Options(argparse.ArgumentParser):
         super().__init__(prog=name, add_help=False, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}", hint="help lists the commands")
+        raise UsageError(f"{self.prog}: {message}", hint=say("cli.help_lists_commands"))
 
 
 # -- commands --------------------------------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ def _elements(given: list[str]) -> None:
     line(f"m: {mine.dtype} {list(mine.shape)}   g: {golden.dtype} {list(golden.shape)}")
     if first.size != second.size:
         line("The sizes differ: the shorter one is filled up with zeros.")
-    told = differing(first, second, absolute=found.al, relative=found.rl, limit=found.p)
+    told = find_differing(first, second, absolute=found.al, relative=found.rl, limit=found.p)
     line(
         f"{told.count} of {plural(told.total, 'element')} with |m - g| > {found.al:g} + {found.rl:g} * |g|; "
         f"largest |m - g| {told.largest:.6g}"
@@ -164,11 +165,11 @@ def _elements(given: list[str]) -> None:
 def _shell(text: str) -> None:
     command = text.split(maxsplit=1)[1:]
     if not command:
-        raise UsageError("run: there is no command", hint="run COMMAND")
+        raise UsageError(say("cli.run_there_no_command"), hint=say("cli.run_command"))
     sys.stdout.flush()
     status = subprocess.run(command[0], shell=True, stdin=subprocess.DEVNULL, check=False).returncode
     if status:
-        raise UsageError(f"run: the command ended with status {status}")
+        raise UsageError(say("cli.run_command_ended_status", status=status))
 
 
 _COMMANDS: Final[dict[str, Callable[[list[str]], None]]] = {"pk": _records, "pt": _tensor, "cn": _elements}

@@ -1,4 +1,4 @@
-"""What a folder of the server offers as dumps, without opening any of it."""
+"""Dumps that a folder on the server may hold, by the names of files and folders alone."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from dumpscope.errors import UnreadableError
-from dumpscope.readers.ptdbg.case_files import is_cases
+from dumpscope.readers.formats import formats
 from dumpscope.texts import say
-from dumpscope_format.journal import JOURNAL
-from dumpscope_format.paths import DEBUG_JSON, DUMP_JSON, inside, is_single, natural_key, rank_number, step_number
+from dumpscope_format.paths import inside, is_single, natural_key, rank_number, step_number
 
 ENTRY_LIMIT: Final = 20_000
 """Entries of one folder that are looked at."""
 GLANCE: Final = 200
 """Entries of a folder that are looked at to tell whether it is a dump."""
 ARCHIVES: Final = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2")
-_FILES: Final = frozenset({DUMP_JSON, DEBUG_JSON, JOURNAL})
-_LINES: Final = ".pkl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +48,7 @@ def looks_like_dump(folder: str) -> bool:
         with os.scandir(folder) as entries:
             for _, entry in zip(range(GLANCE), entries, strict=False):
                 name = entry.name
-                if _holds_records(name) and _is(entry, folder=False):
+                if any(one.marks_folder(name) for one in formats()) and _is(entry, folder=False):
                     return True
                 numbered = step_number(name) is not None or rank_number(name) is not None
                 if (numbered or is_single(name)) and _is(entry, folder=True):
@@ -71,13 +68,9 @@ def _offer(entry: os.DirEntry[str], roots: Sequence[str]) -> Offer | None:
         return Offer(name=name, kind="folder")
     if name.lower().endswith(ARCHIVES) and _is(entry, folder=False):
         return Offer(name=name, kind="archive")
-    if _holds_records(name) and _is(entry, folder=False):
+    if any(one.names_file(name) for one in formats()) and _is(entry, folder=False):
         return Offer(name=name, kind="file")
     return None
-
-
-def _holds_records(name: str) -> bool:
-    return name in _FILES or name.endswith(_LINES) or is_cases(name)
 
 
 def _is(entry: os.DirEntry[str], *, folder: bool) -> bool:

@@ -1,4 +1,4 @@
-"""What a file is that is no dump, told from its first bytes, and what to do with it."""
+"""The type of a file that is no dump, by its first bytes, and advice for the user."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dumpscope.errors import ForeignError, UnreadableError
-from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
 
 HEAD: Final = 4096

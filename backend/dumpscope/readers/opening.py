@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 
-from dumpscope.domain.records import Layout
+from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import UnreadableError
 from dumpscope.readers.archives.target_folder import Limits
 from dumpscope.readers.archives.unpack import DEFAULT, kind_of, unpack
@@ -14,8 +14,8 @@ from dumpscope.readers.discover import discover
 from dumpscope.readers.file_type import refuse_archive
 
 
-def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> Layout:
-    """Layout of the dump at `path`. An archive is unpacked into a new folder below `workdir`, which the caller owns.
+def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, limits: Limits = DEFAULT) -> DumpIndex:
+    """Steps and ranks of the dump at `path`. An archive is unpacked into a new folder below `workdir`, which the caller owns.
 
     Raises UnreadableError where nothing is a dump, LimitError for an archive past `limits`; an archive that fails leaves
     nothing in `workdir`.
@@ -33,7 +33,7 @@ def open_dump(path: str | os.PathLike[str], workdir: str | os.PathLike[str], *, 
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Layout(root=layout.root, ranks=layout.ranks, problems=[*problems, *layout.problems])
+    return DumpIndex(root=layout.root, ranks=layout.ranks, problems=[*problems, *layout.problems])
 
 
 def _is_archive(path: str) -> bool:

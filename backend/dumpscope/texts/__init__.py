@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from importlib.resources import files
@@ -115,17 +116,37 @@ def translate(text: str, said: Sequence[Phrase] | None = None, language: str | N
         return text
 
 
+def has(id: str) -> bool:
+    """Whether the catalogue has a template of this id."""
+    return id in _templates(ENGLISH)
+
+
+def word(kind: str, value: str) -> str:
+    """A word that programs read, such as a kind of origin, in the language of this context; itself where it has none."""
+    return tell(f"{kind}.{value}") if has(f"{kind}.{value}") else value
+
+
+def rendered(phrases: Sequence[Phrase]) -> str:
+    """The sentences in the language of this context."""
+    return render(phrases, current_language())
+
+
 def current_language() -> str:
     return _language.get()
 
 
-def use_language(language: str) -> None:
-    """Set the language of this context: of the command line, or of one request or report."""
-    _language.set(language)
+@contextmanager
+def speaking(language: str) -> Iterator[None]:
+    """Sentences of `tell`, `translate` and `rendered` within the block are in this language. Threads begin with English."""
+    before = _language.set(language)
+    try:
+        yield
+    finally:
+        _language.reset(before)
 
 
 def tell(id: str, /, **values: object) -> str:
-    """A sentence in the language of this context (see `use_language`), as plain text."""
+    """A sentence in the language of this context (see `speaking`), as plain text."""
     return translate(say(id, **values))
 
 

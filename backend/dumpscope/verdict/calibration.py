@@ -1,4 +1,4 @@
-"""Floors from a healthy pair: two runs of code that is known to be right show how much noise there is, and where."""
+"""Floors from a healthy pair: two runs of correct code show how much noise there is, and where."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Noise:
 @dataclass(slots=True, kw_only=True)
 class Calibration:
     """noise: by dtype; widened: patterns of calls above their dtype's floor, with the factor they need, largest first; never:
-    patterns of calls whose difference no floor excuses (other integers, NaN at other places, shapes, arguments): they are not
+    patterns of calls that differ outside every floor (other integers, NaN at other places, shapes, arguments): they are not
     healthy, or random"""
 
     noise: dict[str, Noise] = field(default_factory=dict)
@@ -57,14 +57,14 @@ class Calibration:
         """Text of a policy file (docs/verdicts.md) under which this pair has no difference but `never`."""
         floors = {
             name.removeprefix("torch."): {
-                "bulk": _rounded(FLOORS[name].bulk * noise.factor),
-                "peak": _rounded(FLOORS[name].peak * noise.factor),
+                "bulk": _round_up(FLOORS[name].bulk * noise.factor),
+                "peak": _round_up(FLOORS[name].peak * noise.factor),
             }
             for name, noise in sorted(self.noise.items())
         }
         data: dict[str, Any] = {"name": "calibrated", "base": "default", "floors": floors}
         if self.widened:
-            data["scale"] = {pattern: _rounded(factor) for pattern, factor in self.widened[:MOST]}
+            data["scale"] = {pattern: _round_up(factor) for pattern, factor in self.widened[:MOST]}
         return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=140)
 
 
@@ -76,9 +76,9 @@ def calibrate(units: Iterable[Unit]) -> Calibration:
     for unit in units:
         context = gather(unit.target, unit.golden, unit.pairs, unit.items)
         score = scores(context, unit.facts, Policy(), np.zeros(0))
-        patterns, ahead = _patterns(unit)
+        patterns, ahead = _name_patterns(unit)
         rows = np.flatnonzero((unit.facts.outcome == Outcome.COMPARED) & np.isfinite(score))
-        dtypes = [_coarser(context, row) for row in rows.tolist()]
+        dtypes = [_coarser_dtype(context, row) for row in rows.tolist()]
         pairs = context.pair[rows].tolist()
         found.append(([patterns[pair] for pair in pairs], dtypes, score[rows]))
         for pair, dtype, value in zip(pairs, dtypes, score[rows].tolist(), strict=True):
@@ -89,7 +89,7 @@ def calibrate(units: Iterable[Unit]) -> Calibration:
     calibration = Calibration(never=list(never))
     for dtype, values in forward.items():
         if dtype in FLOORS:
-            calibration.noise[dtype] = _noise(np.array(values))
+            calibration.noise[dtype] = _measure_noise(np.array(values))
     worst: dict[str, float] = {}
     for names, dtypes, score in found:
         for name, dtype, value in zip(names, dtypes, score.tolist(), strict=True):
@@ -100,7 +100,7 @@ def calibrate(units: Iterable[Unit]) -> Calibration:
     return calibration
 
 
-def _noise(values: Float64) -> Noise:
+def _measure_noise(values: Float64) -> Noise:
     level = float(np.quantile(values, QUANTILE))
     factor = 1.0
     if len(values) >= FEWEST and level > 0:  # what the default floor covers is no reason to widen it
@@ -108,13 +108,13 @@ def _noise(values: Float64) -> Noise:
     return Noise(tensors=len(values), equal=int((values == 0).sum()), level=level, factor=factor)
 
 
-def _coarser(context: Context, row: int) -> str:
+def _coarser_dtype(context: Context, row: int) -> str:
     names = [context.dtypes[code] for code in (context.t_dtype[row], context.g_dtype[row]) if code >= 0]
     known = [name for name in names if name in FLOORS]
     return max(known, key=lambda name: FLOORS[name].bulk, default=names[0] if names else "")
 
 
-def _patterns(unit: Unit) -> tuple[list[str], list[bool]]:
+def _name_patterns(unit: Unit) -> tuple[list[str], list[bool]]:
     """Of every node pair the pattern that names all calls of its API or module in its direction, and whether it is a forward."""
     patterns, ahead = [], []
     for target, golden in zip(unit.pairs.target.tolist(), unit.pairs.golden.tolist(), strict=True):
@@ -136,8 +136,8 @@ def _patterns(unit: Unit) -> tuple[list[str], list[bool]]:
     return patterns, ahead
 
 
-def _rounded(number: float) -> float:
-    """Up to two digits."""
+def _round_up(number: float) -> float:
+    """To two digits."""
     if number <= 0 or not math.isfinite(number):
         return number
     unit = 10.0 ** (math.floor(math.log10(number)) - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions, Outcome, Verdict
+from dumpscope.domain.facts import Facts, ItemOpinions, Outcome, Verdict
 from dumpscope.domain.records import Bool, Float64, Int8, Kind, State
 from dumpscope.verdict import msprobe, score
 from dumpscope.verdict.policy import UNINITIALISED, Policy
@@ -21,68 +21,68 @@ def judge(context: Context, facts: Facts, names: list[str], policy: Policy, mode
     uninitialised = np.array([name in UNINITIALISED for name in context.apis] + [False])
     factor = np.where(uninitialised[context.api], np.nan, factor) if len(factor) else factor
     item_scores = score.scores(context, facts, policy, factor)
-    verdict, rule = _default(context, facts, item_scores, policy, mode)
+    verdict, rule = _judge_by_default(context, facts, item_scores, policy, mode)
     if policy.base == "ptdbg":
-        verdict, rule = _ptdbg(context, facts, verdict, rule, mode)
+        verdict, rule = _judge_by_ptdbg(context, facts, verdict, rule, mode)
     elif policy.base == "msprobe":
-        verdict, rule = _msprobe(context, facts, verdict, rule, mode)
+        verdict, rule = _judge_by_msprobe(context, facts, verdict, rule, mode)
     unjudged = context.unread | (np.isnan(factor[context.pair]) if len(factor) else False)
     verdict = np.where(unjudged, Verdict.NA, verdict)
     rule = np.where(unjudged, CODES["X-5"], rule)
     return ItemOpinions(verdict=verdict.astype(np.int8), rule=rule.astype(np.int8), score=item_scores)
 
 
-def _default(context: Context, facts: Facts, scores: Float64, policy: Policy, mode: str) -> tuple[Int8, Int8]:
+def _judge_by_default(context: Context, facts: Facts, scores: Float64, policy: Policy, mode: str) -> tuple[Int8, Int8]:
     outcome = facts.outcome
     n = len(context)
     verdict = np.full(n, int(Verdict.NA), np.int8)
     rule = np.full(n, CODES["X-4"], np.int8)
 
-    def say(where: Bool, what: Verdict, why: str) -> None:
+    def mark(where: Bool, what: Verdict, why: str) -> None:
         verdict[where] = what
         rule[where] = CODES[why]
 
     compared = outcome == Outcome.COMPARED
     known = compared & ~np.isnan(scores)
-    tensor = score.judged_by_tensor(facts)
+    tensor = score.is_judged_by_tensor(facts)
     differs = known & (scores > 1)
-    say(known & ~differs & tensor, Verdict.YES, "T-1")
-    say(known & ~differs & ~tensor, Verdict.YES, "M-1")
-    say(differs & tensor, Verdict.NO, "T-2")
-    say(differs & ~tensor, Verdict.NO, "M-2")
+    mark(known & ~differs & tensor, Verdict.YES, "T-1")
+    mark(known & ~differs & ~tensor, Verdict.YES, "M-1")
+    mark(differs & tensor, Verdict.NO, "T-2")
+    mark(differs & ~tensor, Verdict.NO, "M-2")
     verdict[differs & (scores <= policy.warn)] = Verdict.WARNING
-    say(compared & score.is_exact_kind(context) & (facts.equal == 0), Verdict.NO, "I-1")
+    mark(compared & score.is_exact_kind(context) & (facts.equal == 0), Verdict.NO, "I-1")
     hashed = compared & (facts.equal == 0) & ~tensor
-    say(hashed & np.isinf(scores) & (context.t_state == State.ABSENT).all(axis=1), Verdict.NO, "H-1")
+    mark(hashed & np.isinf(scores) & (context.t_state == State.ABSENT).all(axis=1), Verdict.NO, "H-1")
     if mode == "md5":
-        say(hashed & (facts.dtype_differs == 0), Verdict.NO, "H-1")
-    say(compared & (facts.equal == 1), Verdict.YES, "E-1")
+        mark(hashed & (facts.dtype_differs == 0), Verdict.NO, "H-1")
+    mark(compared & (facts.equal == 1), Verdict.YES, "E-1")
     within = compared & (facts.dtype_differs == 1) & (verdict == Verdict.YES)
-    say(within, Verdict.WARNING, "D-1")
-    say(score.nonfinite_differs(context, facts), Verdict.NO, "N-1")
-    say(outcome == Outcome.SCALAR, Verdict.YES, "E-1")
-    say((outcome == Outcome.SCALAR) & (facts.equal == 0), Verdict.NO, "V-1")
-    say(outcome == Outcome.SHAPE, Verdict.NO, "S-1")
-    say(outcome == Outcome.KIND, Verdict.NO, "S-2")
-    say(outcome == Outcome.EMPTY, Verdict.YES, "E-1")
-    say(outcome == Outcome.TARGET_ONLY, Verdict.NA, "X-1")
-    say(outcome == Outcome.GOLDEN_ONLY, Verdict.NA, "X-2")
-    say(outcome == Outcome.INSIDE, Verdict.NA, "X-6")
-    say(outcome == Outcome.UNREADABLE, Verdict.NA, "X-3")
+    mark(within, Verdict.WARNING, "D-1")
+    mark(score.nonfinite_differs(context, facts), Verdict.NO, "N-1")
+    mark(outcome == Outcome.SCALAR, Verdict.YES, "E-1")
+    mark((outcome == Outcome.SCALAR) & (facts.equal == 0), Verdict.NO, "V-1")
+    mark(outcome == Outcome.SHAPE, Verdict.NO, "S-1")
+    mark(outcome == Outcome.KIND, Verdict.NO, "S-2")
+    mark(outcome == Outcome.EMPTY, Verdict.YES, "E-1")
+    mark(outcome == Outcome.TARGET_ONLY, Verdict.NA, "X-1")
+    mark(outcome == Outcome.GOLDEN_ONLY, Verdict.NA, "X-2")
+    mark(outcome == Outcome.INSIDE, Verdict.NA, "X-6")
+    mark(outcome == Outcome.UNREADABLE, Verdict.NA, "X-3")
     return verdict, rule
 
 
-def _ptdbg(context: Context, facts: Facts, verdict: Int8, rule: Int8, mode: str) -> tuple[Int8, Int8]:
+def _judge_by_ptdbg(context: Context, facts: Facts, verdict: Int8, rule: Int8, mode: str) -> tuple[Int8, Int8]:
     """The guide's label: strict thresholds, no dtype- or scale-aware tolerance. Source: the user guide of ptdbg_ascend."""
     verdict, rule = verdict.copy(), rule.copy()
     compared = facts.outcome == Outcome.COMPARED
     if mode == "md5":
         return verdict, rule
     if mode == "tensor":
-        cosine = facts.tensor[:, TENSOR_METRICS.index("cosine")]
-        cosine_known = facts.tensor_state[:, TENSOR_METRICS.index("cosine")] == State.FINITE
-        largest = facts.tensor[:, TENSOR_METRICS.index("max_abs")]
-        state = facts.tensor_state[:, TENSOR_METRICS.index("max_abs")]
+        cosine = facts.metric("cosine")
+        cosine_known = facts.metric_state("cosine") == State.FINITE
+        largest = facts.metric("max_abs")
+        state = facts.metric_state("max_abs")
         largest = np.where(state == State.POS_INF, np.inf, largest)
         known = compared & cosine_known & (state != State.ABSENT)
         with np.errstate(invalid="ignore"):
@@ -105,9 +105,9 @@ def _ptdbg(context: Context, facts: Facts, verdict: Int8, rule: Int8, mode: str)
     return verdict, rule
 
 
-def _msprobe(context: Context, facts: Facts, verdict: Int8, rule: Int8, mode: str) -> tuple[Int8, Int8]:
+def _judge_by_msprobe(context: Context, facts: Facts, verdict: Int8, rule: Int8, mode: str) -> tuple[Int8, Int8]:
     """msprobe's Result column as verdicts: pass = Yes, error = No; rows without a partner stay not comparable."""
-    levels = msprobe.levels(context, facts, mode)
+    levels = msprobe.find_levels(context, facts, mode)
     verdict, rule = verdict.copy(), rule.copy()
     judged = context.both & (context.kind != Kind.OPAQUE)
     _set(verdict, rule, judged & (levels == msprobe.PASS), Verdict.YES, "Q-3")

@@ -1,4 +1,4 @@
-"""msprobe's Result column: pass, warning or error per row, judged per API group (spec: its rules of 26.2.0).
+"""msprobe's Result column: pass, warning or error per row, judged per API group, by the rules of msprobe 26.2.0.
 
 Facts only; the wording of the messages is ours.
 """
@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.domain.context import Context
-from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
+from dumpscope.domain.facts import Facts, Outcome
 from dumpscope.domain.records import Bool, Float64, Int8, Kind, Role, State, UInt8
 
 PASS, WARNING, ERROR = 0, 1, 2
@@ -38,15 +38,15 @@ MESSAGES: Final = (
 )
 
 
-def levels(context: Context, facts: Facts, mode: str) -> Int8:
+def find_levels(context: Context, facts: Facts, mode: str) -> Int8:
     """PASS, WARNING or ERROR per item pair."""
     level = np.zeros(len(context), np.int8)
-    for code, where in marks(context, facts, mode):
+    for code, where in find_marks(context, facts, mode):
         level[where] = np.maximum(level[where], ERROR if MESSAGES[code].startswith("error") else WARNING)
     return level
 
 
-def marks(context: Context, facts: Facts, mode: str) -> list[tuple[int, Bool]]:
+def find_marks(context: Context, facts: Facts, mode: str) -> list[tuple[int, Bool]]:
     """(message number, rows it marks), in the order in which messages are listed."""
     if mode == "md5":
         differs = context.both & (facts.equal == 0) & (facts.outcome != Outcome.NO_DATA)
@@ -67,52 +67,51 @@ def marks(context: Context, facts: Facts, mode: str) -> list[tuple[int, Bool]]:
         (4, live & context.shape_differs),
     ]
     if mode == "tensor":
-        out += _tensor_marks(context, facts, live, is_output)
+        out += _find_tensor_marks(context, facts, live, is_output)
     else:
-        out += _statistic_marks(context, facts, live, is_output)
+        out += _find_statistic_marks(context, facts, live, is_output)
     return out
 
 
-def _statistic_marks(context: Context, facts: Facts, live: Bool, is_output: Bool) -> list[tuple[int, Bool]]:
-    norm = _numbers(facts.rel[:, 3], facts.rel_state[:, 3])
-    inputs = _extreme(context, norm, live & ~is_output, np.fmax)
-    outputs = _extreme(context, norm, live & is_output, np.fmax)
+def _find_statistic_marks(context: Context, facts: Facts, live: Bool, is_output: Bool) -> list[tuple[int, Bool]]:
+    norm = _with_infinities(facts.rel[:, 3], facts.rel_state[:, 3])
+    inputs = _fold_to_nodes(context, norm, live & ~is_output, np.fmax)
+    outputs = _fold_to_nodes(context, norm, live & is_output, np.fmax)
     with np.errstate(all="ignore"):
         error = live & is_output & (inputs < 0.1)[context.pair] & (norm > 0.5)
         grown = np.where(inputs > 0, outputs / inputs > 10, outputs > 0.1) & ~np.isnan(inputs)
-    return [(5, error), (7, _first(context, live & is_output, grown))]
+    return [(5, error), (7, _first_of_nodes(context, live & is_output, grown))]
 
 
-def _tensor_marks(context: Context, facts: Facts, live: Bool, is_output: Bool) -> list[tuple[int, Bool]]:
+def _find_tensor_marks(context: Context, facts: Facts, live: Bool, is_output: Bool) -> list[tuple[int, Bool]]:
     ratio = _metric(facts, "ratio_1e3")
     cosine = _metric(facts, "cosine")
-    low_in, low_out = (_extreme(context, ratio, live & side, np.fmin) for side in (~is_output, is_output))
-    cos_in, cos_out = (_extreme(context, cosine, live & side, np.fmin) for side in (~is_output, is_output))
+    low_in, low_out = (_fold_to_nodes(context, ratio, live & side, np.fmin) for side in (~is_output, is_output))
+    cos_in, cos_out = (_fold_to_nodes(context, cosine, live & side, np.fmin) for side in (~is_output, is_output))
     with np.errstate(invalid="ignore"):
         error = (low_in > 0.9) & (low_out < 0.1)
         warning = (cos_in > 0.9) & (cos_in - cos_out > 0.1)
     outputs = live & is_output
-    return [(6, _first(context, outputs, error)), (8, _first(context, outputs, warning))]
+    return [(6, _first_of_nodes(context, outputs, error)), (8, _first_of_nodes(context, outputs, warning))]
 
 
 def _metric(facts: Facts, name: str) -> Float64:
-    column = TENSOR_METRICS.index(name)
-    return _numbers(facts.tensor[:, column], facts.tensor_state[:, column])
+    return _with_infinities(facts.metric(name), facts.metric_state(name))
 
 
-def _numbers(values: Float64, state: UInt8) -> Float64:
+def _with_infinities(values: Float64, state: UInt8) -> Float64:
     out = np.where(state == State.FINITE, values, np.nan)
     return np.where(state == State.POS_INF, np.inf, out)
 
 
-def _extreme(context: Context, values: Float64, where: Bool, fold: np.ufunc) -> Float64:
+def _fold_to_nodes(context: Context, values: Float64, where: Bool, fold: np.ufunc) -> Float64:
     """Largest (or smallest) value per node over the rows in `where`, nan where there is none."""
     out = np.full(context.nodes, np.nan)
     fold.at(out, context.pair[where], values[where])
     return out
 
 
-def _first(context: Context, rows: Bool, nodes: Bool) -> Bool:
+def _first_of_nodes(context: Context, rows: Bool, nodes: Bool) -> Bool:
     """First of `rows` in every node of `nodes`."""
     found = np.flatnonzero(rows & nodes[context.pair])
     _, first = np.unique(context.pair[found], return_index=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+import re2
 import yaml
 
 from dumpscope.errors import UsageError
 from dumpscope.texts import say
-from dumpscope.verdict.policy_patterns import compiled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,15 +46,17 @@ TINY: Final = 1e-12
 UNINITIALISED: Final = frozenset(
     {"empty", "empty_like", "empty_strided", "empty_with_format", "new_empty", "new_empty_strided"}
 )
-"""Calls whose output is whatever lay in memory: never judged."""
+"""Calls whose output is uninitialised memory: never judged."""
 
 RULE_BOOKS: Final = ("default", "ptdbg", "msprobe")
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """base: rule book; warn: score up to which a difference is only a warning
-    ignore: node names (regex, see `policy_patterns`) never judged
+    ignore: node names (regex, see `compile_pattern`) never judged
     scale: (regex, factor) pairs that widen the floors of matching nodes, first hit wins
     """
 
@@ -65,17 +68,17 @@ class Policy:
     scale: tuple[tuple[str, float], ...] = ()
 
 
-_WRITTEN: Final = re.compile(r"[0-9]+([.][0-9]*)?[eE][+-]?[0-9]+")
-"""What everybody means as a number and yaml 1.1 takes for text: 1e-4."""
+_SCIENTIFIC: Final = re.compile(r"[0-9]+([.][0-9]*)?[eE][+-]?[0-9]+")
+"""Numbers that yaml 1.1 reads as text: 1e-4."""
 
-FORMS: Final = (
+_VALUE_TYPES: Final = (
     ("name", str, say("verdict.text")),
     ("base", str, say("verdict.name_rule_book")),
     ("floors", dict, "{dtype: {bulk: number, peak: number}}"),
     ("ignore", list, say("verdict.list_regular_expressions")),
     ("scale", dict, "{regular expression: factor}"),
 )
-"""Type of the values of a policy file, and how to say it."""
+"""Key of a policy file, type of its value, and its description in an error."""
 
 
 def load_policy(text: str) -> Policy:
@@ -105,7 +108,7 @@ def load_policy(text: str) -> Policy:
                 say("verdict.policy_unknown_key", key=f"{key!r}"),
                 hint=say("verdict.allowed", names=", ".join(sorted(known))),
             )
-    for key, kind, form in FORMS:
+    for key, kind, form in _VALUE_TYPES:
         if not isinstance(data.get(key), kind | None):
             raise UsageError(
                 say("verdict.policy_2", key=key, name=type(data[key]).__name__), hint=say("verdict.write", form=form)
@@ -118,44 +121,72 @@ def load_policy(text: str) -> Policy:
     policy = Policy(name=data.get("name") or "custom", base=base)
     return replace(
         policy,
-        floors={**FLOORS, **_floors(data.get("floors") or {})},
-        warn=_positive("warn", data.get("warn", policy.warn)),
-        ignore=tuple(_pattern("ignore", x) for x in data.get("ignore") or ()),
-        scale=tuple((_pattern("scale", k), _positive("scale", v)) for k, v in (data.get("scale") or {}).items()),
+        floors={**FLOORS, **_read_floors(data.get("floors") or {})},
+        warn=_read_positive("warn", data.get("warn", policy.warn)),
+        ignore=tuple(_read_pattern("ignore", x) for x in data.get("ignore") or ()),
+        scale=tuple(
+            (_read_pattern("scale", k), _read_positive("scale", v)) for k, v in (data.get("scale") or {}).items()
+        ),
     )
 
 
-def _floors(data: dict[str, Any]) -> dict[str, Floor]:
+def _read_floors(data: dict[str, Any]) -> dict[str, Floor]:
     floors = {}
     for dtype, body in data.items():
         name = dtype if str(dtype).startswith("torch.") else f"torch.{dtype}"
         if not isinstance(body, dict) or not {"bulk", "peak"} >= set(body):
-            raise UsageError(say("verdict.policy_floors", dtype=dtype, body=_short(body)), hint=say("verdict.write_2"))
+            raise UsageError(
+                say("verdict.policy_floors", dtype=dtype, body=_shorten(body)), hint=say("verdict.write_2")
+            )
         old = FLOORS.get(name, FLOORS["torch.float32"])
         floors[name] = Floor(
-            bulk=_positive(f"floors.{dtype}.bulk", body.get("bulk", old.bulk)),
-            peak=_positive(f"floors.{dtype}.peak", body.get("peak", old.peak)),
+            bulk=_read_positive(f"floors.{dtype}.bulk", body.get("bulk", old.bulk)),
+            peak=_read_positive(f"floors.{dtype}.peak", body.get("peak", old.peak)),
         )
     return floors
 
 
-def _positive(key: str, value: Any) -> float:
-    if isinstance(value, str) and _WRITTEN.fullmatch(value):
+def _read_positive(key: str, value: Any) -> float:
+    if isinstance(value, str) and _SCIENTIFIC.fullmatch(value):
         value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise UsageError(say("verdict.policy", key=key, value=_short(value)), hint=say("verdict.must_number_above_0"))
+        raise UsageError(say("verdict.policy", key=key, value=_shorten(value)), hint=say("verdict.must_number_above_0"))
     return float(value)
 
 
-def _short(value: Any) -> str:
-    """A value in a message; what holds others is named only: a few aliases unfold to gigabytes."""
+def _shorten(value: Any) -> str:
+    """A value for a message; of a collection only the type, since a few yaml aliases unfold to gigabytes."""
     return f"a {type(value).__name__}" if isinstance(value, list | dict | set) else repr(value)[:200]
 
 
-def _pattern(key: str, value: Any) -> str:
+def _read_pattern(key: str, value: Any) -> str:
     if not isinstance(value, str):
         raise UsageError(
-            say("verdict.policy_holds", key=key, value=_short(value)), hint=say("verdict.write_regular_expression_text")
+            say("verdict.policy_holds", key=key, value=_shorten(value)),
+            hint=say("verdict.write_regular_expression_text"),
         )
-    compiled(value, key)
+    compile_pattern(value, key)
     return value
+
+
+def compile_pattern(pattern: str, where: str) -> Callable[[str], bool]:
+    """A function that says whether a text holds the pattern somewhere. where: key that holds it, for the error.
+
+    A user writes these, so they run in time linear in the text (RE2, no backtracking).
+    Raises UsageError that names both for what is no regular expression, or one that cannot be run in linear time
+    (backreferences, looking around).
+    """
+    try:
+        search = re2.compile(pattern, _OPTIONS).search
+    except (re2.error, UnicodeEncodeError) as error:
+        why = error.args[0]
+        raise UsageError(
+            say(
+                "verdict.policy_holds_which_cannot_used_regular",
+                where=where,
+                pattern=f"{pattern[:200]!r}",
+                part=why.decode("utf-8", "replace") if isinstance(why, bytes) else error,
+            ),
+            hint=say("verdict.write_re2s_syntax_which_has_no"),
+        ) from error
+    return lambda text: search(text.encode("utf-8", "replace").decode()) is not None

@@ -1,4 +1,4 @@
-"""How large an error is in units of what its dtype is allowed (score 1.0 = the floor)."""
+"""Scores: the error of an item pair in units of the floor of its dtype (1.0 is the floor)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, Outcome
 from dumpscope.domain.records import Bool, Float64, State
-from dumpscope.verdict.policy import FLOORS, TINY, Policy
-from dumpscope.verdict.policy_patterns import compiled
+from dumpscope.verdict.policy import FLOORS, TINY, Policy, compile_pattern
 
 MAX, MIN, MEAN, NORM = range(4)
 EUCLIDEAN: Final = TENSOR_METRICS.index("euclidean")
@@ -30,12 +29,12 @@ def floors(context: Context, policy: Policy, factors: Float64) -> tuple[Float64,
         if floor:
             table[code] = floor.bulk, floor.peak
     both = np.maximum(table[context.t_dtype], table[context.g_dtype])
-    both = np.where(both > 0, np.maximum(both, _common(both[context.pair < context.end])), both)
+    both = np.where(both > 0, np.maximum(both, _coarsest_common(both[context.pair < context.end])), both)
     both = both * factors[context.pair][:, None] if len(factors) else both
     return both[:, 0], both[:, 1]
 
 
-def _common(both: Float64) -> Float64:
+def _coarsest_common(both: Float64) -> Float64:
     """The coarsest floor that a tenth of the float tensors have."""
     used = both[both[:, 0] > 0]
     if not len(used):
@@ -56,8 +55,8 @@ def factors(names: list[str], policy: Policy) -> Float64:
     """Widening factor per node; nan means "never judged"."""
     out = np.ones(len(names))
     if policy.scale or policy.ignore:
-        widened = [(compiled(pattern, "scale"), factor) for pattern, factor in policy.scale]
-        ignored = [compiled(pattern, "ignore") for pattern in policy.ignore]
+        widened = [(compile_pattern(pattern, "scale"), factor) for pattern, factor in policy.scale]
+        ignored = [compile_pattern(pattern, "ignore") for pattern in policy.ignore]
         for i, name in enumerate(names):
             if any(holds(name) for holds in ignored):
                 out[i] = np.nan
@@ -147,7 +146,7 @@ def _worst(parts: Float64) -> Float64:
 
 
 def scores(context: Context, facts: Facts, policy: Policy, factor: Float64) -> Float64:
-    """Score per item pair: 0 equal, inf where nothing excuses the difference, nan where nothing was compared or judged."""
+    """Score per item pair: 0 equal, inf where no floor allows the difference, nan where nothing was compared or judged."""
     bulk, peak = floors(context, policy, factor)
     score = distance(context, facts, bulk, peak)
     unjudged = context.unread | (np.isnan(factor[context.pair]) if len(factor) else False)
@@ -172,5 +171,6 @@ def distance(context: Context, facts: Facts, bulk: Float64, peak: Float64) -> Fl
     return np.where(facts.outcome == Outcome.EMPTY, 0.0, score)
 
 
-def judged_by_tensor(facts: Facts) -> Bool:
+def is_judged_by_tensor(facts: Facts) -> Bool:
+    """Where tensors were read, so that statistics do not decide."""
     return facts.unequal >= 0

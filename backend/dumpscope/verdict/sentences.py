@@ -9,8 +9,9 @@ from dumpscope.domain.context import Context
 from dumpscope.domain.distances import FARTHER, MEASURE_WORDS
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions
 from dumpscope.domain.records import STATISTICS, State
+from dumpscope.metrics import derive_metrics
 from dumpscope.texts import Phrase, Value, as_value, english, phrase
-from dumpscope.verdict.rules import RULES
+from dumpscope.verdict.rules import VERDICT_RULES
 
 _FINITE: Final = int(State.FINITE)
 _UNUSUAL: Final[dict[int, float | None]] = {
@@ -28,13 +29,18 @@ def number(value: float, state: int) -> float | None:
     return float(value) if code == _FINITE else _UNUSUAL[code]
 
 
-def item_metrics(facts: Facts, row: int) -> Metrics:
-    """All measured numbers of one item pair by name; absent ones are left out."""
+def item_metrics(context: Context, facts: Facts, row: int) -> Metrics:
+    """All numbers of one item pair by name; absent ones are left out."""
     out: Metrics = {}
-    for column, name in enumerate(TENSOR_METRICS):
-        value = number(facts.tensor[row, column], facts.tensor_state[row, column])
+    for name in TENSOR_METRICS:
+        value = number(facts.metric(name)[row], facts.metric_state(name)[row])
         if value is not None:
             out[name] = value
+    out |= {
+        name: float(column[row])
+        for name, column in derive_metrics(context, facts).items()
+        if column[row] == column[row]
+    }
     for column, name in enumerate(_STATISTIC_NAMES):
         for prefix, values, states in (("diff", facts.diff, facts.diff_state), ("rel", facts.rel, facts.rel_state)):
             value = number(values[row, column], states[row, column])
@@ -51,33 +57,33 @@ def item_metrics(facts: Facts, row: int) -> Metrics:
 
 def sentence(context: Context, facts: Facts, opinions: ItemOpinions, row: int) -> str:
     """Why this item got its verdict, in English."""
-    return english(said(context, facts, opinions, row))
+    return english(describe_verdict(context, facts, opinions, row))
 
 
-def said(context: Context, facts: Facts, opinions: ItemOpinions, row: int) -> list[Phrase]:
+def describe_verdict(context: Context, facts: Facts, opinions: ItemOpinions, row: int) -> list[Phrase]:
     """Why this item got its verdict."""
-    rule = RULES[opinions.rule[row]]
+    rule = VERDICT_RULES[opinions.rule[row]]
     score = opinions.score[row]
-    if rule.id in ("R-1", "R-2"):
-        return referred(facts, opinions, row) or [phrase(f"rule.{rule.id}")]
-    if rule.id in ("T-1", "T-2", "P-1", "P-2", "P-4") and facts.unequal[row] >= 0:
-        return [_scored(_tensor(facts, row), score)]
-    if rule.id in ("M-1", "M-2", "P-3", "D-1"):
-        return [_scored(_statistics(context, facts, row), score)]
-    if rule.id == "N-1":
+    if rule in ("R-1", "R-2"):
+        return describe_distances(facts, opinions, row) or [phrase(f"rule.{rule}")]
+    if rule in ("T-1", "T-2", "P-1", "P-2", "P-4") and facts.unequal[row] >= 0:
+        return [_describe_score(_describe_tensor(facts, row), score)]
+    if rule in ("M-1", "M-2", "P-3", "D-1"):
+        return [_describe_score(_describe_statistics(context, facts, row), score)]
+    if rule == "N-1":
         if facts.nonfinite_disagree[row] > 0:
             counts = facts.nonfinite_disagree[row], facts.nonfinite_target[row], facts.nonfinite_golden[row]
             disagree, target, golden = map(int, counts)
             return [phrase("item.nonfinite", disagree=disagree, target=target, golden=golden)]
-        return [phrase("item.one_not_finite", parts=_statistics(context, facts, row))]
-    if rule.id == "I-1" and facts.unequal[row] >= 0:
+        return [phrase("item.one_not_finite", parts=_describe_statistics(context, facts, row))]
+    if rule == "I-1" and facts.unequal[row] >= 0:
         return [phrase("item.integers", unequal=int(facts.unequal[row]), elements=int(facts.elements[row]))]
-    if rule.id == "X-3" and row in facts.errors:
+    if rule == "X-3" and row in facts.errors:
         return [phrase("item.unreadable", error=as_value(facts.errors[row]))]
-    return [phrase(f"rule.{rule.id}")]
+    return [phrase(f"rule.{rule}")]
 
 
-def referred(facts: Facts, opinions: ItemOpinions, row: int) -> list[Phrase]:
+def describe_distances(facts: Facts, opinions: ItemOpinions, row: int) -> list[Phrase]:
     """Both distances from the reference and which side is how many times as far; nothing where they were not measured."""
     distances, standing = facts.distances, opinions.standing
     if distances is None or standing is None or math.isnan(standing.ratio[row]):
@@ -96,35 +102,34 @@ def referred(facts: Facts, opinions: ItemOpinions, row: int) -> list[Phrase]:
     return [phrase("item.no_farther", ratio=f"{ratio:.3g}", **both)]
 
 
-def _scored(parts: list[Phrase], score: float) -> Phrase:
+def _describe_score(parts: list[Phrase], score: float) -> Phrase:
     if math.isnan(score) or math.isinf(score):
         return phrase("item.measured", parts=parts)
     return phrase("item.scored", parts=parts, score=f"{score:.3g}")
 
 
-def _tensor(facts: Facts, row: int) -> list[Phrase]:
+def _describe_tensor(facts: Facts, row: int) -> list[Phrase]:
     parts = [phrase("part.unequal", unequal=int(facts.unequal[row]), elements=int(facts.elements[row]))]
     for name in ("rel_l2", "max_abs", "cosine"):
-        column = TENSOR_METRICS.index(name)
-        value = number(facts.tensor[row, column], facts.tensor_state[row, column])
+        value = number(facts.metric(name)[row], facts.metric_state(name)[row])
         if value is not None:
             parts.append(phrase(f"part.{name}", value=f"{value:.6g}"))
     return parts
 
 
-def _written(value: float) -> str:
+def _format(value: float) -> str:
     if math.isfinite(value):
         return f"{value:.6g}"
     return "NaN" if math.isnan(value) else f"{value:+}"
 
 
-def _statistics(context: Context, facts: Facts, row: int) -> list[Phrase]:
+def _describe_statistics(context: Context, facts: Facts, row: int) -> list[Phrase]:
     parts = []
     for column, word in enumerate(STATISTICS):
         t = number(context.t_stats[row, column], context.t_state[row, column])
         g = number(context.g_stats[row, column], context.g_state[row, column])
         if t is not None and g is not None and not (t == g or (math.isnan(t) and math.isnan(g))):
-            both = {"name": word, "target": _written(t), "golden": _written(g)}
+            both = {"name": word, "target": _format(t), "golden": _format(g)}
             relative = number(facts.rel[row, column], facts.rel_state[row, column])
             if relative is not None and math.isfinite(relative):
                 parts.append(phrase("part.changed_share", **both, share=f"{100 * relative:.3g}"))

@@ -1,9 +1,8 @@
 """How a call was written, read from the caller's bytecode: operator or method, positional or keyword arguments.
 
-A function mode receives `Tensor.add` for `a + b` as for `a.add(b)`, and Python functions hand their arguments over
-in a form of their
-own. The instruction at which the caller stands tells what the program said. Nothing is executed and nothing is changed; where the
-code leaves a question open the answer is the likelier one.
+A function mode receives `Tensor.add` both for `a + b` and for `a.add(b)`, and Python functions pass their arguments on in another
+form. The caller's current instruction shows what the program wrote. Nothing is executed or changed; if the code allows two
+answers, the more likely one is taken.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ Kind = Literal["operator", "call", "spread", "other"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operand:
-    """One side of an operator: a constant, a name to look up (with attributes after it), or unknown."""
+    """One side of an operator: a constant, a name with attributes, or unknown."""
 
     constant: bool = False
     names: tuple[str, ...] = ()
@@ -66,11 +65,12 @@ class Operand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """The instruction a caller stands at.
+    """The instruction that a caller is at.
 
-    kind: "operator", "call", "spread" (`f(*args)`) or "other"; count: arguments of a call, self not counted;
-    keywords: names of the last of them; target: what is called, `("F", "softmax")` or just `("relu",)` after something else than
-    names, empty where unknown; attribute: whether it was looked up on something
+    kind: "operator", "call", "spread" (`f(*args)`) or "other"
+    count: number of arguments of a call, without self; keywords: names of the last of them
+    target: what is called, `("F", "softmax")`; only the last name after an expression, empty where unknown
+    attribute: whether it was looked up on an object
     """
 
     kind: Kind
@@ -88,7 +88,7 @@ _OTHER: Final = Site(kind="other")
 
 
 def site(frame: FrameType | None) -> Site:
-    """Where a frame stands, from a cache."""
+    """The instruction that a frame is at, from a cache."""
     if frame is None:
         return _OTHER
     key = (frame.f_code, frame.f_lasti)
@@ -128,7 +128,7 @@ def method_name(name: str, frame: FrameType | None, args: tuple[Any, ...]) -> st
 
 
 def namespace(name: str, frame: FrameType | None) -> Any:
-    """Object on which a call's function was looked up (`F` in `F.conv2d(...)`), None where that cannot be told."""
+    """Object on which a call's function was looked up (`F` in `F.conv2d(...)`), None where unknown."""
     if frame is None:
         return None
     here = site(frame)
@@ -139,7 +139,7 @@ def namespace(name: str, frame: FrameType | None) -> Any:
 
 
 def frame_of(function: types.FunctionType, frame: FrameType | None) -> FrameType | None:
-    """The frame in which a Python function runs, at `frame` or a few levels outside."""
+    """The frame in which a Python function runs: `frame` or one of the next few outer ones."""
     for _ in range(_LEVELS):
         if frame is None or frame.f_code is function.__code__:
             return frame
@@ -150,9 +150,9 @@ def frame_of(function: types.FunctionType, frame: FrameType | None) -> FrameType
 def split_arguments(
     function: types.FunctionType, frame: FrameType, *, method: bool
 ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """(args, kwargs) as the caller of a Python function wrote them, from the frame of its call. None where that cannot be told.
+    """(args, kwargs) as the caller of a Python function wrote them, from the frame of its call. None where unknown.
 
-    method: whether self may stand before the call's own arguments
+    method: whether self may come before the call's own arguments
     """
     code = function.__code__
     values = frame.f_locals
@@ -228,7 +228,7 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def _is_mirrored(here: Site, frame: FrameType, args: tuple[Any, ...]) -> bool:
-    """Whether the tensor of `number (op) tensor` stands on the right."""
+    """Whether the tensor is the right operand: `number (op) tensor`."""
     if here.right.constant:
         return False
     if here.left.constant:
@@ -276,7 +276,7 @@ def _read(code: CodeType, offset: int) -> Site:
         ]
         _codes[code] = listed, [instruction.offset for instruction in listed]
     instructions, offsets = _codes[code]
-    place = bisect_right(offsets, offset) - 1  # a frame may stand in the cache behind its instruction
+    place = bisect_right(offsets, offset) - 1  # a frame may be at a cache entry after its instruction
     while instructions[place].opname == "PRECALL":  # Python 3.11 makes a call it has specialised from there
         place += 1
     now = instructions[place]
@@ -302,7 +302,7 @@ def _read(code: CodeType, offset: int) -> Site:
 
 
 def _parts(instruction: dis.Instruction) -> list[dis.Instruction]:
-    """One instruction as the two it stands for: LOAD_FAST_LOAD_FAST and its like, from Python 3.13 on."""
+    """Split a fused instruction, such as LOAD_FAST_LOAD_FAST from Python 3.13 on, into its two instructions."""
     names = _FUSED.get(instruction.opname)
     if names is None or not isinstance(instruction.argval, tuple):
         return [instruction]
@@ -313,7 +313,7 @@ def _parts(instruction: dis.Instruction) -> list[dis.Instruction]:
 
 
 def _target(instructions: list[dis.Instruction], end: int, count: int) -> tuple[tuple[str, ...], bool]:
-    """What a call with `count` arguments before `end` calls, and whether that is an attribute of something."""
+    """What a call with `count` arguments before `end` calls, and whether it is an attribute of an object."""
     start = _start(instructions, end, count) if count else end
     place = start - 1
     while place >= 0 and instructions[place].opname in ("PUSH_NULL", "KW_NAMES", "PRECALL"):
@@ -355,4 +355,4 @@ def _start(instructions: list[dis.Instruction], end: int, count: int = 1) -> int
 
 
 _INNER: Final = ("CALL", "PRECALL", "KW_NAMES", "BINARY_OP", "BINARY_SUBSCR", "COMPARE_OP", "LOAD_ATTR", "COPY", "SWAP")
-"""Instructions that take values from below and so never begin one."""
+"""Instructions that take values from the stack, and so never begin a value."""

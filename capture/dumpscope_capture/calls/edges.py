@@ -1,4 +1,4 @@
-"""Edges of the autograd graph: where the gradient of a tensor goes, and which edges lie behind a set of results."""
+"""Edges of the autograd graph: where the gradient of a tensor goes, and which edges a set of results leads to."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import torch
 from torch.autograd.graph import Node
 
 Edge = tuple[Node, int]
-"""A node and the place of its output gradient."""
+"""A node, and the index of the gradient it receives."""
 
 WALK_LIMIT: Final = 200_000
-"""Nodes of one call or module that are walked at most."""
+"""Largest number of nodes visited for one call or module."""
 
 
 def sequence_number() -> int:
-    """Number the next node of this thread's graph gets."""
+    """Autograd sequence number of the next node in this thread."""
     return int(torch._C._autograd._get_sequence_nr())
 
 
@@ -27,7 +27,7 @@ def node_of(tensor: torch.Tensor) -> Node | None:
 
 
 def edge_of(tensor: torch.Tensor, accumulators: dict[int, Node]) -> Edge | None:
-    """Where a tensor's gradient goes. accumulators: nodes of leaves by tensor id, kept alive as long as they are needed."""
+    """Where a tensor's gradient goes. accumulators: nodes of leaves by tensor id, kept alive by the caller."""
     if not tensor.requires_grad or torch._C._functorch.maybe_get_level(tensor) != -1:
         return None
     node = tensor.grad_fn
@@ -56,7 +56,7 @@ def is_new(node: Node, first: int) -> bool:
 
 
 _ACCUMULATOR: Final = 1 << 63
-"""AccumulateGrad nodes have the highest number there is."""
+"""AccumulateGrad nodes have the highest sequence number."""
 
 
 def walk(

@@ -27,8 +27,8 @@ _LISTS: Final = (*PREFIXES, "low_risk", "core")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Api:
-    """One listed call. name: its last segment, as in node names; function: what receives the call; custom: the program asked
-    for it by `register_custom_api`."""
+    """One listed call. name: last segment, as in node names; function: the object that is called
+    custom: registered by the program with `register_custom_api`."""
 
     prefix: str
     name: str
@@ -42,15 +42,15 @@ class Api:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrapList:
-    """The yaml file: names of every category, and the risk lists. left_out: names that are nodes in no namespace"""
+    """The yaml file: names by category, and the risk lists. left_out: names that are not recorded in any namespace"""
 
     names: dict[str, tuple[str, ...]]
     low_risk: frozenset[str]
     core: frozenset[str]
     left_out: frozenset[str] = frozenset()
 
-    def changed(self, *, without: Collection[str] = (), tensor: Collection[str] = ()) -> WrapList:
-        """The same list without some names, of every category, and with some more of tensors."""
+    def with_changes(self, *, without: Collection[str] = (), tensor: Collection[str] = ()) -> WrapList:
+        """A copy without some names, in every category, and with more methods of tensors."""
         names = {**self.names, "tensor": (*self.names["tensor"], *tensor)}
         return replace(
             self,
@@ -60,7 +60,7 @@ class WrapList:
 
 
 def read_list(path: str | None = None) -> WrapList:
-    """Read a list of calls. Raises ConfigError where the file is missing or has another form."""
+    """Read a list of calls. Raises ConfigError where the file is missing or malformed."""
     path = path or DEFAULT_LIST
     try:
         with open(path, encoding="utf-8") as stream:
@@ -103,7 +103,7 @@ class Table:
         self.missing = tuple(name for name in dict.fromkeys(listed) if name not in found)
 
     def find(self, function: Any, frame: types.FrameType | None, args: tuple[Any, ...]) -> Api | None:
-        """The listed call behind a function that a mode received from `frame`; None where none is listed."""
+        """The listed call for a function that a mode received from `frame`; None where it is not listed."""
         api = self._by_function.get(function)
         if api is None:
             if type(function) is types.MethodDescriptorType:
@@ -126,14 +126,14 @@ class Table:
         return self._front(frame) or api
 
     def _branch(self, function: types.FunctionType, frame: types.FrameType | None) -> Api | None:
-        """The listed function that chose this one: `F.max_pool2d` calls `F.max_pool2d_with_indices` where indices are wanted."""
+        """The listed function that called this one: `F.max_pool2d` calls `F.max_pool2d_with_indices` where indices are wanted."""
         own = callsite.frame_of(function, frame)
         chooser = self._branches[function]
         outer = own.f_back if own is not None else None
         return chooser if outer is not None and outer.f_code is chooser.function.__code__ else None
 
     def _front(self, frame: types.FrameType | None) -> Api | None:
-        """A listed Python function that calls straight on without being seen by the mode: `F.sigmoid`, `F.upsample`."""
+        """A listed Python function that the mode does not see, as it only calls another: `F.sigmoid`, `F.upsample`."""
         return self._fronts.get(frame.f_code) if frame is not None else None
 
     def _method(self, function: Any, frame: types.FrameType | None, args: tuple[Any, ...]) -> Api | None:
@@ -142,8 +142,8 @@ class Table:
         return self._methods.get(callsite.method_name(function.__name__, frame, args))
 
     def _operator(self, function: Any) -> Api | None:
-        """Operators of `torch.ops` in the namespaces that are recorded. An overload of aten that the program named is part of the
-        name: `add.Tensor`."""
+        """Operators of `torch.ops` in the namespaces that are recorded. If the program named an overload of aten, it
+        is part of the name: `add.Tensor`."""
         if not self._namespaces or not isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
             return None
         packet: Any = getattr(function, "overloadpacket", function)
@@ -157,7 +157,7 @@ class Table:
         return api
 
     def _add(self, category: str, owner: Any, names: Iterable[str]) -> set[str]:
-        """Take in what the owner has. Returns the names of that."""
+        """Add the names that the owner has. Returns these names."""
         found: set[str] = set()
         for name in expand(owner, names):
             function = attribute(owner, name)
@@ -234,7 +234,7 @@ def owners(category: str) -> list[Any]:
 
 
 def expand(owner: Any, names: Iterable[str]) -> list[str]:
-    """Names with patterns replaced by what the owner has."""
+    """Names, with each pattern replaced by the matching attributes of the owner."""
     found: list[str] = []
     for name in names:
         if "*" in name or "?" in name:
@@ -270,5 +270,5 @@ def reaches_mode_directly(function: types.FunctionType) -> bool:
 
 
 def reaches_mode(function: types.FunctionType) -> bool:
-    """Whether a Python function offers its call to function modes; closures (dispatchers) pass it to one that does."""
+    """Whether a Python function offers its call to function modes, itself or (a closure) through the function it calls."""
     return reaches_mode_directly(function) or bool(function.__code__.co_freevars)

@@ -1,6 +1,6 @@
-"""Who else has a part in a call whose name is known: savers of calls, explainers of failures, interventions.
+"""Observers and runners of named calls: savers of calls, explainers of failures, interventions.
 
-A recording, or the counting that stands in where none runs, tells them of every listed call.
+The recording notifies observers of every listed call; if no recording runs, the call counter does.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, Final, Protocol
 
-from dumpscope_capture.calls.calls import Call
+from dumpscope_capture.calls.call import Call
 
 
-class Party(Protocol):
+class Observer(Protocol):
     """Watches calls. What it raises is an error of the capture and never reaches the program."""
 
     def begin(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> None:
@@ -21,42 +21,42 @@ class Party(Protocol):
     def end(self, call: Call, result: Any) -> None:
         """A call has returned."""
 
-    def failed(self, error: BaseException) -> None:
+    def note_exception(self, error: BaseException) -> None:
         """An exception of the program passes a function that torch offers to modes."""
 
     def report(self) -> dict[str, Any]:
-        """What there is to say in run.json or a report, by key."""
+        """Entries for run.json or a report, by key."""
 
 
 class Runner(Protocol):
-    """Runs some calls in its own way."""
+    """Runs some calls differently."""
 
     def wants(self, call: Call) -> Any:
-        """What tells `run` how, None for a call that is none of its own."""
+        """Argument `wish` of `run`; None for a call that runs as usual."""
 
-    def told(self) -> list[dict[str, Any]]:
-        """What was done, for run.json."""
+    def as_json(self) -> list[dict[str, Any]]:
+        """What was done, as JSON for run.json."""
 
     def run(
         self, call: Call, wish: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any: ...
 
 
-PARTIES: Final[list[Party]] = []
-"""Of the process, whether or not a capture runs."""
+OBSERVERS: Final[list[Observer]] = []
+"""Observers of the process, whether or not a capture runs."""
 
 RUNNERS: Final[list[Runner]] = []
-"""Of the process; the last that wants a call has it."""
+"""Runners of the process; if several want a call, the last one runs it."""
 
 
-def told(having: Iterable[Party]) -> dict[str, Any]:
-    """What parties, and all runners, have to say."""
-    found = {key: value for party in having for key, value in party.report().items()}
-    return {**found, "interventions": [one for runner in RUNNERS for one in runner.told()]} if RUNNERS else found
+def reports(some: Iterable[Observer]) -> dict[str, Any]:
+    """Reports of the given observers and of all runners, by key."""
+    found = {key: value for observer in some for key, value in observer.report().items()}
+    return {**found, "interventions": [one for runner in RUNNERS for one in runner.as_json()]} if RUNNERS else found
 
 
 def run(call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a call as the last runner that wants it does, else as it is."""
+    """Run a call by the last runner that wants it, else as usual."""
     for runner in reversed(RUNNERS):
         wish = runner.wants(call)
         if wish is not None:

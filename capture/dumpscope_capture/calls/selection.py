@@ -1,4 +1,4 @@
-"""Which nodes are recorded: scope, list, risk level and data mode, kept as the run goes."""
+"""Which nodes are recorded: by scope, list, risk level and data mode."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Sides:
 
 
 def sides(words: Collection[str]) -> Sides:
-    """A missing direction means both, and so does a missing side."""
+    """Directions and sides of data_mode. If it names no direction, both are kept; the same for input and output."""
     every = "all" in words
     directions = every or not {"forward", "backward"} & set(words)
     ends = every or not {"input", "output"} & set(words)
@@ -38,7 +38,7 @@ def sides(words: Collection[str]) -> Sides:
 
 
 class Selection:
-    """The filters of one run. Order matters: a scope is a switch that names turn on and off as they pass."""
+    """The filters of one run. Ask in the order of calls: the scope begins and ends at certain names."""
 
     def __init__(self, config: Config, *, low_risk: Collection[str], core: Collection[str]) -> None:
         self.sides = sides(config.data_mode)
@@ -49,13 +49,11 @@ class Selection:
         self._by_risk = not config.scope and not config.list
         self._mix = config.level == "mix"
         self.inside = not config.scope
-        self._last_seen = False
         self._listed: list[str] = []
 
     def reset(self) -> None:
         """A new step begins."""
         self.inside = not self._scope
-        self._last_seen = False
         self._listed.clear()
 
     def begin_module(self, name: str) -> None:
@@ -65,7 +63,7 @@ class Selection:
             self._listed.append(name)
 
     def end_module(self, name: str) -> None:
-        """The module's own node has been judged already."""
+        """A module ends; its own node has been judged before."""
         if self._scope and name == self._scope[1]:
             self.inside = False
         if name in self._listed:
@@ -89,7 +87,7 @@ class Selection:
         return "record"
 
     def follows(self, name: str) -> bool:
-        """Whether gradients are read of a call that is no node itself. name: of its backward"""
+        """Whether gradients are read for a call whose forward is not recorded. name: of its backward"""
         return False
 
     def _is_listed(self, name: str) -> bool:

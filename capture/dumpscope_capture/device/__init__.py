@@ -1,1 +1,1 @@
-"""What the device and the environment of a run are."""
+"""The device and the environment of a run."""

@@ -1,4 +1,4 @@
-"""What a run is made in, for run.json: versions, devices, seeds, and the switches that change how numbers are computed."""
+"""Facts about a run for run.json: versions, devices, seeds, and the switches that change how numbers are computed."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ ENVIRONMENT: Final = (
     "CLOSE_MATMUL_K_SHIFT", "ATB_MATMUL_SHUFFLE_K_ENABLE", "ATB_LLM_LCOC_ENABLE", "INF_NAN_MODE_ENABLE",
     "INF_NAN_MODE_FORCE_DISABLE", "ASCEND_LAUNCH_BLOCKING", "TASK_QUEUE_ENABLE", "MKL_CBWR",
 )  # fmt: skip
-"""Variables that choose kernels, the order of sums or what becomes of infinities. None of them holds a path or a secret."""
+"""Variables that choose kernels, the order of sums or the treatment of infinities. None of them holds a path or a secret."""
 
 _LIBRARIES: Final = (
     "torch_npu", "mindspeed", "megatron.core", "deepspeed", "transformers", "triton", "flash_attn", "apex",
 )  # fmt: skip
 
 
-def told(config: Config, number: int | None, step: int) -> dict[str, Any]:
-    """What run.json says about a run, as it is now. Nothing is imported, started or changed for it."""
+def describe_run(config: Config, number: int | None, step: int) -> dict[str, Any]:
+    """The content of run.json about a run, as it is now. Nothing is imported, started or changed."""
     return {"rank": number, "step": step, "pid": os.getpid(), "host": platform.node(), "framework": FRAMEWORK,
-            "versions": versions(), "devices": _devices(), "settings": config.told(), "numerics": _numerics(),
+            "versions": versions(), "devices": _devices(), "settings": config.non_defaults(), "numerics": _numerics(),
             "seeds": {"seed": torch.initial_seed(), **seeding.switches}, "environment": _environment()}  # fmt: skip
 
 
 def versions() -> dict[str, str]:
-    """Of what computes. Nothing is imported that the program has not imported."""
+    """Versions of Python, torch and the libraries in use. Nothing is imported that the program has not imported."""
     found = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
     for name, version in (("cuda", torch.version.cuda), ("hip", torch.version.hip), ("cann", _cann())):
         if version is not None:
@@ -72,7 +72,7 @@ def _cann() -> str | None:
 
 
 def _devices() -> list[str]:
-    """Of this process; a device nobody has used yet is not woken up."""
+    """Devices of this process. A device that has not been used is not initialised."""
     found = [f"cpu x{os.cpu_count()}"]
     for kind in ("cuda", "npu", "xpu"):
         backend = getattr(torch, kind, None)
@@ -88,7 +88,7 @@ def _environment() -> dict[str, str]:
 
 
 def _numerics() -> dict[str, Any]:
-    """Switches of torch that change results. One that this version lacks, or refuses to tell, is left out."""
+    """Switches of torch that change results. Those that this version lacks or refuses to read are left out."""
     found: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

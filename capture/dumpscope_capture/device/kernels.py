@@ -1,7 +1,8 @@
 """Level L2 on Ascend: the device dumps the kernels of one named call, forward or backward, into the rank's folder.
 
-`Device` is the seam: four calls of torch_npu. Tests put a fake in its place. Kernels of a backward cannot be told from those of
-the calls around it: the call is run once more on copies of its arguments when its gradient arrives, and that backward is dumped.
+`DumpDevice` names the four calls of torch_npu that are used; tests replace them by a fake. The kernels of a backward cannot be
+told from those of the calls around it. So the call is run again on copies of its arguments when its gradient arrives, and the
+backward of this second run is dumped.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import Any, Protocol
 import torch
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from dumpscope_capture.calls.held_arguments import writes_in_place
 from dumpscope_capture.config import ConfigError
-from dumpscope_capture.context import LOG, Faults
-from dumpscope_capture.record.checks import writes_in_place
+from dumpscope_capture.context import LOG, HookErrors
 
 
-class Device(Protocol):
-    """What a kernel dump needs of a device."""
+class DumpDevice(Protocol):
+    """The calls of a device that a kernel dump uses."""
 
     def synchronize(self) -> None: ...
 
@@ -34,8 +35,8 @@ class Device(Protocol):
     def finalize_dump(self) -> None: ...
 
 
-def ascend() -> Device | None:
-    """torch_npu's device, None where it is not in use."""
+def ascend() -> DumpDevice | None:
+    """torch_npu's device, None where torch_npu is not in use."""
     module = sys.modules.get("torch_npu")
     npu: Any = getattr(module, "npu", None)
     return npu if npu is not None and npu.is_available() else None
@@ -44,15 +45,16 @@ def ascend() -> Device | None:
 class KernelDump:
     """Dumps one call once a step. Raises ConfigError where not exactly one call is named.
 
-    plan: a dump.json of the user's, which says where the data goes; gradient: the call's, to be used instead of waiting for it
+    plan: the user's dump.json, which names the target folder; None to write one
+    gradient: gives the gradient of the call; None to wait for the program's
     """
 
     def __init__(
         self,
-        device: Device,
+        device: DumpDevice,
         names: tuple[str, ...],
         scope: tuple[str, ...],
-        faults: Faults,
+        errors: HookErrors,
         *,
         plan: str | None = None,
         gradient: Callable[[], torch.Tensor] | None = None,
@@ -62,7 +64,7 @@ class KernelDump:
                 "list", list(names), "exactly one whole name of a call, and no scope, with level L2 on Ascend"
             )
         self._device = device
-        self._faults = faults
+        self._errors = errors
         self._plan = plan
         self._gradient = gradient
         self._backward = names[0].endswith(".backward")
@@ -72,13 +74,13 @@ class KernelDump:
     def reset(self) -> None:
         self._done = False
 
-    def wanted(self, node: str) -> bool:
+    def is_target(self, node: str) -> bool:
         return not self._done and node.removesuffix(".forward") == self._name
 
     def run(
         self, node: str, folder: Path, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Run the named call, and have its kernels dumped now, or those of its backward as its gradient arrives."""
+        """Run the named call. Its kernels are dumped now, or those of its backward when its gradient arrives."""
         if not self._backward:
             with self._window(node, folder):
                 return function(*args, **kwargs)
@@ -86,30 +88,30 @@ class KernelDump:
         result = function(*args, **kwargs)
         first = _first(result)
         if first is None:
-            LOG.warning("%s has no result that requires a gradient: there is no backward to dump", node)
+            LOG.warning("%s has no result that requires a gradient, so it has no backward to dump", node)
             return result
         self._done = True
 
-        def arrived(gradient: torch.Tensor) -> None:
-            with self._faults.guard("a kernel dump"):
+        def dump_backward(gradient: torch.Tensor) -> None:
+            with self._errors.guard("a kernel dump"):
                 self._replay(f"{self._name}.backward", folder, function, copies, gradient)
 
         if self._gradient is not None:
-            with self._faults.guard("a kernel dump"):
-                arrived(self._gradient().to(device=first.device, dtype=first.dtype))
+            with self._errors.guard("a kernel dump"):
+                dump_backward(self._gradient().to(device=first.device, dtype=first.dtype))
             return result
 
-        first.register_hook(arrived)  # type: ignore[no-untyped-call]
+        first.register_hook(dump_backward)  # type: ignore[no-untyped-call]
         return result
 
     def rerun(
         self, node: str, folder: Path, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        """Run a call that is over once more inside the device's dump; nothing of it reaches the program."""
+        """Run a finished call again inside the device's dump. The program does not notice."""
         copies = tree_map_only(torch.Tensor, _copy, (args, kwargs))
         kinds = [part.device.type for part in tree_leaves(copies) if isinstance(part, torch.Tensor)]
         kind = next((kind for kind in kinds if kind != "cpu"), "cpu")
-        with _kept_random(kind), torch.no_grad(), self._window(node, folder):
+        with _keep_random_state(kind), torch.no_grad(), self._window(node, folder):
             function(*copies[0], **copies[1])
 
     def _replay(
@@ -120,7 +122,7 @@ class KernelDump:
         copies: tuple[tuple[Any, ...], dict[str, Any]],
         gradient: torch.Tensor,
     ) -> None:
-        with _kept_random(gradient.device.type), torch.enable_grad(), torch._C.DisableTorchFunction():
+        with _keep_random_state(gradient.device.type), torch.enable_grad(), torch._C.DisableTorchFunction():
             args, kwargs = copies
             if writes_in_place(getattr(function, "__name__", ""), kwargs):
                 args, kwargs = tree_map_only(torch.Tensor, torch.clone, copies)
@@ -131,9 +133,9 @@ class KernelDump:
 
     @contextmanager
     def _window(self, node: str, folder: Path) -> Iterator[None]:
-        """Have the device dump what runs in the block."""
+        """The device dumps the kernels that run in the block."""
         self._done = True
-        plan = self._plan or _written_plan(folder)
+        plan = self._plan or _write_plan(folder)
         self._device.synchronize()
         self._device.init_dump()
         self._device.set_dump(plan)
@@ -145,12 +147,12 @@ class KernelDump:
         LOG.info("The kernel data of %s is dumped successfully.", node)
 
 
-def _kept_random(kind: str) -> AbstractContextManager[Any]:
-    """What runs in the block uses up no random numbers of the program's. kind: of the device it runs on"""
+def _keep_random_state(kind: str) -> AbstractContextManager[Any]:
+    """Keeps the program's random state while the block runs. kind: device type"""
     return torch.random.fork_rng(devices=[]) if kind == "cpu" else torch.random.fork_rng(device_type=kind)
 
 
-def _written_plan(folder: Path) -> str:
+def _write_plan(folder: Path) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"kernel_config_{os.getpid()}.json"
     plan = {"dump": {"dump_list": [], "dump_path": str(folder.absolute()), "dump_mode": "all", "dump_op_switch": "on"}}
@@ -163,5 +165,5 @@ def _copy(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _first(result: Any) -> torch.Tensor | None:
-    """The first result that a gradient can come to."""
+    """The first result that requires a gradient."""
     return next((part for part in tree_leaves(result) if isinstance(part, torch.Tensor) and part.requires_grad), None)

@@ -1,7 +1,7 @@
-"""Overflow registers of an Ascend device, for the modes in which its overflows end in the largest number and not in infinity.
+"""Overflow registers of an Ascend device, for the modes in which an overflow gives the largest number and not infinity.
 
-`torch_npu` is reached through `sys.modules` only: where the program does not use it there are no registers. Tests put a stand-in
-there; none of this has run on an NPU.
+`torch_npu` is looked up in `sys.modules` only: if the program does not use it, there are no registers. Tests put a fake there;
+this module has not run on an NPU.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, Final, Protocol
 
 import torch
 
-from dumpscope_capture.context import LOG, Quiet
+from dumpscope_capture.context import LOG, Unobserved
 
 DEBUG_MODE: Final = "OVERFLOW_DEBUG_MODE_ENABLE"
 _STATUS_SIZE: Final = 8
 
 
 class Registers(Protocol):
-    """What overflow detection needs of a device."""
+    """The registers of a device: whether an overflow was raised, and clearing."""
 
     def raised(self) -> bool: ...
 
@@ -29,7 +29,7 @@ class Registers(Protocol):
 def overflow_registers() -> Registers | None:
     """The registers of the NPU in use; None where there is none, or where it computes infinities and NaN.
 
-    Raises RuntimeError where no device is set and none can be.
+    Raises RuntimeError where no device is set and setting one fails.
     """
     module: Any = sys.modules.get("torch_npu")
     npu = getattr(module, "npu", None)
@@ -48,7 +48,7 @@ def overflow_registers() -> Registers | None:
 
 
 def _set_device(npu: Any) -> None:
-    """Registers of a process without a device cannot be read (error 107002)."""
+    """Set a device if none is set: without one the registers cannot be read (error 107002)."""
     if npu.is_initialized():
         return
     number = int(os.environ.get("LOCAL_RANK", "0"))
@@ -73,20 +73,20 @@ class _FlagRegisters:
 
 
 class _StatusRegisters:
-    """Reads that leave alone what dynamic loss scaling reads."""
+    """Uses the status calls, which do not disturb dynamic loss scaling."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
 
     def raised(self) -> bool:
-        with Quiet():
-            found = self._module.npu_get_float_status(_blank(), 1)
+        with Unobserved():
+            found = self._module.npu_get_float_status(_status_buffer(), 1)
             return bool(found.cpu()[0] != 0)
 
     def clear(self) -> None:
-        with Quiet():
-            self._module.npu_clear_float_status(_blank(), 1)
+        with Unobserved():
+            self._module.npu_clear_float_status(_status_buffer(), 1)
 
 
-def _blank() -> torch.Tensor:
+def _status_buffer() -> torch.Tensor:
     return torch.zeros(_STATUS_SIZE, device="npu")

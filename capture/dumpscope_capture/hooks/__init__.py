@@ -1,1 +1,1 @@
-"""How calls are seen: function modes, module hooks, wrapped collectives, aten operators, Triton kernels."""
+"""How calls are noticed: function modes, module hooks, wrapped collectives, aten operators, Triton kernels."""

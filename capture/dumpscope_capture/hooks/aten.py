@@ -13,9 +13,9 @@ from dumpscope_capture.record.recording import Recording
 
 
 class AtenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Records operators as `Aten.mm.0.forward`; those of a backward pass are nodes of their own, after the forward ones.
+    """Records operators as `Aten.mm.0.forward`; those of a backward pass are separate nodes, after the forward ones.
 
-    idle: its recording is over, and it stands only where it could not be taken out
+    idle: recording is over, but the mode could not be removed from its thread
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -31,7 +31,7 @@ class AtenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         recording = self._recording
         call = None
         if recording.active and not self.idle and getattr(func, "namespace", "") not in ("prim", "profiler"):
-            with recording.faults.guard("a call's arguments"):
+            with recording.errors.guard("a call's arguments"):
                 call = recording.begin_call(self._api(func), args, kwargs, sys._getframe(1))
         try:
             result = func(*args, **kwargs)
@@ -40,21 +40,21 @@ class AtenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 recording.fail_call(call)
             raise
         if call is not None:
-            with recording.faults.guard("a call's results"):
-                call.first = -1  # gradients are operators of their own here
+            with recording.errors.guard("a call's results"):
+                call.first = -1  # at this level gradients are separate operators
                 recording.end_call(call, result)
         return result
 
     def enter(self) -> None:
-        """Put the mode on this thread's stack, in the place of one that could not be taken out from another thread."""
+        """Push the mode on this thread's stack, and remove idle modes from it."""
         for mode in _get_current_dispatch_mode_stack():
             if isinstance(mode, AtenMode) and mode.idle:
                 mode.leave()
         self.__enter__()  # type: ignore[no-untyped-call]
 
     def leave(self) -> bool:
-        """Take the mode out of this thread's stack, also from under modes that the program has entered since; in another
-        thread's it goes idle. False where it is not there."""
+        """Remove the mode from this thread's stack, also below modes that the program has pushed since. False where it is not
+        on this stack; it is idle then."""
         self.idle = True
         if not any(mode is self for mode in _get_current_dispatch_mode_stack()):
             return False
@@ -77,5 +77,5 @@ class AtenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _exit(mode: TorchDispatchMode) -> None:
-    """As the base class does it: what a program's own mode does when a `with` block ends is not for us to call."""
+    """Pop a mode with the base class's code, so that a program's own `__exit__` does not run."""
     TorchDispatchMode.__exit__(mode, None, None, None)  # type: ignore[no-untyped-call]

@@ -1,9 +1,7 @@
-"""Calls of torch.distributed, which no function mode sees: their functions are wrapped while a capture runs and put
-back after it.
+"""Calls of torch.distributed, which no function mode sees: the functions are wrapped while a capture runs.
 
-Buffers are written in place, so the results of a call are its arguments after it is done: after the call itself, or
-after `wait()` of the
-work that an asynchronous call returned.
+Buffers are written in place, so the results of a call are its arguments afterwards: after the call itself, or after `wait()` of
+the work that an asynchronous call returned.
 """
 
 from __future__ import annotations
@@ -15,9 +13,9 @@ from typing import Any, Final
 
 import torch
 
-from dumpscope_capture.calls.calls import Call
+from dumpscope_capture.calls.call import Call
 from dumpscope_capture.calls.names import PREFIXES, Api, WrapList, attribute, expand, owners
-from dumpscope_capture.hooks.patches import Replacements
+from dumpscope_capture.hooks.patches import Patches
 from dumpscope_capture.record.recording import Recording
 
 _CATEGORIES: Final = ("distributed", "npu_distributed", "mindspeed")
@@ -25,7 +23,7 @@ _FIRST: Final = frozenset((
     "recv", "irecv", "all_gather", "scatter", "reduce_scatter", "_reduce_scatter_base", "_all_gather_base", "all_to_all",
     "all_to_all_single", "all_gather_into_tensor", "reduce_scatter_tensor",
 ))  # fmt: skip
-"""Calls whose first argument is only written to: what lies in it before is no input."""
+"""Calls whose first argument is only written to, so its old content is no input."""
 
 _BUFFERS: Final = frozenset(
     ("tensor_list", "output_tensor_list", "output_tensor", "output", "output_tensors", "gather_list")
@@ -33,34 +31,34 @@ _BUFFERS: Final = frozenset(
 
 
 class Collectives:
-    """The wrapped functions and the asynchronous calls that are not done yet."""
+    """The wrapped functions, and the asynchronous calls that are not finished."""
 
-    def __init__(self, wanted: WrapList, recording: Recording) -> None:
-        self._wanted = wanted
+    def __init__(self, wrap_list: WrapList, recording: Recording) -> None:
+        self._wrap_list = wrap_list
         self._recording = recording
-        self._replaced = Replacements()
-        self._working: dict[int, tuple[Any, Call, tuple[Any, ...], dict[str, Any]]] = {}
+        self._patches = Patches()
+        self._pending: dict[int, tuple[Any, Call, tuple[Any, ...], dict[str, Any]]] = {}
 
     def install(self) -> None:
-        if self._replaced:
+        if self._patches:
             return
         made: dict[Any, Any] = {}
         for category in _CATEGORIES:
             for owner in owners(category):
-                for name in expand(owner, self._wanted.names[category]):
+                for name in expand(owner, self._wrap_list.names[category]):
                     self._wrap(owner, name, PREFIXES[category], made)
         work = getattr(torch.distributed, "Work", None) if torch.distributed.is_available() else None
         if work is not None:
-            self._replaced.put(work, "wait", self._waiting(work.wait))
+            self._patches.put(work, "wait", self._wrap_wait(work.wait))
 
     def remove(self) -> None:
-        self._replaced.undo()
+        self._patches.undo()
 
     def settle(self) -> None:
-        """The step ends: record what is done, and leave out the results of what is not."""
-        working, self._working = self._working, {}
+        """The step ends: record the results of finished calls; those of others are left out."""
+        working, self._pending = self._pending, {}
         for work, call, args, kwargs in working.values():
-            with self._recording.faults.guard("a collective"):
+            with self._recording.errors.guard("a collective"):
                 self._finish(call, args, kwargs, known=work.is_completed())
 
     def _wrap(self, owner: Any, dotted: str, prefix: str, made: dict[Any, Any]) -> None:
@@ -70,10 +68,10 @@ class Collectives:
         if not callable(function):
             return
         if function not in made:
-            made[function] = wrapped(
+            made[function] = wrap_call(
                 function, Api(prefix=prefix, name=name, function=function), self._recording, self._complete
             )
-        self._replaced.put(holder, name, made[function])
+        self._patches.put(holder, name, made[function])
 
     def _complete(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         if call.api is not None and call.api.prefix == "MindSpeed":
@@ -81,7 +79,7 @@ class Collectives:
             return
         works = [one for one in (result if isinstance(result, list) else [result]) if hasattr(one, "is_completed")]
         if works and not all(work.is_completed() for work in works):
-            self._working[id(works[-1])] = (works[-1], call, args, kwargs)
+            self._pending[id(works[-1])] = (works[-1], call, args, kwargs)
         else:
             self._finish(call, args, kwargs, known=True)
 
@@ -94,43 +92,43 @@ class Collectives:
             written[0] = None
         recording.take_results(call, written if known else [None])
 
-    def _waiting(self, wait: Callable[..., Any]) -> Callable[..., Any]:
-        working = self._working_of
+    def _wrap_wait(self, wait: Callable[..., Any]) -> Callable[..., Any]:
+        finish = self._finish_work
 
         @wraps(wait)
-        def waited(work: Any, *args: Any, **kwargs: Any) -> Any:
+        def wait_and_finish(work: Any, *args: Any, **kwargs: Any) -> Any:
             result = wait(work, *args, **kwargs)
-            working(work)
+            finish(work)
             return result
 
-        return waited
+        return wait_and_finish
 
-    def _working_of(self, work: Any) -> None:
-        found = self._working.pop(id(work), None)
+    def _finish_work(self, work: Any) -> None:
+        found = self._pending.pop(id(work), None)
         if found is not None:
             _, call, args, kwargs = found
-            with self._recording.faults.guard("a collective"):
+            with self._recording.errors.guard("a collective"):
                 self._finish(call, args, kwargs, known=True)
 
 
-def wrapped(
+def wrap_call(
     function: Callable[..., Any],
     api: Api,
     recording: Recording,
     complete: Callable[[Call, tuple[Any, ...], dict[str, Any], Any], None],
 ) -> Callable[..., Any]:
-    """A function that records its outermost calls; name, signature and documentation are the original's."""
+    """Wrap a function so that its outermost calls are recorded."""
 
     @wraps(function)
     def call_recorded(*args: Any, **kwargs: Any) -> Any:
-        place = recording.place
-        if not recording.active or place.inside or recording.functions_off:
+        thread = recording.thread_state
+        if not recording.active or thread.inside or recording.functions_off:
             return function(*args, **kwargs)
         call = None
-        with recording.faults.guard("a call's arguments"):
+        with recording.errors.guard("a call's arguments"):
             given, named = _without_buffers(api.name, args, kwargs) if api.prefix == "Distributed" else (args, kwargs)
             call = recording.begin_call(api, given, named, sys._getframe(1))
-        place.inside += 1
+        thread.inside += 1
         try:
             result = function(*args, **kwargs)
         except BaseException:
@@ -138,9 +136,9 @@ def wrapped(
                 recording.fail_call(call)
             raise
         finally:
-            place.inside -= 1
+            thread.inside -= 1
         if call is not None:
-            with recording.faults.guard("a call's results"):
+            with recording.errors.guard("a call's results"):
                 complete(call, args, kwargs, result)
         return result
 

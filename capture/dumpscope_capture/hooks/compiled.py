@@ -1,4 +1,4 @@
-"""Compiled code runs as plain Python while a capture runs: compiled kernels have no calls that could be recorded."""
+"""Compiled code runs eagerly while a capture runs, as compiled kernels have no calls to record."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import torch
 from dumpscope_capture.context import LOG
 
 
-class Eager:
-    """Makes what torch.compile made run eagerly between `begin` and `end`, and says so once."""
+class EagerMode:
+    """Makes code compiled by torch.compile run eagerly between `begin` and `end`; logs this once."""
 
     def __init__(self) -> None:
         self._stance: Any = None
-        self._told = False
+        self._logged = False
 
     def begin(self, models: Sequence[torch.nn.Module] = ()) -> None:
-        """Works where torch.compile has been used by now; later compilation finds the function mode and is left alone by it."""
+        """Only needed if torch.compile was used before; code that is compiled later sees the function mode and runs eagerly."""
         if "torch._dynamo" not in sys.modules or self._stance is not None:
             return
         set_stance = getattr(torch.compiler, "set_stance", None)
@@ -30,8 +30,8 @@ class Eager:
             return
         self._stance = set_stance("force_eager")
         self._stance.__enter__()
-        if not self._told and any(_is_compiled(part) for model in models for part in model.modules()):
-            self._told = True
+        if not self._logged and any(_is_compiled(part) for model in models for part in model.modules()):
+            self._logged = True
             LOG.info("torch.compile is off while data is recorded: compiled code runs eagerly")
 
     def end(self) -> None:
@@ -41,5 +41,5 @@ class Eager:
 
 
 def _is_compiled(module: torch.nn.Module) -> bool:
-    """By `torch.compile(module)` or `module.compile()`."""
+    """Whether `torch.compile(module)` or `module.compile()` was called."""
     return isinstance(module, torch._dynamo.OptimizedModule) or module._compiled_call_impl is not None

@@ -1,4 +1,4 @@
-"""Calls the user names: `register_custom_api(module, "function", "Prefix")`."""
+"""Calls that the user registers: `register_custom_api(module, "function", "Prefix")`."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.config import ConfigError
-
-if TYPE_CHECKING:
-    from dumpscope_capture.session import Session
+from dumpscope_capture.record.recording import Recording
 
 _INHERITED: Final = object()
-"""In place of an attribute's own value, where the owner has it from its class or a base class."""
+"""Marks an attribute that the owner inherits from its class or a base class."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Replaced:
-    """What `owner.name` was, as it stands in the owner's own dictionary."""
+class _Replacement:
+    """The old value of `owner.name` in the owner's own `__dict__`."""
 
     owner: Any
     name: str
@@ -38,8 +36,8 @@ class CustomCalls:
     """Attributes replaced by recording wrappers, and how to put them back."""
 
     def __init__(self) -> None:
-        self.session: Session | None = None
-        self._replaced: dict[tuple[int, str], _Replaced] = {}
+        self.recording: Recording | None = None
+        self._replaced: dict[tuple[int, str], _Replacement] = {}
 
     def register(self, module: Any, api: str, prefix: str | None) -> None:
         """Raises ConfigError where the module has no such callable."""
@@ -52,11 +50,11 @@ class CustomCalls:
             return
         label = prefix or getattr(module, "__name__", None) or "Custom"
         function = _function(module, api)
-        wrapper: Any = self._wrapped(function, Api(prefix=label, name=api, function=function, custom=True))
+        wrapper: Any = self._wrap(function, Api(prefix=label, name=api, function=function, custom=True))
         if isinstance(module, type):
             kind = type(inspect.getattr_static(module, api))
             wrapper = kind(wrapper) if kind in (staticmethod, classmethod) else wrapper
-        replaced = _Replaced(module, api, getattr(module, "__dict__", {}).get(api, _INHERITED))
+        replaced = _Replacement(module, api, getattr(module, "__dict__", {}).get(api, _INHERITED))
         setattr(module, api, wrapper)
         self._replaced[key] = replaced
 
@@ -65,17 +63,16 @@ class CustomCalls:
         if found is not None:
             found.put_back()
 
-    def _wrapped(self, function: Callable[..., Any], api: Api) -> Callable[..., Any]:
+    def _wrap(self, function: Callable[..., Any], api: Api) -> Callable[..., Any]:
         @wraps(function)
         def call_recorded(*args: Any, **kwargs: Any) -> Any:
-            session = self.session
-            recording = session.recording if session is not None else None
-            if recording is None or not recording.active or recording.place.inside or recording.functions_off:
+            recording = self.recording
+            if recording is None or not recording.active or recording.thread_state.inside or recording.functions_off:
                 return function(*args, **kwargs)
             call = None
-            with recording.faults.guard("a call's arguments"):
+            with recording.errors.guard("a call's arguments"):
                 call = recording.begin_call(api, args, kwargs, sys._getframe(1))
-            recording.place.inside += 1
+            recording.thread_state.inside += 1
             try:
                 result = function(*args, **kwargs) if call is None else recording.run(call, function, args, kwargs)
             except BaseException:
@@ -83,9 +80,9 @@ class CustomCalls:
                     recording.fail_call(call)
                 raise
             finally:
-                recording.place.inside -= 1
+                recording.thread_state.inside -= 1
             if call is not None:
-                with recording.faults.guard("a call's results"):
+                with recording.errors.guard("a call's results"):
                     recording.end_call(call, result)
             return result
 
@@ -93,7 +90,7 @@ class CustomCalls:
 
 
 def _function(module: Any, api: str) -> Callable[..., Any]:
-    """What a call runs; of a class method the function below, which takes the class that it is called on."""
+    """The function behind an attribute; for a class method the plain function, which takes the class."""
     found: Callable[..., Any] = getattr(module, api)
     if isinstance(module, type) and isinstance(static := inspect.getattr_static(module, api), classmethod):
         found = static.__func__

@@ -1,9 +1,8 @@
 """Calls of functions: a function mode that sees each outermost listed call of its thread and replaces nothing.
 
-`F.gelu` stays `F.gelu`; what the program imported by name is seen as well. While a listed call runs the mode is off,
-so what it calls in
-turn is not recorded. A Python function that is not listed runs with the mode on, through a twin that does not offer
-the call again.
+`F.gelu` stays `F.gelu`, and functions that the program imported by name are seen too. The mode is off while a listed call runs,
+so calls inside it are not recorded. A Python function that is not listed runs with the mode on, as a copy ("twin") that does not
+offer its call to the mode again.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from dumpscope_capture.calls import callsite
-from dumpscope_capture.calls.calls import Call, Place
+from dumpscope_capture.calls.call import Call, ThreadState
 from dumpscope_capture.calls.names import Api, Table
-from dumpscope_capture.context import Faults
+from dumpscope_capture.context import HookErrors
 
 _STOP: Final = "_StopRecomputationError"
-"""How a checkpoint ends a recomputation as soon as it has all it needs."""
+"""The exception by which activation checkpointing ends a recomputation early."""
 
 _OFFERS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
-class Calls(Protocol):
-    """Who is told of listed calls: a recording, or what counts calls where none runs."""
+class CallHandler(Protocol):
+    """Takes listed calls: a recording, or the call counter if no recording runs."""
 
-    faults: Faults
-    place: Place
+    errors: HookErrors
+    thread_state: ThreadState
     functions_off: bool
 
     @property
@@ -49,31 +48,31 @@ class Calls(Protocol):
 
     def fail_call(self, call: Call) -> None: ...
 
-    def failed(self, error: BaseException) -> None: ...
+    def note_exception(self, error: BaseException) -> None: ...
 
 
 class FunctionMode(TorchFunctionMode):
     """Records listed calls. One instance serves one thread at a time.
 
-    idle: its recording is over, and it stands only where it could not be taken out
+    idle: recording is over, but the mode could not be removed from its thread
     """
 
-    def __init__(self, table: Table, recording: Calls) -> None:
+    def __init__(self, table: Table, recording: CallHandler) -> None:
         super().__init__()
         self.idle = False
         self._table = table
         self._recording = recording
-        self._faults: Faults = recording.faults
+        self._errors: HookErrors = recording.errors
 
     def __torch_function__(
         self, func: Any, types_: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if type(func) is types.MethodWrapperType:  # `tensor.grad` and its like are no calls
+        if type(func) is types.MethodWrapperType:  # attributes such as `tensor.grad` are no calls
             return func(*args, **kwargs)
         recording = self._recording
         call = None
-        if recording.active and not self.idle and not recording.place.inside and not recording.functions_off:
+        if recording.active and not self.idle and not recording.thread_state.inside and not recording.functions_off:
             try:
                 frame = sys._getframe(1)
                 while (
@@ -85,7 +84,7 @@ class FunctionMode(TorchFunctionMode):
                     given, named, frame = _as_written(func, api.function, frame, args, kwargs)
                     call = recording.begin_call(api, given, named, frame)
             except Exception as error:
-                self._faults.note("a call's arguments", error)
+                self._errors.note("a call's arguments", error)
         if call is None:
             twin = _twin(func) if type(func) is types.FunctionType else None
             try:
@@ -94,7 +93,7 @@ class FunctionMode(TorchFunctionMode):
                 with self:
                     return twin(*args, **kwargs)
             except Exception as error:
-                recording.failed(error)
+                recording.note_exception(error)
                 raise
         try:
             result = recording.run(call, func, args, kwargs)
@@ -107,12 +106,12 @@ class FunctionMode(TorchFunctionMode):
         try:
             recording.end_call(call, result)
         except Exception as error:
-            self._faults.note("a call's results", error)
+            self._errors.note("a call's results", error)
         return result
 
 
 def enter(mode: FunctionMode) -> None:
-    """Put a mode under all others of this thread, so that `with torch.device(...)` blocks may begin and end as they like."""
+    """Push a mode below all others of this thread, so that `with torch.device(...)` blocks can still begin and end."""
     for other in mode_stack():
         if isinstance(other, FunctionMode) and other.idle:
             leave(other)
@@ -128,7 +127,7 @@ def mode_stack() -> list[Any]:
 
 
 def leave(mode: FunctionMode) -> bool:
-    """Take a mode out of this thread's stack, wherever it is; in another thread's it goes idle. False where it is not there."""
+    """Remove a mode from this thread's stack, at any position. False where it is not on this stack; it is idle then."""
     mode.idle = True
     if not any(other is mode for other in mode_stack()):
         return False
@@ -143,7 +142,7 @@ def leave(mode: FunctionMode) -> bool:
 def _as_written(
     func: Any, listed: Any, frame: types.FrameType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any], types.FrameType]:
-    """Arguments as the program gave them, and its own frame. Python functions pass theirs on in another form."""
+    """Arguments as the program wrote them, and the program's frame. Python functions pass their arguments on in another form."""
     function = listed if isinstance(listed, types.FunctionType) else func
     if not isinstance(function, types.FunctionType):
         return args, kwargs, frame
@@ -161,7 +160,7 @@ _twins: dict[types.FunctionType, Callable[..., Any] | None] = {}
 
 
 class _Globals(dict[str, Any]):
-    """A function's globals, live, in which no call is ever offered to a mode."""
+    """A live view of a function's globals in which no call is offered to a mode."""
 
     def __init__(self, real: dict[str, Any]) -> None:
         super().__init__()
@@ -177,7 +176,7 @@ def _never(*tensors: Any) -> bool:
 
 
 def _twin(function: types.FunctionType) -> Callable[..., Any] | None:
-    """The same Python function without its offer to modes; None where it makes none that can be left out."""
+    """A copy of a Python function that does not offer its call to modes; None where the function makes no such offer."""
     if function in _twins:
         return _twins[function]
     twin: Callable[..., Any] | None = None

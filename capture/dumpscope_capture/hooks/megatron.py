@@ -1,6 +1,6 @@
-"""Micro steps of Megatron's pipeline: how often `forward_step` and `backward_step` of its schedules have been called in a step.
+"""Micro steps of Megatron's pipeline: counts the calls of `forward_step` and `backward_step` of its schedules in a step.
 
-In construct.json a node's parent then is `[parent, micro step]`.
+With micro steps a node's parent in construct.json is `[parent, micro step]`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final
 
-from dumpscope_capture.hooks.patches import Replacements
+from dumpscope_capture.hooks.patches import Patches
 from dumpscope_capture.write.sink import StepSink
 from dumpscope_format.schema import PSEUDO_PARENTS
 
@@ -18,10 +18,10 @@ SCHEDULES: Final = "megatron.core.pipeline_parallel.schedules"
 
 
 class MicroSteps:
-    """Counts micro steps while a capture runs. Other programs have none."""
+    """Counts micro steps while a capture runs. Programs without Megatron have none."""
 
     def __init__(self) -> None:
-        self._replaced = Replacements()
+        self._patches = Patches()
         self.reset()
 
     def reset(self) -> None:
@@ -47,14 +47,14 @@ class MicroSteps:
 
     def install(self) -> None:
         schedules = sys.modules.get(SCHEDULES)
-        if schedules is None or self._replaced:
+        if schedules is None or self._patches:
             return
         for name, count in (("forward_step", self._count_forward), ("backward_step", self._count_backward)):
             if callable(getattr(schedules, name, None)):
-                self._replaced.put(schedules, name, _counted(getattr(schedules, name), count))
+                self._patches.put(schedules, name, _with_count(getattr(schedules, name), count))
 
     def remove(self) -> None:
-        self._replaced.undo()
+        self._patches.undo()
 
     def _count_forward(self) -> None:
         self._forward += 1
@@ -65,13 +65,13 @@ class MicroSteps:
         self._now = self._backward
 
 
-def _counted(function: Callable[..., Any], count: Callable[[], None]) -> Callable[..., Any]:
+def _with_count(function: Callable[..., Any], count: Callable[[], None]) -> Callable[..., Any]:
     @wraps(function)
-    def counted(*args: Any, **kwargs: Any) -> Any:
+    def count_and_call(*args: Any, **kwargs: Any) -> Any:
         count()
         return function(*args, **kwargs)
 
-    return counted
+    return count_and_call
 
 
 def micro_sink(steps: MicroSteps) -> type[StepSink]:
@@ -81,14 +81,14 @@ def micro_sink(steps: MicroSteps) -> type[StepSink]:
         def add(
             self, name: str, body: Any, *, stack: tuple[str, ...] | None = None, parent: Any = None, linked: bool = True
         ) -> None:
-            super().add(name, body, stack=stack, parent=_placed(parent, steps), linked=linked)
+            super().add(name, body, stack=stack, parent=_with_micro_step(parent, steps), linked=linked)
 
         def parent(self, name: str, parent: Any) -> None:
-            super().parent(name, parent if name in PSEUDO_PARENTS else _placed(parent, steps))
+            super().parent(name, parent if name in PSEUDO_PARENTS else _with_micro_step(parent, steps))
 
     return MicroSink
 
 
-def _placed(parent: Any, steps: MicroSteps) -> Any:
+def _with_micro_step(parent: Any, steps: MicroSteps) -> Any:
     number = steps.current
     return parent if number is None else [parent, number]

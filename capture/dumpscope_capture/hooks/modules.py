@@ -1,6 +1,6 @@
-"""Module scopes: global forward hooks while a capture runs, so no module and no hook of the user's is ever changed.
+"""Modules: global forward hooks while a capture runs. No module and no hook of the user is changed.
 
-Backward comes from the gradient edges of a module's arguments and results, never from full backward hooks.
+The backward of a module is read at the gradient edges of its arguments and results, not by full backward hooks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 import torch
 from torch.nn.modules import module as hooks
 
-from dumpscope_capture.calls.calls import Call
+from dumpscope_capture.calls.call import Call
 from dumpscope_capture.context import LOG
 from dumpscope_capture.record.recording import Recording
 
@@ -24,7 +24,7 @@ _SKIPPED: Final = frozenset(("FullyShardedDataParallel", "FSDP"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownModule:
     """A module of the model. label: `Module.layers.0.fc.Linear`."""
 
     label: str
@@ -36,20 +36,20 @@ class ModuleScopes:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._known: dict[int, Known] = {}
+        self._known: dict[int, KnownModule] = {}
         self._handles: list[Any] = []
         self._warned: set[str] = set()
-        self._only: Known | None = None
+        self._only: KnownModule | None = None
         self.adopt: Callable[[], Callable[[], Any] | None] | None = None
         self._adopted = threading.local()
 
     def watch(self, models: Sequence[torch.nn.Module], *, numbered: bool) -> None:
-        """Name the modules of models; a module that stands in several places keeps its first name. The roots are no nodes."""
+        """Name the modules of models. A module used in several places keeps its first name. The models are no nodes."""
         for number, model in enumerate(models):
             head = f"Module.{number}" if numbered else "Module"
             for path, module in model.named_modules():
                 kind = type(module).__name__
-                if path and kind not in _SKIPPED and self._of(module) is None:
+                if path and kind not in _SKIPPED and self._find(module) is None:
                     self.name(module, f"{head}.{path}.{kind}")
 
     def name(self, module: torch.nn.Module, label: str) -> None:
@@ -59,14 +59,14 @@ class ModuleScopes:
             LOG.warning(
                 "%s has a hook of the deprecated register_backward_hook; its backward is recorded all the same", label
             )
-        self._known[id(module)] = Known(label=label, module=weakref.ref(module))
+        self._known[id(module)] = KnownModule(label=label, module=weakref.ref(module))
 
     def knows(self, module: torch.nn.Module) -> bool:
-        return self._of(module) is not None
+        return self._find(module) is not None
 
     def narrow(self, module: torch.nn.Module, label: str) -> None:
         """Record this module only."""
-        self._only = Known(label=label, module=weakref.ref(module))
+        self._only = KnownModule(label=label, module=weakref.ref(module))
 
     def widen(self) -> None:
         self._only = None
@@ -87,7 +87,7 @@ class ModuleScopes:
     def empty(self) -> bool:
         return not self._known and self._only is None
 
-    def _of(self, module: torch.nn.Module) -> Known | None:
+    def _find(self, module: torch.nn.Module) -> KnownModule | None:
         if self._only is not None:
             return self._only if self._only.module() is module else None
         known = self._known.get(id(module))
@@ -98,28 +98,28 @@ class ModuleScopes:
     def _before(self, module: torch.nn.Module, args: Any) -> None:
         if not self._recording.active:
             return
-        self._meet_thread(module)
-        known = self._of(module)
+        self._adopt_thread(module)
+        known = self._find(module)
         if known is None:
             return
         try:
             frame = sys._getframe(1)
             self._begin(known, module, args if isinstance(args, tuple) else (args,), _keywords(frame), frame)
         except Exception as error:
-            self._recording.faults.note("a module's arguments", error)
+            self._recording.errors.note("a module's arguments", error)
 
     def _after(self, module: torch.nn.Module, args: Any, result: Any) -> None:
         self._leave_thread(module)
-        known = self._of(module)
+        known = self._find(module)
         if known is None:
             return
         try:
             self._end(known, module, result)
         except Exception as error:
-            self._recording.faults.note("a module's results", error)
+            self._recording.errors.note("a module's results", error)
 
-    def _meet_thread(self, module: torch.nn.Module) -> None:
-        """A thread that the program started calls its first module: its functions are recorded until that module returns."""
+    def _adopt_thread(self, module: torch.nn.Module) -> None:
+        """In a thread that the program started: record functions too, until the first module called there returns."""
         if self.adopt is not None and getattr(self._adopted, "owner", None) is None:
             leave = self.adopt()
             if leave is not None:
@@ -131,15 +131,20 @@ class ModuleScopes:
             self._adopted.owner = None
 
     def _begin(
-        self, known: Known, module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType
+        self,
+        known: KnownModule,
+        module: torch.nn.Module,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        frame: FrameType,
     ) -> None:
         recording = self._recording
         number = recording.count(known.label)
         name = f"{known.label}.forward.{number}"
         recording.selection.begin_module(name)
         call = Call(name, recording.selection.module(name), recording.parent() if recording.links else None)
-        recording.place.calls.append((id(module), call))
-        recording.place.modules.append(name)
+        recording.thread_state.calls.append((id(module), call))
+        recording.thread_state.modules.append(name)
         if call.outcome == "drop":
             return
         recording.take_arguments(call, args, kwargs, frame)
@@ -154,15 +159,15 @@ class ModuleScopes:
         if sides.backward and torch.is_grad_enabled():
             recording.parameters.watch(known.label, module)
 
-    def _end(self, known: Known, module: torch.nn.Module, result: Any) -> None:
+    def _end(self, known: KnownModule, module: torch.nn.Module, result: Any) -> None:
         recording = self._recording
-        calls = recording.place.calls
+        calls = recording.thread_state.calls
         places = [place for place, (owner, _) in enumerate(calls) if owner == id(module)]
         if not places:
             return
         call = calls[places[-1]][1]
-        del calls[places[-1] :]  # what an exception left open inside goes as well
-        modules = recording.place.modules
+        del calls[places[-1] :]  # also modules inside that an exception left open
+        modules = recording.thread_state.modules
         if call.name in modules:
             del modules[modules.index(call.name) :]
         try:
@@ -176,6 +181,6 @@ class ModuleScopes:
 
 
 def _keywords(frame: FrameType) -> dict[str, Any]:
-    """Keyword arguments of the module call in whose frame a hook is called; torch gives global hooks none."""
+    """Keyword arguments of a module call, from its frame: torch does not pass them to global hooks."""
     given = frame.f_locals.get("kwargs")
     return given if isinstance(given, dict) else {}

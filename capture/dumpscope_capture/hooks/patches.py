@@ -1,12 +1,12 @@
-"""Attributes of other packages that are replaced while a capture runs."""
+"""Attributes of other packages that are replaced while a capture runs: of torch.distributed, Megatron and Triton."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-class Replacements:
-    """What was replaced, and how to put it back."""
+class Patches:
+    """Replaced attributes and their old values."""
 
     def __init__(self) -> None:
         self._made: list[tuple[Any, str, Any, Any]] = []
@@ -19,7 +19,7 @@ class Replacements:
         setattr(owner, name, wrapper)
 
     def undo(self) -> None:
-        """Put everything back but what somebody else has replaced meanwhile."""
+        """Restore all attributes, except those that other code has replaced since."""
         for owner, name, original, wrapper in reversed(self._made):
             if getattr(owner, name, None) is wrapper:
                 setattr(owner, name, original)

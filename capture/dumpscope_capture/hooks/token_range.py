@@ -1,22 +1,27 @@
-"""Recording a range of forward passes of one model, as inference generates token by token."""
+"""Records a range of forward passes of one model: in inference each pass gives one token."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch
 
 from dumpscope_capture.config import ConfigError
 
-if TYPE_CHECKING:
-    from dumpscope_capture.session import Session
+
+class Pausable(Protocol):
+    """Can be paused and resumed, as a session."""
+
+    def resume(self) -> None: ...
+
+    def pause(self) -> None: ...
 
 
 class TokenWindow:
     """Switches recording on at the first forward pass of the range and off after the last."""
 
-    def __init__(self, session: Session, token_range: Sequence[int]) -> None:
+    def __init__(self, session: Pausable, token_range: Sequence[int]) -> None:
         allowed = "two whole numbers, 0 <= first <= last"
         if not isinstance(token_range, (list, tuple)) or len(token_range) != 2:
             raise ConfigError("token_range", token_range, allowed)
@@ -37,13 +42,13 @@ class TokenWindow:
     __hash__ = None  # type: ignore[assignment]
 
     def begin(self, model: torch.nn.Module) -> None:
-        """Recording was switched on; it stays on only inside the range. Counting goes on until `end`."""
+        """Recording was switched on: pause it outside the range. Passes are counted until `end`."""
         if self._handle is None:
             self._handle = torch.nn.modules.module.register_module_forward_pre_hook(self._hook_of(model))
         self.limit()
 
     def limit(self) -> None:
-        """Switch off what was switched on outside the range."""
+        """Pause if the current pass is outside the range."""
         if not self._first <= self._count <= self._last:
             self._session.pause()
 
@@ -54,7 +59,7 @@ class TokenWindow:
 
     @property
     def watching(self) -> bool:
-        """Between `begin` and `end`."""
+        """Whether it is between `begin` and `end`."""
         return self._handle is not None
 
     def reset(self) -> None:

@@ -1,6 +1,6 @@
-"""Kernels of Triton, which no function mode sees: `Triton.{kernel}.{n}.forward` with the arguments before and after the launch.
+"""Triton kernels, which no function mode sees: `Triton.{kernel}.{n}.forward` with the arguments before and after the launch.
 
-The methods that launch are wrapped between start and stop. A kernel writes into its arguments, so these are its results too.
+The launching methods are wrapped between start and stop. A kernel writes into its arguments, so its arguments are its results.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any, Final
 
 from dumpscope_capture.calls.names import Api
-from dumpscope_capture.hooks.patches import Replacements
+from dumpscope_capture.hooks.patches import Patches
 from dumpscope_capture.record.recording import Recording
 
 PREFIX: Final = "Triton"
@@ -22,38 +22,38 @@ _LAUNCHERS: Final = (
 )
 
 
-class Launches:
-    """The wrapped launchers, where the program has imported Triton."""
+class TritonLaunches:
+    """The wrapped launchers, if the program has imported Triton."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._replaced = Replacements()
+        self._patches = Patches()
         self._known: dict[str, Api] = {}
 
     def install(self) -> None:
-        if self._replaced:
+        if self._patches:
             return
         for module, name in _LAUNCHERS:
             kind = getattr(sys.modules.get(module), name, None)
             run = vars(kind).get("run") if isinstance(kind, type) else None
             if callable(run):
-                self._replaced.put(kind, "run", self._recorded(run))
+                self._patches.put(kind, "run", self._wrap_run(run))
 
     def remove(self) -> None:
-        self._replaced.undo()
+        self._patches.undo()
 
-    def _recorded(self, run: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_run(self, run: Callable[..., Any]) -> Callable[..., Any]:
         recording = self._recording
 
         @wraps(run)
-        def launched(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-            place = recording.place
-            if not recording.active or place.inside or recording.functions_off or kwargs.get("warmup") is True:
+        def launch(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+            thread = recording.thread_state
+            if not recording.active or thread.inside or recording.functions_off or kwargs.get("warmup") is True:
                 return run(kernel, *args, **kwargs)
             call = None
-            with recording.faults.guard("a call's arguments"):
+            with recording.errors.guard("a call's arguments"):
                 call = recording.begin_call(self._api(kernel), args, kwargs, sys._getframe(1))
-            place.inside += 1  # an autotuner launches the kernel it has chosen
+            thread.inside += 1  # an autotuner itself launches the kernel that it chose
             try:
                 result = run(kernel, *args, **kwargs)
             except BaseException:
@@ -61,13 +61,13 @@ class Launches:
                     recording.fail_call(call)
                 raise
             finally:
-                place.inside -= 1
+                thread.inside -= 1
             if call is not None and call.outcome != "drop":
-                with recording.faults.guard("a call's results"):
+                with recording.errors.guard("a call's results"):
                     recording.take_results(call, list(args))
             return result
 
-        return launched
+        return launch
 
     def _api(self, kernel: Any) -> Api:
         name = kernel_name(kernel)
@@ -79,7 +79,7 @@ class Launches:
 
 
 def kernel_name(kernel: Any) -> str:
-    """Name of the Python function behind a launcher; dots would end a node's name."""
+    """Name of the Python function behind a launcher, with `_` for dots, which separate parts of node names."""
     for holder in (kernel, getattr(kernel, "fn", None), getattr(getattr(kernel, "fn", None), "fn", None)):
         name = getattr(holder, "__name__", None)
         if isinstance(name, str) and name:

@@ -1,1 +1,1 @@
-"""Proof that an operator is to blame: saved calls, calls run differently, failures of backward."""
+"""Proof that an operator is wrong: saved calls, calls run differently, failures of backward."""

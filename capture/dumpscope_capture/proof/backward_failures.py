@@ -1,10 +1,10 @@
-"""Which call of the program stands behind a node of the autograd graph whose backward fails or makes NaN.
+"""Finds the call of the program whose node of the autograd graph fails in backward or makes NaN.
 
-    call --begins at number n of the graph, ends at m--> nodes n..m get two hooks that hold where the call stood
-    backward --hook in--> node --hook out-->            in without out: this one failed
+    call --begins at sequence number n, ends at m--> nodes n..m get two hooks that know the call and its stack
+    backward --first hook--> node --second hook-->   first hook without second: this node failed
 
-The hooks are held by the nodes and go with them: what is known of a graph lives as long as the graph. torch's anomaly mode can be
-turned on as well; it makes NaN an error, and tells of nodes that no listed call made, at several times the cost.
+The nodes hold the hooks, so they live as long as the graph. torch's anomaly mode can be turned on too: it makes NaN an error and
+knows the stacks of nodes that no listed call made, at several times the cost.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ import torch
 from torch.autograd.graph import Node
 
 from dumpscope_capture.calls import observers
-from dumpscope_capture.calls.calls import Call, differentiable
+from dumpscope_capture.calls.call import Call, differentiable
 from dumpscope_capture.calls.edges import is_new, node_of, sequence_number
-from dumpscope_capture.calls.module_paths import ModulePaths
-from dumpscope_capture.context import LOG, Quiet, call_stack
-from dumpscope_capture.proof.counting import COUNTING
+from dumpscope_capture.context import LOG, Unobserved, call_stack
+from dumpscope_capture.proof.call_counter import CALL_COUNTER
+from dumpscope_capture.proof.module_paths import ModulePaths
 from dumpscope_format.recipe import BLOCKING
 from dumpscope_format.saved_call import bare
 
@@ -37,10 +37,10 @@ RUNNING_LIMIT: Final = 1000
 FAILURE_LIMIT: Final = 100
 _MARK: Final = "dumpscope"
 _TRACE: Final = "traceback_"
-"""Where anomaly mode keeps the lines of a node's forward stack."""
+"""Key under which anomaly mode keeps the forward stack of a node."""
 
 _AFTER: Final = re.compile(r"Function '?(\w+)'? returned (nan values|an invalid gradient)")
-"""Errors that autograd raises about a node once its kernel has run: before its second hook, or after it."""
+"""Errors that autograd raises about a node after its kernel has run: before its second hook, or after it."""
 
 _TORCH: Final = os.path.dirname(torch.__file__) + os.sep
 _ENGINE: Final = os.path.join(_TORCH, "autograd") + os.sep
@@ -50,7 +50,7 @@ _ENGINE: Final = os.path.join(_TORCH, "autograd") + os.sep
 class Origin:
     """Where a node of the graph comes from.
 
-    name: of the call, `Functional.group_norm.3`, None for a function that is not listed; module: it was called in
+    name: of the call, `Functional.group_norm.3`, None for a function that is not listed; module: that it was called in
     stack: as in stack.json, innermost first; device: type, "npu"
     """
 
@@ -68,8 +68,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A backward that went wrong. node: of the graph, "NativeGroupNormBackward0", None where even that is not known;
-    nan: it made NaN of numbers that were none; before: what had run last, where the origin is not known"""
+    """A failed backward.
+
+    node: of the graph, "NativeGroupNormBackward0", None if unknown; nan: it made NaN from gradients without NaN
+    before: the call whose backward ran last, if the origin is unknown; launches: warning about asynchronous kernels
+    """
 
     node: str | None
     origin: Origin | None
@@ -78,7 +81,7 @@ class Failure:
     before: str | None = None
     launches: str | None = None
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """As JSON has it."""
         origin = self.origin
         return {
@@ -102,12 +105,12 @@ class Failure:
         if self.launches:
             lines.append(f"  {self.launches}")
         if origin.name:
-            lines.append(f'  to keep what it was given: save_call("{origin.name}"); to run it otherwise: intervene')
+            lines.append(f'  to save its arguments: save_call("{origin.name}"); to run it differently: intervene')
         return "\n".join(lines)
 
 
 def launch_warning(device: str, environment: Mapping[str, str]) -> str | None:
-    """Why a stack may be that of a later call: kernels are launched without waiting for them. None where they are waited for."""
+    """Warning that a stack may belong to a later call, as kernels run asynchronously. None where every kernel is waited for."""
     switch = BLOCKING.get(device)
     if switch is None or environment.get(switch, "0") not in ("", "0"):
         return None
@@ -118,10 +121,10 @@ def launch_warning(device: str, environment: Mapping[str, str]) -> str | None:
 
 
 class Explainer:
-    """Knows, while it is installed and for graphs made meanwhile, which call a node belongs to.
+    """Knows which call made a node, for graphs made while it is installed.
 
-    how: "table" names what stands behind an exception; "nan" also looks for the first NaN, and waits for the device at every
-    node; "anomaly" turns torch's anomaly mode on as well, in which NaN raises
+    how: "table" names the call behind an exception; "nan" also looks for the first NaN, which waits for the device at every node;
+    "anomaly" also turns torch's anomaly mode on, in which NaN raises
     """
 
     def __init__(self, how: How = "anomaly") -> None:
@@ -130,8 +133,8 @@ class Explainer:
         self.how = how
         self.failures: deque[Failure] = deque(maxlen=FAILURE_LIMIT)
         self.modules = ModulePaths()
-        self.running: deque[_Pair] = deque(maxlen=RUNNING_LIMIT)
-        self.last: _Pair | None = None
+        self.running: deque[_MarkedNode] = deque(maxlen=RUNNING_LIMIT)
+        self.last: _MarkedNode | None = None
         self.found_nan = False
         self._lock = threading.Lock()
         self._anomaly: Any = None
@@ -152,16 +155,16 @@ class Explainer:
 
     def __enter__(self) -> Explainer:
         self.install()
-        observers.PARTIES.append(self)
-        COUNTING.retain()
+        observers.OBSERVERS.append(self)
+        CALL_COUNTER.retain()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        observers.PARTIES.remove(self)
-        COUNTING.release()
+        observers.OBSERVERS.remove(self)
+        CALL_COUNTER.release()
         self.remove()
         if error is not None:
-            self.failed(error)
+            self.note_exception(error)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
 
@@ -170,7 +173,7 @@ class Explainer:
         if not torch._C.is_grad_enabled():
             return
         stack = call.stack or call_stack(frame)
-        with Quiet():
+        with Unobserved():
             call.began = sequence_number()
             for tensor in differentiable(args, kwargs):
                 node = node_of(tensor)
@@ -182,7 +185,7 @@ class Explainer:
     def end(self, call: Call, result: Any) -> None:
         if call.began < 0:
             return
-        with Quiet():
+        with Unobserved():
             todo: list[Node] = []
             origin = None
             for tensor in differentiable((result,), {}):
@@ -200,98 +203,100 @@ class Explainer:
 
     def _mark(self, node: Node, origin: Origin) -> None:
         _notes(node)[_MARK] = True
-        pair = _Pair(node.name(), origin)
-        node.register_prehook(_Enter(self, pair))
-        node.register_hook(_Leave(self, pair))
+        marked = _MarkedNode(node.name(), origin)
+        node.register_prehook(_EnterPrehook(self, marked))
+        node.register_hook(_LeaveHook(self, marked))
 
-    # -- what went wrong -----------------------------------------------------------------------------------------------
+    # -- failures -----------------------------------------------------------------------------------------------------
 
-    def failed(self, error: BaseException) -> None:
-        """An exception passes: note on it which call its backward belongs to, once."""
+    def note_exception(self, error: BaseException) -> None:
+        """Add a note to an exception of a backward, once: the call that it belongs to."""
         if not _from_engine(error) or getattr(error, "__dumpscope__", False):
             return
         with self._lock:
-            pair = self.running[-1] if self.running else None
+            marked = self.running[-1] if self.running else None
             self.running.clear()
             last, self.last = self.last, None
         message = str(error).partition("\n")[0]
         after = _AFTER.search(str(error))
-        node = pair.node if pair is not None else None
+        node = marked.node if marked is not None else None
         if after is not None:
             node = after[1]
-            pair = next((one for one in (pair, last) if one is not None and one.node == node), None)
-        origin = pair.origin if pair is not None else None
+            marked = next((one for one in (marked, last) if one is not None and one.node == node), None)
+        origin = marked.origin if marked is not None else None
         failure = Failure(
             node=node, origin=origin, message=message, nan=after is not None and after[2] == "nan values",
             before=last.origin.name if last is not None and origin is None else None,
             launches=launch_warning(origin.device, os.environ) if origin is not None else None,
         )  # fmt: skip
-        self._tell(failure)
+        self._add_failure(failure)
         error.add_note(str(failure))
         error.__dumpscope__ = True  # type: ignore[attr-defined]
 
-    def look(self, pair: _Pair, made: Sequence[torch.Tensor | None], given: Sequence[torch.Tensor | None]) -> None:
-        """Whether a node made NaN of gradients without any. made: gradients of its inputs; given: of its outputs."""
+    def look(
+        self, marked: _MarkedNode, made: Sequence[torch.Tensor | None], given: Sequence[torch.Tensor | None]
+    ) -> None:
+        """Report a node that made NaN from gradients without NaN. made: gradients of its inputs; given: of its outputs."""
         if self.found_nan or not _has_nan(made) or _has_nan(given):
             return
         self.found_nan = True
-        message = "its gradients hold NaN, what came to it holds none"
-        self._tell(Failure(node=pair.node, origin=pair.origin, message=message, nan=True))
+        message = "it made NaN from gradients without NaN"
+        self._add_failure(Failure(node=marked.node, origin=marked.origin, message=message, nan=True))
 
-    def _tell(self, failure: Failure) -> None:
+    def _add_failure(self, failure: Failure) -> None:
         self.failures.append(failure)
         LOG.error("%s", failure)
 
     def report(self) -> dict[str, Any]:
-        return {"backward_failures": [failure.told() for failure in self.failures]} if self.failures else {}
+        return {"backward_failures": [failure.as_json() for failure in self.failures]} if self.failures else {}
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    """A node by name, and where it comes from."""
+class _MarkedNode:
+    """Name and origin of a node."""
 
     node: str
     origin: Origin
 
 
-class _Enter:
+class _EnterPrehook:
     """Prehook of a node."""
 
-    __slots__ = ("_explainer", "_pair")
+    __slots__ = ("_explainer", "_marked")
 
-    def __init__(self, explainer: Explainer, pair: _Pair) -> None:
+    def __init__(self, explainer: Explainer, marked: _MarkedNode) -> None:
         self._explainer = explainer
-        self._pair = pair
+        self._marked = marked
 
     def __call__(self, gradients: Sequence[torch.Tensor | None]) -> None:
-        self._explainer.running.append(self._pair)
+        self._explainer.running.append(self._marked)
 
 
-class _Leave:
+class _LeaveHook:
     """Hook of a node."""
 
-    __slots__ = ("_explainer", "_pair")
+    __slots__ = ("_explainer", "_marked")
 
-    def __init__(self, explainer: Explainer, pair: _Pair) -> None:
+    def __init__(self, explainer: Explainer, marked: _MarkedNode) -> None:
         self._explainer = explainer
-        self._pair = pair
+        self._marked = marked
 
     def __call__(self, made: Sequence[torch.Tensor | None], given: Sequence[torch.Tensor | None]) -> None:
-        explainer, pair = self._explainer, self._pair
-        explainer.last = pair
+        explainer, marked = self._explainer, self._marked
+        explainer.last = marked
         try:
-            explainer.running.remove(pair)
-        except ValueError:  # after a failure that was told already
+            explainer.running.remove(marked)
+        except ValueError:  # after a failure that was reported
             return
         if explainer.how == "nan":
             try:
-                explainer.look(pair, made, given)
+                explainer.look(marked, made, given)
             except Exception as error:
-                LOG.debug("gradients of %s could not be looked at: %s", pair.node, error)
+                LOG.debug("gradients of %s could not be looked at: %s", marked.node, error)
 
 
 def _has_nan(gradients: Sequence[torch.Tensor | None]) -> bool:
-    with Quiet():
+    with Unobserved():
         return any(
             bool(gradient.isnan().any())
             for gradient in gradients
@@ -300,7 +305,7 @@ def _has_nan(gradients: Sequence[torch.Tensor | None]) -> bool:
 
 
 def _notes(node: Node) -> dict[str, Any]:
-    """What is kept with a node for anyone."""
+    """The metadata dict of a node, which any code may use."""
     return cast(dict[str, Any], node.metadata)
 
 
@@ -315,7 +320,7 @@ def _from_engine(error: BaseException) -> bool:
 
 
 def _frames(lines: Iterable[str]) -> list[str]:
-    """Frames of anomaly mode's text, innermost first, as call_stack has them."""
+    """Frames from the text of anomaly mode, innermost first, in the form of `call_stack`."""
     found = []
     for line in lines:
         match = re.match(r'\s*File "(.*)", line (\d+), in (\S+)\n\s*(.*)', line)
@@ -330,7 +335,7 @@ def explain_backward(how: How = "anomaly") -> Explainer:
         with explain_backward():
             model(x).sum().backward()
 
-    The name stands in a note of the exception, in the log, and in `failures`. how: "anomaly", torch's anomaly mode, in which NaN
-    raises; "nan", no anomaly mode, the first NaN is looked for at every node; "table", only exceptions, at little cost.
+    The name is in a note of the exception, in the log, and in `failures`. how: "anomaly": torch's anomaly mode, where NaN raises;
+    "nan": finds the first NaN without anomaly mode; "table": exceptions only, at little cost.
     """
     return Explainer(how)

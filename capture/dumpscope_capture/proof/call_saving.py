@@ -1,5 +1,5 @@
-"""Calls that are asked for by name are written to disk before they execute, so that an operator that takes the process down has
-left its arguments."""
+"""Saves the calls that the user names to disk before they run, so that the arguments of an operator that kills the process are
+kept."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any, Final
 import torch
 from torch.utils._pytree import tree_leaves
 
-from dumpscope_capture.calls.calls import Call, differentiable
+from dumpscope_capture.calls.call import Call, differentiable
 from dumpscope_capture.calls.edges import is_new, node_of, sequence_number
 from dumpscope_capture.calls.names import Api, attribute
 from dumpscope_capture.config import Config
-from dumpscope_capture.context import LOG, Quiet, call_stack, rank
-from dumpscope_capture.device.environment import told
+from dumpscope_capture.context import LOG, Unobserved, call_stack, rank
+from dumpscope_capture.device.environment import describe_run
 from dumpscope_capture.proof.packing import Packer, replace_text, write_bytes
 from dumpscope_format.interventions import check_pattern, matches
 from dumpscope_format.saved_call import CALL_JSON, GRADIENTS_JSON, RESULTS_JSON, SCHEMA, bare, call_folder
@@ -28,11 +28,11 @@ _OWNERS: Final = {
     "Functional": "torch.nn.functional", "Tensor": "torch.Tensor", "Torch": "torch", "VF": "torch._VF", "Aten": "torch.ops.aten",
     "NPU": "torch_npu",
 }  # fmt: skip
-_TOLD: Final = ("versions", "devices", "numerics", "seeds", "environment")
+_RUN_KEYS: Final = ("versions", "devices", "numerics", "seeds", "environment")
 
 
 class CallSaver:
-    """Saves the calls whose names fit. where: gives the folder of the rank, None where nothing is to be written now."""
+    """Saves the calls whose names match. where: gives the folder of the rank, None where nothing is written now."""
 
     def __init__(self, names: Iterable[str], where: Callable[[], Path | None]) -> None:
         self.names: list[str] = []
@@ -43,7 +43,7 @@ class CallSaver:
         self._lock = threading.Lock()
 
     def add(self, names: Iterable[str]) -> None:
-        """More names or patterns. Raises InterventionError."""
+        """Add names or patterns. Raises InterventionError."""
         for name in names:
             check_pattern(name)
             self.names.append(name)
@@ -55,10 +55,10 @@ class CallSaver:
         if base is None or call.api is None:
             return
         folder = base / call_folder(call.name)
-        if folder in self.saved:  # the runner has no steps: the first call of a name is kept
+        if folder in self.saved:  # `run` knows no steps: the first call of a name is kept
             return
         switches = modes()
-        with Quiet():
+        with Unobserved():
             if folder.exists():
                 shutil.rmtree(folder)
             folder.mkdir(parents=True)
@@ -82,13 +82,13 @@ class CallSaver:
         named = {key: packer.value(value) for key, value in kwargs.items()}
         kinds = {value.device for value in tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)}
         packer.write()
-        about = told(Config(), rank(), self.step if self.step is not None else 0)
+        about = describe_run(Config(), rank(), self.step if self.step is not None else 0)
         document = {
             "schema": SCHEMA, "name": bare(call.name),
             "api": {"prefix": call.api.prefix, "name": call.api.name, "target": target(call.api)},
             "args": given, "kwargs": named, "stack": list(stack), "module": call.parent, "step": self.step, "rank": rank(),
             "modes": switches, "autocast": _autocast({device.type for device in kinds} | {"cpu"}),
-            "rng": _random(folder, kinds), **{key: about[key] for key in _TOLD}, **packer.tables,
+            "rng": _random(folder, kinds), **{key: about[key] for key in _RUN_KEYS}, **packer.tables,
         }  # fmt: skip
         _write_json(folder / CALL_JSON, document)
 
@@ -96,7 +96,7 @@ class CallSaver:
         if call.saved is None:
             return
         folder, first = call.saved
-        with Quiet():
+        with Unobserved():
             packer = Packer(folder, "result")
             value = packer.value(result)
             packer.write()
@@ -112,17 +112,17 @@ class CallSaver:
                 if node is not None and is_new(node, first):
                     by_node.setdefault(node, []).append((place, tensor.output_nr))
             for node, wanted in by_node.items():
-                node.register_prehook(_Arrived(gradients, wanted))
+                node.register_prehook(_GradientPrehook(gradients, wanted))
 
-    def failed(self, error: BaseException) -> None:
-        """Nothing to do: what the call was given is on disk."""
+    def note_exception(self, error: BaseException) -> None:
+        """Nothing to do: the arguments are on disk."""
 
     def report(self) -> dict[str, Any]:
         return {"saved_calls": [path.name for path in self.saved]} if self.saved else {}
 
 
 class _Gradients:
-    """Gradients of one call's results, written as they come."""
+    """Gradients of one call's results, written when they arrive."""
 
     def __init__(self, folder: Path, count: int, lock: threading.Lock) -> None:
         self._folder = folder
@@ -131,10 +131,10 @@ class _Gradients:
         self._lock = lock
 
     def take(self, wanted: list[tuple[int, int]], gradients: Sequence[torch.Tensor | None]) -> None:
-        with self._lock, Quiet():
+        with self._lock, Unobserved():
             for place, slot in wanted:
                 gradient = gradients[slot]
-                if gradient is not None and self._values[place] is None:  # of several backward passes the first
+                if gradient is not None and self._values[place] is None:  # only of the first backward pass
                     self._values[place] = self._packer.value(gradient)
             self._packer.write()
             _write_json(
@@ -142,8 +142,8 @@ class _Gradients:
             )
 
 
-class _Arrived:
-    """Prehook of a result's node: its backward has not executed yet."""
+class _GradientPrehook:
+    """Prehook of a result's node, called before its backward runs."""
 
     def __init__(self, gradients: _Gradients, wanted: list[tuple[int, int]]) -> None:
         self._gradients = gradients
@@ -179,7 +179,7 @@ def _resolves(name: str) -> Any:
 
 
 def modes() -> dict[str, bool]:
-    """Switches of torch that a call may look at."""
+    """Switches of torch that a call may depend on."""
     found = {
         "grad": torch._C.is_grad_enabled(), "inference": torch.is_inference_mode_enabled(), "anomaly": torch.is_anomaly_enabled(),
         "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
@@ -206,7 +206,7 @@ def _autocast(kinds: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def _random(folder: Path, devices: Iterable[torch.device]) -> dict[str, str]:
-    """Write the states of the generators a call may draw from. Returns their files by device."""
+    """Write the states of the random generators that a call may use. Returns their files by device."""
     found = {"cpu": "rng.cpu.pt"}
     write_bytes(folder / "rng.cpu.pt", torch.get_rng_state())
     for device in devices:

@@ -1,4 +1,4 @@
-"""Values of a call to files: tensors as views of storages, everything else as JSON. See `dumpscope_format.saved_call`."""
+"""Writes the values of a call: tensors as views of storages, everything else as JSON. See `dumpscope_format.saved_call`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from dumpscope_capture.values.crc import crc
+from dumpscope_capture.values.hashing import crc
 from dumpscope_capture.values.provenance import type_name
-from dumpscope_capture.write.torch_file import Layout, can_write, pack
+from dumpscope_capture.write.torch_file import TensorLayout, can_write, pack
 from dumpscope_format.saved_call import Storage, Tables, Tensor, Value
 
 _PLAIN: Final = (bool, int, str, type(None))
@@ -24,7 +24,7 @@ _READABLE: Final = ("cpu", "cuda")
 """Devices whose storages can be read byte by byte."""
 
 _ALIGNED: Final = 64
-"""Bytes to whose multiples a saved range is widened."""
+"""A saved range is extended to multiples of this many bytes."""
 
 _FORMATS: Final = ("contiguous_format", "channels_last", "channels_last_3d")
 _DEPTH: Final = 100
@@ -46,7 +46,7 @@ class Packer:
         self._generators = 0
 
     def value(self, value: Any, depth: int = 0) -> Value:
-        """A value's form. Its tensors are read by `write`."""
+        """JSON for a value. Its tensors are read by `write`."""
         if type(value) in _PLAIN:
             return value
         if isinstance(value, torch.Tensor):
@@ -60,7 +60,7 @@ class Packer:
         return self._other(value, depth + 1)
 
     def write(self) -> None:
-        """Write the storages of all values given since the last time."""
+        """Write the storages of all values since the last call."""
         for number, (_, members) in enumerate(self._groups.items(), start=len(self.tables["storages"])):
             name = f"{self._prefix}.{number}.pt"
             self.tables["storages"].append(_store(self._folder / name, [tensor for _, tensor in members], self.tables,
@@ -129,7 +129,7 @@ class Packer:
 
 
 def describe(tensor: torch.Tensor) -> Tensor:
-    """How a tensor lies in its memory. `storage` is filled in when that is written."""
+    """The table entry of a tensor. `storage` is filled in when its storage is written."""
     npu: Any = sys.modules.get("torch_npu")
     found: Tensor = {
         "storage": -1,
@@ -162,7 +162,7 @@ def _memory_format(tensor: torch.Tensor) -> str:
 
 
 def _alignment(tensor: torch.Tensor) -> int:
-    """Greatest power of two up to 4096 that divides the address; 0 where there is none."""
+    """Greatest power of two up to 4096 that divides the address; 0 without an address."""
     try:
         address = tensor.data_ptr()
     except (RuntimeError, NotImplementedError):
@@ -185,7 +185,7 @@ def _identity(tensor: torch.Tensor) -> int:
 
 
 def _store(path: Path, tensors: list[torch.Tensor], tables: Tables, places: list[int], number: int) -> Storage:
-    """Write the part of a storage that tensors lie in."""
+    """Write the part of a storage that tensors use."""
     entries = [tables["tensors"][place] for place in places]
     for entry in entries:
         entry["storage"] = number
@@ -226,7 +226,7 @@ def _span(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def _scatter(tensor: torch.Tensor, data: torch.Tensor, start: int) -> None:
-    """Put a tensor's elements where they would lie in a storage whose bytes from `start` on are `data`."""
+    """Copy a tensor's elements to their positions in `data`, the bytes of its storage from `start` on."""
     if not tensor.numel():
         return
     offset = tensor.storage_offset() - start // tensor.element_size()
@@ -243,7 +243,7 @@ def write_bytes(path: Path, data: torch.Tensor) -> int:
     """Write one-dimensional uint8 data as a `.pt` file. Returns its CRC-32."""
     content = data.contiguous().numpy().data
     check = crc(content)
-    layout = Layout(dtype=torch.uint8, shape=(data.numel(),), stride=(1,), requires_grad=False)
+    layout = TensorLayout(dtype=torch.uint8, shape=(data.numel(),), stride=(1,), requires_grad=False)
     if not can_write(torch.uint8, data.numel()):
         torch.save(data.clone(), path)
         return check
@@ -268,13 +268,13 @@ def _class(value: Any) -> str:
 def _opaque(value: Any) -> dict[str, Any]:
     try:
         text = repr(value)[:200]
-    except Exception as error:  # whatever a foreign object does
+    except Exception as error:  # the repr of a foreign object may raise anything
         text = f"{type(error).__name__}"
     return {"type": "opaque", "class": type_name(value), "text": text}
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)

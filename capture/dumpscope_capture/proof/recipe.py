@@ -1,8 +1,8 @@
-"""A run whose failure can be trusted: kernels are waited for, one process, a folder with how it was made and how it ended.
+"""A run whose error messages can be trusted: it waits for every kernel, is a single process and keeps its settings and logs.
 
 DIR/20250131-120000-4711/recipe.json   command, environment, versions, how it ended
-                         device_log/   what the device's runtime wrote
-                         crash.txt     Python's stacks where the process died of a signal
+                         device_log/   logs of the device's runtime
+                         crash.txt     Python's stacks if the process was killed by a signal
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any, Final, NoReturn
 
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, rank
-from dumpscope_capture.device.environment import told
+from dumpscope_capture.device.environment import describe_run
 from dumpscope_format.recipe import BLOCKING, CRASH_FILE, LOG_FOLDER, LOG_VARIABLE, RUN_FILE
 
 _FOLDER_VARIABLE: Final = "DUMPSCOPE_RECIPE_FOLDER"
-"""The folder, for the process that takes this one's place."""
+"""Passes the folder to the process that replaces this one."""
 
 _KEPT: Final = ("devices", "environment", "host", "numerics", "pid", "seeds", "versions")
 
 
 class RecipeError(ValueError):
-    """The run cannot be made as the recipe says, and why."""
+    """Why a run cannot follow the recipe."""
 
 
 class Recipe:
@@ -47,8 +47,8 @@ class Recipe:
         pid = os.getpid()
         atexit.register(lambda: self._end() if os.getpid() == pid else None)
 
-    def failed(self, error: BaseException) -> None:
-        """Keep how the script ended. It still has to be raised."""
+    def note_exception(self, error: BaseException) -> None:
+        """Note the exception that ended the script; the caller raises it again."""
         if isinstance(error, SystemExit):
             self._outcome = {"status": f"exit {error.code or 0}"}
         else:
@@ -64,8 +64,8 @@ class Recipe:
             os.unlink(self._crash.name)
 
     def _write(self) -> None:
-        """Devices are told again at the end: only what the program has used is known."""
-        known = told(Config(), rank(), 0)
+        """Written again at the end, as only devices that the program has used by then can be named."""
+        known = describe_run(Config(), rank(), 0)
         document = {
             "schema": 1,
             "command": sys.orig_argv,
@@ -83,22 +83,22 @@ class Recipe:
 
 
 def follow(base: str) -> Recipe:
-    """Make the folder of a run below `base` and begin it; does not return where the process must start again.
+    """Make the folder of a run below `base` and begin the run. Does not return if the process must be restarted.
 
-    A device's runtime may have read its environment when torch was imported, so a process that was started without the switches
-    is replaced by one that has them. Raises RecipeError where this is one of several processes.
+    A device's runtime may read its environment when torch is imported. So a process that was started without the switches is
+    replaced by one with them. Raises RecipeError if this is one of several processes.
     """
     if rank() is not None:
-        raise RecipeError("it is for one process, as others hide whose failure it is: one process, one device")
+        raise RecipeError("it is for one process: with several processes the failing one cannot be named")
     wanted = dict.fromkeys(BLOCKING.values(), "1")
     folder = Path(os.environ.get(_FOLDER_VARIABLE) or _new_folder(base))
     wanted[LOG_VARIABLE] = str(folder / LOG_FOLDER)
     if any(os.environ.get(name) != value for name, value in wanted.items()):
         _start_again({**os.environ, **wanted, _FOLDER_VARIABLE: str(folder)})
-    os.environ.pop(_FOLDER_VARIABLE, None)  # children are runs of their own
+    os.environ.pop(_FOLDER_VARIABLE, None)  # child processes are separate runs
     made = Recipe(folder)
     made.begin()
-    LOG.info("kernels are waited for; how this run was made and ended: %s", folder / RUN_FILE)
+    LOG.info("every kernel is waited for; settings and outcome of this run: %s", folder / RUN_FILE)
     return made
 
 

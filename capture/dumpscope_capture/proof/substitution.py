@@ -1,10 +1,10 @@
-"""One call run in another way: on the CPU, in another type, with other layouts, forward and backward.
+"""Runs one call differently: on the CPU, in another type, with other layouts, forward and backward.
 
-    arguments --converted, on the graph--> the same function --results back to the type and place they would have had-->
+    arguments --converted in the graph--> the same function --results converted back to their usual type and device-->
 
-Conversions are differentiable, so the backward of the function runs as its forward did and gradients arrive in the arguments' own
-type and place. What the function writes into converted arguments is copied back into the program's. A call that cannot be run
-otherwise without changing more than itself is refused, and runs as it is.
+Conversions are differentiable, so the backward of the function runs like its forward, and gradients arrive in the type and on the
+device of the arguments. Writes into converted arguments are copied back to the program's tensors. A call that cannot be run
+differently without side effects is refused and runs as usual.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
 
-from dumpscope_capture.record.checks import writes_in_place
+from dumpscope_capture.calls.held_arguments import writes_in_place
 from dumpscope_capture.values.provenance import parameter_names
 from dumpscope_format.interventions import Treatment, words
 
@@ -28,21 +28,21 @@ _TYPES: Final = {"float32": torch.float32, "float64": torch.float64}
 _COMPLEX: Final = {torch.float32: torch.complex64, torch.float64: torch.complex128}
 _MOVES: Final = frozenset(("to", "cpu", "cuda", "npu", "xpu", "type", "numpy", "pin_memory", "requires_grad_", "backward", "set_",
                            "detach_", "share_memory_"))  # fmt: skip
-"""Functions whose work is to move data or to change what a tensor is."""
+"""Functions that move data or change the nature of a tensor."""
 
 _QUIET: Final = ("running_mean", "running_var")
-"""Arguments that torch's normalizations write into without counting the tensor's version up."""
+"""Arguments that torch's normalizations write without increasing the tensor's version."""
 
 _ND: Final = 2
 """Number of the plain storage format on an NPU."""
 
 
 class Refused(Exception):
-    """Why a call cannot be run otherwise."""
+    """Why a call cannot be run differently."""
 
 
 class Unchanged(Exception):
-    """The arguments are already as the treatment wants them."""
+    """The arguments already have the form that the treatment wants."""
 
 
 def substitute(
@@ -51,10 +51,10 @@ def substitute(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Run a function in another way.
+    """Run a function differently.
 
     treatment: see `dumpscope_format.interventions`, or a callable `(function, *args, **kwargs)`
-    Raises Refused or Unchanged, with nothing changed, where it cannot or need not be run otherwise.
+    Raises Refused or Unchanged, without side effects, where the function cannot or need not run differently.
     """
     if isinstance(treatment, Mapping):
         args, kwargs = _with_scalars(treatment, function, args, kwargs)
@@ -81,32 +81,32 @@ class _Run:
         tensors = [value for value in tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)]
         for tensor in tensors:
             _check(tensor)
-        place = next((tensor.device for tensor in tensors if tensor.device.type != "cpu"), torch.device("cpu"))
+        device = next((tensor.device for tensor in tensors if tensor.device.type != "cpu"), torch.device("cpu"))
         try:
             given: Arguments = tree_map_only(torch.Tensor, self._convert, (args, kwargs))
         except (RuntimeError, NotImplementedError) as error:
             raise Refused(f"its arguments cannot be converted: {_line(error)}") from error
         if not self._pairs:
             raise Unchanged
-        moves = "cpu" in self._words and place.type != "cpu"
+        moves = "cpu" in self._words and device.type != "cpu"
         types = (
-            self._types(args, kwargs, place) if self._dtype is not None or (moves and _autocast(place.type)) else None
+            self._types(args, kwargs, device) if self._dtype is not None or (moves and _autocast(device.type)) else None
         )
-        states = _states(place) if moves or self._dtype is not None else None
+        states = _states(device) if moves or self._dtype is not None else None
         try:
-            with self._surroundings(place, moves=moves):
+            with self._autocast_state(device, moves=moves):
                 result = self._function(*given[0], **given[1])
         except (RuntimeError, NotImplementedError, TypeError) as error:
             _restore(states)
             raise Refused(f"it does not run this way: {_line(error)}") from error
         self._refuse_side_effects(result, states)
         self._write_back(given)
-        return self._back(result, place if moves else None, types)
+        return self._back(result, device if moves else None, types)
 
     # -- arguments -----------------------------------------------------------------------------------------------------
 
     def _convert(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A tensor as the treatment wants it; the same object for the same object."""
+        """A converted tensor; the same object for the same tensor."""
         known = self._known.get(id(tensor))
         if known is None:
             known = tensor
@@ -131,10 +131,10 @@ class _Run:
             return tensor.to(self._dtype)
         return tensor.to(_COMPLEX[self._dtype]) if tensor.is_complex() else tensor
 
-    def _surroundings(self, place: torch.device, *, moves: bool) -> AbstractContextManager[Any]:
-        """Autocast: off where a type is asked for; on the CPU as it is on the device."""
+    def _autocast_state(self, device: torch.device, *, moves: bool) -> AbstractContextManager[Any]:
+        """Autocast state: off if the treatment names a type; on the CPU as on the device."""
         stack = ExitStack()
-        kind = place.type
+        kind = device.type
         if self._dtype is not None:
             for one in {kind, "cpu"}:
                 if _autocast(one):
@@ -146,17 +146,17 @@ class _Run:
     # -- results -------------------------------------------------------------------------------------------------------
 
     def _types(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], place: torch.device
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], device: torch.device
     ) -> list[torch.dtype] | torch.dtype:
-        """Types of the tensors in the result of the call as it is: each, or where that cannot be told the one of all floats."""
-        stand_in = place if _autocast(place.type) else torch.device("meta")
+        """Types that the results of the unchanged call would have: one for each tensor, or if unknown one for all floats."""
+        stand_in = device if _autocast(device.type) else torch.device("meta")
         try:
             with ExitStack() as stack, torch.no_grad():
                 if stand_in.type != "meta":
                     from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: PLC0415 - takes a second
 
                     stack.enter_context(FakeTensorMode())
-                    stack.enter_context(torch.autocast(place.type, dtype=torch.get_autocast_dtype(place.type)))
+                    stack.enter_context(torch.autocast(device.type, dtype=torch.get_autocast_dtype(device.type)))
                 empty: Arguments = tree_map_only(
                     torch.Tensor,
                     lambda one: torch.empty_strided(one.size(), one.stride(), dtype=one.dtype, device=stand_in),
@@ -164,7 +164,7 @@ class _Run:
                 )
                 result = self._function(*empty[0], **empty[1])
             return [value.dtype for value in tree_leaves(result) if isinstance(value, torch.Tensor)]
-        except Exception:  # functions that look at values, or have no shape rule
+        except Exception:  # the function reads values, or has no shape rule
             floats = [value.dtype for value in tree_leaves((args, kwargs)) if isinstance(value, torch.Tensor)]
             floats = [dtype for dtype in floats if dtype.is_floating_point]
             common = floats[0] if floats else torch.get_default_dtype()
@@ -173,8 +173,8 @@ class _Run:
             return common
 
     def _refuse_side_effects(self, result: Any, states: Any) -> None:
-        """Random numbers and views cannot come from a copy without changing what comes later."""
-        if states is not None and _moved(states):
+        """Refuse calls that draw random numbers or return views: with converted arguments these would change later calls."""
+        if states is not None and _have_changed(states):
             _restore(states)
             raise Refused("it draws random numbers, which would be others")
         made = {_storage(converted) for _, converted, _ in self._pairs}
@@ -184,7 +184,7 @@ class _Run:
                 raise Refused("its result shares memory with its argument")
 
     def _write_back(self, given: Arguments) -> None:
-        """What the function wrote into converted arguments, into the program's."""
+        """Copy what the function wrote into converted arguments to the program's tensors."""
         names = parameter_names(self._function)
         named = {**dict(zip(names, given[0], strict=False)), **given[1]}
         quiet = {id(named[name]) for name in _QUIET if isinstance(named.get(name), torch.Tensor)}
@@ -199,7 +199,7 @@ class _Run:
                     original.resize_(converted.shape)  # an `out` that had another shape
                 original.copy_(converted)
 
-    def _back(self, result: Any, place: torch.device | None, types: list[torch.dtype] | torch.dtype | None) -> Any:
+    def _back(self, result: Any, device: torch.device | None, types: list[torch.dtype] | torch.dtype | None) -> Any:
         leaves, spec = tree_flatten(result)
         originals = {id(converted): original for original, converted, _ in self._pairs}
         number = 0
@@ -216,7 +216,7 @@ class _Run:
                     wanted = types[number] if number < len(types) else wanted
                 elif types is not None and value.is_floating_point():
                     wanted = types
-                leaves[at] = value.to(device=place if place is not None else value.device, dtype=wanted)
+                leaves[at] = value.to(device=device if device is not None else value.device, dtype=wanted)
             number += 1
             if "contiguous" in self._words and leaves[at].requires_grad and leaves[at].grad_fn is not None:
                 leaves[at].register_hook(_contiguous)
@@ -235,7 +235,7 @@ def _check(tensor: torch.Tensor) -> None:
 
 
 def _round(tensor: torch.Tensor) -> torch.Tensor:
-    """The same on the same device, after a copy to the host where it has another."""
+    """A copy on the same device, through the host."""
     return tensor.clone() if tensor.device.type == "cpu" else tensor.to("cpu").to(tensor.device)
 
 
@@ -268,19 +268,19 @@ def _line(error: BaseException) -> str:
 # -- random numbers ----------------------------------------------------------------------------------------------------
 
 
-def _generators(place: torch.device) -> list[tuple[Callable[[], torch.Tensor], Callable[[torch.Tensor], None]]]:
+def _generators(device: torch.device) -> list[tuple[Callable[[], torch.Tensor], Callable[[torch.Tensor], None]]]:
     found: list[Any] = [(torch.get_rng_state, torch.set_rng_state)]
-    module: Any = getattr(torch, place.type, None)
-    if place.type != "cpu" and hasattr(module, "get_rng_state") and hasattr(module, "set_rng_state"):
-        found.append((lambda: module.get_rng_state(place), lambda state: module.set_rng_state(state, place)))
+    module: Any = getattr(torch, device.type, None)
+    if device.type != "cpu" and hasattr(module, "get_rng_state") and hasattr(module, "set_rng_state"):
+        found.append((lambda: module.get_rng_state(device), lambda state: module.set_rng_state(state, device)))
     return found
 
 
-def _states(place: torch.device) -> list[Any]:
-    return [(get, put, get()) for get, put in _generators(place)]
+def _states(device: torch.device) -> list[Any]:
+    return [(get, put, get()) for get, put in _generators(device)]
 
 
-def _moved(states: list[Any]) -> bool:
+def _have_changed(states: list[Any]) -> bool:
     return any(not torch.equal(get(), before) for get, _, before in states)
 
 
@@ -295,7 +295,7 @@ def _restore(states: list[Any] | None) -> None:
 def _with_scalars(
     changes: Mapping[str, Any], function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Arguments:
-    """Arguments with those named in `changes` replaced, whether they were positional, named or left out."""
+    """Arguments with those in `changes` replaced, whether they were positional, named or omitted."""
     names = parameter_names(function)
     positional = list(args)
     named = dict(kwargs)

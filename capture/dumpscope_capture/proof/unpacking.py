@@ -1,4 +1,4 @@
-"""Values of a saved call from its files: the same views of the same memory, the same objects where they were the same."""
+"""Reads the values of a saved call: views that shared memory share it again, and repeated objects are one object again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Opaque:
 
 
 class Unpacker:
-    """Rebuilds values. read: gives the bytes of a file; device: where tensors go, None for the one they lay on"""
+    """Rebuilds values. read: gives the bytes of a file; device: for tensors, None for the original device"""
 
     def __init__(
         self, tables: Tables, read: Callable[[str, str | None], torch.Tensor], device: torch.device | str | None = "cpu"
@@ -45,7 +45,7 @@ class Unpacker:
         return build(self, value)
 
     def tensor(self, place: int) -> torch.Tensor:
-        """The tensor of a place in the table, one object however often it is asked for."""
+        """The tensor at an index of the table; always the same object."""
         known = self._tensors.get(place)
         if known is None:
             known = self._tensors[place] = self._build(self._tables["tensors"][place])
@@ -72,7 +72,7 @@ class Unpacker:
         return tensor.requires_grad_(entry["requires_grad"])
 
     def _storage(self, place: int, device: str) -> tuple[torch.Tensor, int]:
-        """Bytes of a storage on a device, and how many of its first are left out."""
+        """Bytes of a storage on a device, and how many bytes at its start are omitted."""
         key = place, device
         if key not in self._storages:
             entry = self._tables["storages"][place]
@@ -85,8 +85,8 @@ class Unpacker:
         return self._storages[key]
 
 
-def _named(self: Unpacker, value: Mapping[str, Any]) -> Any:
-    """A named tuple of a package the program has; a plain tuple where it has not."""
+def _named_tuple(self: Unpacker, value: Mapping[str, Any]) -> Any:
+    """A named tuple if its class is imported, else a plain tuple."""
     items = [self.value(part) for part in value["items"]]
     kind = _known_class(value["class"])
     if kind is None:
@@ -95,7 +95,7 @@ def _named(self: Unpacker, value: Mapping[str, Any]) -> Any:
 
 
 def _known_class(name: str) -> Any:
-    """A tuple class of a module that is imported already: a document never makes us import one."""
+    """A tuple class of an imported module. A document never causes an import."""
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
@@ -119,7 +119,7 @@ def _generator(self: Unpacker, value: Mapping[str, Any]) -> torch.Generator:
 
 
 def kind_of(device: str) -> str:
-    """Type of a device by its name, whether or not this torch knows it: "npu" of "npu:0"."""
+    """Type of a device by its name, "npu" for "npu:0"; this torch need not know the device."""
     return device.partition(":")[0]
 
 
@@ -146,7 +146,7 @@ _BUILDERS: Final[dict[str, Callable[[Unpacker, Any], Any]]] = {
     "float": lambda self, value: float(value["value"]),
     "complex": lambda self, value: complex(*_items(self, value["value"])),
     "tuple": lambda self, value: tuple(_items(self, value["items"])),
-    "named_tuple": _named,
+    "named_tuple": _named_tuple,
     "dict": lambda self, value: {self.value(key): self.value(part) for key, part in value["items"]},
     "slice": lambda self, value: slice(*_items(self, value["items"])),
     "ellipsis": lambda self, value: ...,

@@ -1,6 +1,6 @@
-"""The device's own dump of one call (`dump_mode="acl"`): what has to be there, checked before training starts.
+"""The device's own dump of one call (`dump_mode="acl"`): checks what it needs before training starts.
 
-None of this has run on an NPU; the tests put a stand-in in torch_npu's place.
+This module has not run on an NPU; the tests replace torch_npu by a fake.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from dumpscope_capture.context import LOG, Faults
-from dumpscope_capture.device.kernels import Device, KernelDump, ascend
+from dumpscope_capture.context import LOG, HookErrors
+from dumpscope_capture.device.kernels import DumpDevice, KernelDump, ascend
 from dumpscope_capture.ptdbg.errors import Code, CompareException, ParameterError
 from dumpscope_capture.ptdbg.generations import engine_name
 
@@ -26,15 +26,15 @@ _CHOICES: Final = {"dump_mode": ("output", "input", "all"), "dump_op_switch": ("
 
 
 def check(config: str | None) -> None:
-    """Raises CompareException: code 15 where this machine cannot make such a dump, code 11 where the dump.json is wrong."""
+    """Raises CompareException: code 15 if this machine cannot make such a dump, code 11 if the dump.json is wrong."""
     device()
-    checked_plan(config)
+    check_plan(config)
     if os.environ.get("TASK_QUEUE_ENABLE") != "0":
-        LOG.warning("an acl dump needs TASK_QUEUE_ENABLE=0 in the environment: kernels that queue up miss it otherwise")
+        LOG.warning("an acl dump needs TASK_QUEUE_ENABLE=0 in the environment, else it misses queued kernels")
 
 
-def device() -> Device:
-    """The NPU. Raises CompareException with the reason where there is none that can dump."""
+def device() -> DumpDevice:
+    """The NPU. Raises CompareException with the reason if no device can dump."""
     found = ascend()
     reason = None if found is not None else _why_not()
     if found is not None:
@@ -59,8 +59,8 @@ def _why_not() -> str:
     return "torch_npu is not installed, and CANN with it"
 
 
-def checked_plan(config: str | None) -> str:
-    """Path of a dump.json that can be used. Raises ParameterError."""
+def check_plan(config: str | None) -> str:
+    """Absolute path of a valid dump.json. Raises ParameterError."""
     path = os.path.abspath(config or "")
     if not path.endswith(".json") or not os.path.isfile(path):
         raise ParameterError("dump_config", config, "an existing .json file")
@@ -80,20 +80,20 @@ def checked_plan(config: str | None) -> str:
     return path
 
 
-def kernel_dump(config: str | None, scope: str, gradients: Sequence[str], faults: Faults) -> KernelDump:
-    """The dump of the one call that is named. gradients: .npy files, of which the first is that call's in backward."""
+def kernel_dump(config: str | None, scope: str, gradients: Sequence[str], errors: HookErrors) -> KernelDump:
+    """The kernel dump of one named call. gradients: .npy files; the first holds the gradient for its backward."""
     name = engine_name(scope)
     if name is None:
         raise ParameterError(
             "scope", [scope], "the whole name of one call, like Functional.relu.0.forward, with mode acl"
         )
     gradient = _loader(gradients[0]) if gradients else None
-    return KernelDump(device(), (name,), (), faults, plan=checked_plan(config), gradient=gradient)
+    return KernelDump(device(), (name,), (), errors, plan=check_plan(config), gradient=gradient)
 
 
-def reruns(config: str | None, faults: Faults) -> KernelDump:
-    """The dump of calls that are run once more for it, whichever they are."""
-    return KernelDump(device(), ("any",), (), faults, plan=checked_plan(config))
+def reruns(config: str | None, errors: HookErrors) -> KernelDump:
+    """The kernel dump of any call that is run again for it."""
+    return KernelDump(device(), ("any",), (), errors, plan=check_plan(config))
 
 
 def _loader(path: str) -> Callable[[], torch.Tensor]:

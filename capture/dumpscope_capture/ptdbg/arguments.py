@@ -1,4 +1,4 @@
-"""What a program asks for: its hook and its switch, checked. Nothing here touches torch or a disk beyond looking at a path."""
+"""Arguments of a program's hook and switch, checked. Uses neither torch nor the disk, except to look at a path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_TAG: Final = "ptdbg_dump"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where to. path: absolute, as the program may change its folder; tag: of the folder below it"""
+    """Where a dump goes. path: absolute, as the program may change its working directory; tag: for the folder below it"""
 
     path: str
     tag: str = DEFAULT_TAG
@@ -33,7 +33,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hook:
-    """What `register_hook` asked for."""
+    """Arguments of `register_hook`."""
 
     kind: str = "dump"
     dump_mode: str = "api"
@@ -46,7 +46,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """What `set_dump_switch` asked for. filtered: None where the generation decides"""
+    """Arguments of `set_dump_switch`. filtered: None if the generation decides"""
 
     mode: str = "all"
     scope: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Switch:
         return self.mode in STACK_MODES
 
 
-def checked_place(fpath: object, dump_tag: object) -> Place:
+def check_place(fpath: object, dump_tag: object) -> Place:
     """Raises DumpException, ParameterError."""
     tag = _text("dump_tag", dump_tag)
     bad = next((mark for mark in tag if mark in "/\\\0"), None)
@@ -84,8 +84,8 @@ def checked_place(fpath: object, dump_tag: object) -> Place:
     return Place(path=os.path.abspath(path), tag=tag)
 
 
-def checked_root(place: Place, generation: str | None) -> Place:
-    """The place, whose folder can be made and written to. Raises DumpException, before training instead of at its first call."""
+def check_root(place: Place, generation: str | None) -> Place:
+    """Check that a folder can be made and written, and return the place. Raises DumpException: before training, not at a call."""
     wanted = os.path.dirname(place.path) if place.names_a_file or generation == "2.3" else place.path
     there = wanted
     while not os.path.lexists(there):
@@ -113,7 +113,7 @@ def _require_short(names: Sequence[str], folder: str) -> None:
             )
 
 
-def checked_hook(hook: object, options: dict[str, Any]) -> Hook:
+def check_hook(hook: object, options: dict[str, Any]) -> Hook:
     """Raises CompareException with code 11."""
     name = getattr(hook, "__name__", None)
     if name not in HOOKS:
@@ -134,14 +134,14 @@ def checked_hook(hook: object, options: dict[str, Any]) -> Hook:
         kind=HOOKS[str(name)],
         dump_mode=mode,
         dump_config=None if config is None else str(os.fspath(config)),
-        overflow_nums=checked_count("overflow_nums", options.get("overflow_nums", 1)),
-        rank=checked_number("rank", options.get("rank")),
-        dump_step=checked_number("dump_step", options.get("dump_step")),
-        need_replicate=checked_flag("need_replicate", options.get("need_replicate", False)),
+        overflow_nums=check_count("overflow_nums", options.get("overflow_nums", 1)),
+        rank=check_number("rank", options.get("rank")),
+        dump_step=check_number("dump_step", options.get("dump_step")),
+        need_replicate=check_flag("need_replicate", options.get("need_replicate", False)),
     )
 
 
-def checked_switch(
+def check_switch(
     mode: object, scope: object, api_list: object, filter_switch: object, sides: object, summary: str
 ) -> Switch:
     """Raises CompareException with code 11."""
@@ -159,48 +159,48 @@ def checked_switch(
         mode=str(mode),
         scope=names,
         api_list=words,
-        filtered=None if filter_switch is None else checked_on("filter_switch", filter_switch),
+        filtered=None if filter_switch is None else check_on("filter_switch", filter_switch),
         sides=_sides(sides),
         summary=summary,
     )
 
 
-def checked_on(name: str, value: object) -> bool:
+def check_on(name: str, value: object) -> bool:
     if value not in ("ON", "OFF"):
         raise ParameterError(name, value, "ON or OFF, in capitals")
     return value == "ON"
 
 
-def checked_flag(name: str, value: object) -> bool:
+def check_flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise ParameterError(name, value, "True or False")
     return value
 
 
-def checked_count(name: str, value: object) -> int:
+def check_count(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or (value < 1 and value != -1):
         raise ParameterError(name, value, "a number above 0, or -1 for no limit")
     return value
 
 
-def checked_number(name: str, value: object) -> int | None:
+def check_number(name: str, value: object) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise ParameterError(name, value, "a number from 0")
     return value
 
 
-def checked_steps(value: object) -> tuple[int, ...]:
+def check_steps(value: object) -> tuple[int, ...]:
     if value is None:
         return ()
-    if not isinstance(value, list) or not all(checked_number("step", part) is not None for part in value):
+    if not isinstance(value, list) or not all(check_number("step", part) is not None for part in value):
         raise ParameterError("step", value, "a list of numbers from 0")
     return tuple(sorted(set(value)))
 
 
-def checked_summary(summary_mode: object, summary_only: object) -> str:
+def check_summary(summary_mode: object, summary_only: object) -> str:
     if summary_mode is not None and summary_mode not in SUMMARIES:
         raise CompareException(Code.INVALID_PARAM, f"summary_mode is {summary_mode!r}; allowed: {', '.join(SUMMARIES)}")
-    only = checked_flag("summary_only", summary_only)
+    only = check_flag("summary_only", summary_only)
     if only and summary_mode is not None:
         raise ParameterError("summary_only", True, "not together with summary_mode: it means summary_mode='summary'")
     return "summary" if only else str(summary_mode or "all")

@@ -1,7 +1,7 @@
 """Compare the dump in this folder with another: python compare_data.py --bench_pkl_path OTHER.pkl
 
-A copy of this file lies beside each .pkl file that was written on an Ascend device. Without both folders of .npy
-files the statistics are compared. It needs dumpscope, and no torch.
+The capture copies this file next to each .pkl file that it writes on an Ascend device. If a folder of .npy files is missing,
+statistics are compared. Needs dumpscope, but not torch.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""One capture a process, put together from calls that may come in any order: path, hook, switch.
+"""The one capture of a process, configured by calls that may come in any order: path, hook, switch.
 
-It records while there is a hook and the switch is on. A change while it records ends what is open and goes on with the new wish;
-calls are counted on.
+It records while there is a hook and the switch is on. A change of settings while it records replaces the session; the numbers of
+calls continue.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +20,7 @@ from dumpscope_capture import seeding
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG
 from dumpscope_capture.ptdbg import acl, environment_checks
-from dumpscope_capture.ptdbg.arguments import WORK_PATH, Hook, Place, Switch, checked_place, checked_root
+from dumpscope_capture.ptdbg.arguments import WORK_PATH, Hook, Place, Switch, check_place, check_root
 from dumpscope_capture.ptdbg.errors import (
     CaptureEnd,
     Code,
@@ -32,18 +31,18 @@ from dumpscope_capture.ptdbg.errors import (
 )
 from dumpscope_capture.ptdbg.findings import Findings
 from dumpscope_capture.ptdbg.generations import Form, Spelling
-from dumpscope_capture.ptdbg.matching import ModeSelection
+from dumpscope_capture.ptdbg.mode_selection import ModeSelection
 from dumpscope_capture.ptdbg.session import PklRecording, PklSession, PtdbgSession, Target
 from dumpscope_capture.ptdbg.settings import from_environment
 
 _HOOK: Final = 2
-"""Place of the hook among all wishes."""
+"""Index of the hook in `Capture._request()`."""
 _NAMELESS: Final = "anonymous.pkl"
-"""The file of 2.3 where a program names none."""
+"""Name of the 2.3 file if the program gives none."""
 
 
 class Capture:
-    """What this process records. `the` is the one; calls of a program change its wishes, then `apply`."""
+    """What this process records; see `current_capture`. The functions of ptdbg change its settings, then call `apply`."""
 
     def __init__(self) -> None:
         self.settings = from_environment()
@@ -59,14 +58,14 @@ class Capture:
         self.narrowed: tuple[torch.nn.Module, str] | None = None
         self.session: PtdbgSession | None = None
         self._made_for: tuple[Any, ...] = ()
-        self._again = False
+        self._turned_on = False
         self._overflows = 0
         self.guard = threading.RLock()
         self._pid = os.getpid()
 
-    # -- wishes --------------------------------------------------------------------------------------------------------
+    # -- settings ------------------------------------------------------------------------------------------------------
 
-    def put(self, place: Place) -> None:
+    def set_place(self, place: Place) -> None:
         with self.guard:
             if place.names_a_file or self.settings.generation != "2.3":
                 pass
@@ -75,18 +74,18 @@ class Capture:
                     Code.INVALID_PATH,
                     f"{os.path.abspath(place.path)} is a folder; generation 2.3 takes the path of the .pkl file",
                 )
-            with self._wishing():
-                self.place = checked_root(place, self.settings.generation)
+            with self._restoring():
+                self.place = check_root(place, self.settings.generation)
                 self.apply()
 
     def register(self, hook: Hook, model: torch.nn.Module | None) -> None:
-        """model: record its modules instead of functions. Raises CompareException where the device cannot do what is asked."""
+        """Set the hook. model: record its modules instead of functions. Raises CompareException if the device lacks support."""
         with self.guard:
             if hook != self.hook:
                 if hook.dump_mode == "acl":
                     acl.check(hook.dump_config)
-                environment_checks.look()
-            with self._wishing():
+                environment_checks.log_warnings()
+            with self._restoring():
                 self.hook, self.model = hook, model
                 if hook.kind == "overflow" and not self.unchecked:
                     self.on = True
@@ -96,12 +95,12 @@ class Capture:
         with self.guard:
             if switch.mode == "acl" and self.hook is not None and self.hook.dump_mode != "acl":
                 raise ParameterError("mode", "acl", "with register_hook(..., dump_mode='acl', dump_config='dump.json')")
-            with self._wishing():
-                self.switch, self.on, self.unchecked, self._again = switch, True, False, True
+            with self._restoring():
+                self.switch, self.on, self.unchecked, self._turned_on = switch, True, False, True
                 self.apply()
 
     def turn_off(self, *, check: bool = False) -> None:
-        """check: of overflows, which otherwise begins when its hook is registered."""
+        """Stop recording. check: also keep the overflow check off when its hook is registered later."""
         with self.guard:
             self.on = False
             self.unchecked = self.unchecked or check
@@ -110,7 +109,7 @@ class Capture:
             self.apply()
 
     def end_step(self) -> None:
-        """The training step is over: the next one has its own folder, and calls count from 0 again."""
+        """End the training step: the next one has its own folder, and call numbers start at 0."""
         with self.guard:
             if self.session is not None:
                 self.session.pause()
@@ -119,8 +118,8 @@ class Capture:
             self.apply()
 
     @contextmanager
-    def _wishing(self) -> Iterator[None]:
-        """A wish that cannot be met leaves what was before."""
+    def _restoring(self) -> Iterator[None]:
+        """Restore the old settings if the new ones raise CompareException."""
         before = self.place, self.hook, self.model, self.switch, self.on
         try:
             yield
@@ -128,13 +127,13 @@ class Capture:
             self.place, self.hook, self.model, self.switch, self.on = before
             raise
 
-    # -- making it so --------------------------------------------------------------------------------------------------
+    # -- applying them ------------------------------------------------------------------------------------------------
 
     def apply(self) -> None:
-        """Record or do not, as all wishes together say."""
+        """Start, change or stop recording according to the settings."""
         if os.getpid() != self._pid:
             return
-        session, wanted = self.session, self._wanted()
+        session, wanted = self.session, self._request()
         over = session is not None and session.ended and self.hook == self._made_for[_HOOK]
         if not self.on or self.hook is None or over:
             if session is not None:
@@ -146,25 +145,27 @@ class Capture:
                 return
         counted: dict[str, int] = {}
         if session is None or wanted != self._made_for:
-            session, counted = self._replaced(session, wanted)
+            session, counted = self._replace_session(session, wanted)
         models = [self.model] if self.model is not None else []
         if self.on:
             session.start(models, numbered=False, step=self.step, rank_id=self.hook.rank)
-            if self._again and isinstance(session, PklSession):
+            if self._turned_on and isinstance(session, PklSession):
                 session.start_over()
-            self._again = False
+            self._turned_on = False
         elif isinstance(session, PklSession):
             session.count()
-        session.recording.go_on_from(counted)
+        session.recording.continue_from(counted)
         if self.narrowed is not None and session.scopes.empty:
             session.narrow(*self.narrowed)
 
     def _counts(self) -> bool:
-        """Whether calls are numbered while nothing is recorded: as ptdbg does, once it is known where to and what."""
+        """Whether calls are numbered while nothing is recorded, as in ptdbg, once path and hook are set."""
         return self.place is not None and self.settings.layout == "ptdbg" and self.model is None
 
-    def _replaced(self, old: PtdbgSession | None, wanted: tuple[Any, ...]) -> tuple[PtdbgSession, dict[str, int]]:
-        """A session for other wishes, and how often each call came in the one before."""
+    def _replace_session(
+        self, old: PtdbgSession | None, wanted: tuple[Any, ...]
+    ) -> tuple[PtdbgSession, dict[str, int]]:
+        """A session for new settings, and the call counts of the old one."""
         counted: dict[str, int] = {}
         if old is not None and self.hook == self._made_for[_HOOK]:
             if isinstance(old.recording.overflow, Findings):
@@ -173,14 +174,14 @@ class Capture:
             self._overflows = 0
         self.session, self._made_for = self._make(), wanted
         if old is not None:
-            counted = old.recording.counted()
+            counted = old.recording.counters()
             old.pause()
             old.end_step()
             if isinstance(self.session, PklSession) and self._overflows:
-                self.session.go_on_from(old)
+                self.session.continue_from(old)
         return self.session, counted
 
-    def _wanted(self) -> tuple[Any, ...]:
+    def _request(self) -> tuple[Any, ...]:
         return (self.settings, self.place, self.hook, self.switch, self.backward_input, id(self.model), self.steps)
 
     def _make(self) -> PtdbgSession:
@@ -209,7 +210,7 @@ class Capture:
             config, mode=switch.mode, scope=switch.scope, api_list=switch.api_list,
             spellings=tuple(spellings.values()), exact=form.one_file,
         )  # fmt: skip
-        options: dict[str, Any] = {"selection": selection, "listed": settings.listed(more=not msprobe)}
+        options: dict[str, Any] = {"selection": selection, "wrap_list": settings.wrap_list(more=not msprobe)}
         if overflow:
             options["ending"] = self._ending
         session: PtdbgSession
@@ -230,9 +231,9 @@ class Capture:
         if overflow:
             session.recording.overflow = Findings(config, session._end, hook, form)
         if overflow and hook.dump_mode == "acl" and isinstance(session.recording, PklRecording):
-            session.recording.again = acl.reruns(hook.dump_config, session.faults)
+            session.recording.rerun_kernels = acl.reruns(hook.dump_config, session.errors)
         if switch.mode == "acl" and hook.dump_mode == "acl":
-            kernels = acl.kernel_dump(hook.dump_config, switch.scope[0], self.backward_input, session.faults)
+            kernels = acl.kernel_dump(hook.dump_config, switch.scope[0], self.backward_input, session.errors)
             session.kernels = session.recording.kernels = kernels
         return session
 
@@ -268,13 +269,13 @@ def _task(switch: Switch, *, overflow: bool) -> str:
 
 
 def _root(place: Place, form: Form) -> str:
-    """Where the msprobe layout lies."""
+    """Root folder of the msprobe layout."""
     return str(Path(place.path).parent) if form.one_file or place.names_a_file else place.path
 
 
 def _default_place(generation: str | None) -> Place:
     if os.environ.get(WORK_PATH):
-        return checked_place(None, "ptdbg_dump")
+        return check_place(None, "ptdbg_dump")
     LOG.warning("set_dump_path was not called: data goes to the working directory, %s", os.getcwd())
     return Place(path=os.path.join(os.getcwd(), _NAMELESS) if generation == "2.3" else os.getcwd())
 
@@ -282,7 +283,7 @@ def _default_place(generation: str | None) -> Place:
 _captures: list[Capture] = []
 
 
-def the() -> Capture:
+def current_capture() -> Capture:
     """The one capture of this process."""
     if not _captures:
         _captures.append(Capture())
@@ -295,21 +296,16 @@ def forget() -> None:
         _captures.pop().close()
 
 
-def turned(switch: Switch, **changes: Any) -> Switch:
-    """The switch with some wishes changed."""
-    return replace(switch, **changes)
-
-
 def _at_exit() -> None:
     for capture in _captures:
         capture.close()
 
 
-def _forked() -> None:
+def _after_fork() -> None:
     for capture in _captures:
         capture.silence()
 
 
 atexit.register(_at_exit)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,4 +1,4 @@
-"""ptdbg's PrecisionDebugger: the same capture, one folder a step."""
+"""ptdbg's PrecisionDebugger: the same capture, with one folder per step."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import torch
 from torch.utils.data import dataloader
 
 from dumpscope_capture.context import LOG, rank
-from dumpscope_capture.debugger import either
+from dumpscope_capture.debugger import ClassOrInstance
 from dumpscope_capture.ptdbg import acl
 from dumpscope_capture.ptdbg.arguments import (
     Hook,
     Switch,
-    checked_count,
-    checked_flag,
-    checked_number,
-    checked_place,
-    checked_root,
-    checked_steps,
-    checked_summary,
-    checked_switch,
+    check_count,
+    check_flag,
+    check_number,
+    check_place,
+    check_root,
+    check_steps,
+    check_summary,
+    check_switch,
 )
-from dumpscope_capture.ptdbg.core import Capture, the
+from dumpscope_capture.ptdbg.core import Capture, current_capture
 from dumpscope_capture.ptdbg.errors import Code, CompareException, ParameterError, StepsEnd
 
 _KINDS = {"dump": "dump", "overflow_check": "overflow"}
@@ -35,7 +35,7 @@ _OVERFLOW_OPTIONS = frozenset(("mode", "acl_config", "overflow_nums", "filter_sw
 
 
 class PrecisionDebugger:
-    """Dumps, or looks for overflows, between start and stop of each step.
+    """Dumps, or checks for overflows, between start and stop of each step.
 
         debugger = PrecisionDebugger(dump_path="./dump", hook_name="dump", step=[0, 2])
         for batch in data:
@@ -46,15 +46,15 @@ class PrecisionDebugger:
 
     hook_name: "dump" or "overflow_check"; rank: the only one that records; step: those to record, after the last of which `start`
     ends the program (StepsEnd, exit status 0)
-    enable_dataloader: a step is what a DataLoader gives out; start, stop and step are called by it
+    enable_dataloader: each batch of a DataLoader is a step; the loader calls start, stop and step
     model: record its modules instead of functions
-    There is one instance a process; later arguments are ignored. Raises CompareException.
+    There is one instance per process; later arguments are ignored. Raises CompareException.
     """
 
     _instance: PrecisionDebugger | None = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> PrecisionDebugger:
-        if PrecisionDebugger._instance is not None and PrecisionDebugger._instance._capture is not the():
+        if PrecisionDebugger._instance is not None and PrecisionDebugger._instance._capture is not current_capture():
             PrecisionDebugger._instance = None
         if PrecisionDebugger._instance is None:
             return super().__new__(cls)
@@ -77,12 +77,12 @@ class PrecisionDebugger:
             raise ParameterError("model", type(model).__name__, "an nn.Module")
         if model is not None and hook_name == "overflow_check":
             raise ParameterError("model", type(model).__name__, "nothing with hook_name overflow_check")
-        self._rank = checked_number("rank", rank)
-        self._by_loader = checked_flag("enable_dataloader", enable_dataloader)
-        self._capture: Capture = the()
-        place = checked_place(dump_path, "ptdbg_dump")
-        self._capture.place = checked_root(place, self._capture.settings.generation)
-        self._capture.steps = checked_steps(step)
+        self._rank = check_number("rank", rank)
+        self._by_loader = check_flag("enable_dataloader", enable_dataloader)
+        self._capture: Capture = current_capture()
+        place = check_place(dump_path, "ptdbg_dump")
+        self._capture.place = check_root(place, self._capture.settings.generation)
+        self._capture.steps = check_steps(step)
         self._capture.model = model
         self._hook = Hook(kind=_KINDS[str(hook_name)])
         self._switch = Switch(mode="api_stack")
@@ -93,14 +93,14 @@ class PrecisionDebugger:
     @classmethod
     def the_one(cls) -> PrecisionDebugger:
         instance = PrecisionDebugger._instance
-        if instance is None or instance._capture is not the():
+        if instance is None or instance._capture is not current_capture():
             raise CompareException(Code.INVALID_PARAM, "PrecisionDebugger was not made yet")
         return instance
 
-    @either
+    @ClassOrInstance
     def configure_hook(self, mode: str | None = None, **options: Any) -> None:
-        """What is recorded; for dump as `set_dump_switch` says it (mode "api_stack" by default), for overflow_check mode "api" or
-        "acl". Raises CompareException with code 11."""
+        """Choose what is recorded: for dump as in `set_dump_switch` (mode "api_stack" by default), for overflow_check
+        mode "api" or "acl". Raises CompareException with code 11."""
         dumping = self._hook.kind == "dump"
         known = _DUMP_OPTIONS if dumping else _OVERFLOW_OPTIONS
         for key in options:
@@ -112,8 +112,8 @@ class PrecisionDebugger:
             self._configure_overflow("api" if mode is None else mode, options)
 
     def _configure_dump(self, mode: str, options: dict[str, Any]) -> None:
-        summary = checked_summary(options.get("summary_mode"), options.get("summary_only", False))
-        self._switch = checked_switch(
+        summary = check_summary(options.get("summary_mode"), options.get("summary_only", False))
+        self._switch = check_switch(
             mode, options.get("scope"), options.get("api_list"), options.get("filter_switch"),
             options.get("input_output_mode"), summary,
         )  # fmt: skip
@@ -138,32 +138,32 @@ class PrecisionDebugger:
         if mode == "acl":
             acl.check(options.get("acl_config"))
         filtered = options.get("filter_switch")
-        self._switch = checked_switch("all", None, None, filtered, None, "all")
+        self._switch = check_switch("all", None, None, filtered, None, "all")
         self._hook = Hook(
             kind="overflow",
             dump_mode=mode,
             dump_config=options.get("acl_config"),
-            overflow_nums=checked_count("overflow_nums", options.get("overflow_nums", 1)),
-            need_replicate=checked_flag("need_replicate", options.get("need_replicate", False)),
+            overflow_nums=check_count("overflow_nums", options.get("overflow_nums", 1)),
+            need_replicate=check_flag("need_replicate", options.get("need_replicate", False)),
         )
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    @either
+    @ClassOrInstance
     def start(self) -> None:
-        """Record from here on, where this step is one of those asked for. Raises StepsEnd after the last of them."""
+        """Start recording, if this is a selected step. Raises StepsEnd after the last selected step."""
         if not self._is_by_loader("start"):
             self._start()
 
-    @either
+    @ClassOrInstance
     def stop(self) -> None:
-        """Record no more; all data is on disk."""
+        """Stop recording; all data is on disk then."""
         if not self._is_by_loader("stop"):
             self._stop()
 
-    @either
+    @ClassOrInstance
     def step(self) -> None:
-        """The training step is over."""
+        """End the training step."""
         if not self._is_by_loader("step"):
             self._capture.end_step()
             if self._capture.on and not self._is_wanted():
@@ -198,7 +198,7 @@ class PrecisionDebugger:
             self._capture.turn_off()
 
     def _next(self, fetch: Any) -> Any:
-        """What a loader gives out next; between two of these lies one step."""
+        """The next batch of a loader; each batch is one step."""
         capture = self._capture
         if capture.hook is not None or self._fetched:
             self._stop()
@@ -213,7 +213,7 @@ class PrecisionDebugger:
 
 
 def _step_by_loaders() -> None:
-    """Have every DataLoader call start, stop and step of the one debugger."""
+    """Make every DataLoader call start, stop and step of the debugger."""
     kind = dataloader._BaseDataLoaderIter
     given = kind.__next__
     if getattr(given, "steps", False):
@@ -221,7 +221,7 @@ def _step_by_loaders() -> None:
 
     def stepping(loader: Any) -> Any:
         debugger = PrecisionDebugger._instance
-        if debugger is None or not debugger._by_loader or debugger._capture is not the():
+        if debugger is None or not debugger._by_loader or debugger._capture is not current_capture():
             return given(loader)
         return debugger._next(lambda: given(loader))
 

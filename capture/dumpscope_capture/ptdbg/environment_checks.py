@@ -1,4 +1,4 @@
-"""Looks at a program's surroundings when its hook is registered, and warns of what is known to end badly."""
+"""Checks the environment when a hook is registered, and warns of known problems."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dumpscope_capture.device.environment import versions
 PACKAGE = "dumpscope_capture"
 
 
-def look() -> None:
-    """Log what is found."""
+def log_warnings() -> None:
+    """Log warnings, and with torch_npu the versions."""
     for warning in warnings():
         LOG.warning("%s", warning)
     if "torch_npu" in sys.modules:
@@ -25,7 +25,7 @@ def look() -> None:
 
 
 def warnings() -> Iterator[str]:
-    """What is known to end badly: cause and remedy."""
+    """Known problems: cause and remedy."""
     yield from shadows(sys.path)
     if "ptdbg_ascend" in sys.modules:
         yield (
@@ -39,11 +39,11 @@ def warnings() -> Iterator[str]:
         )
     npu = sys.modules.get("torch_npu")
     if npu is not None:
-        yield from _unlike(str(getattr(npu, "__version__", "")))
+        yield from _version_mismatch(str(getattr(npu, "__version__", "")))
 
 
 def shadows(places: list[str]) -> Iterator[str]:
-    """A second copy of this package on the import path, which another process may find first."""
+    """Warn of a second copy of this package on the import path, which another process may find first."""
     own = Path(__file__).resolve().parents[1]
     for place in places:
         other = Path(place or os.curdir, PACKAGE)
@@ -54,8 +54,8 @@ def shadows(places: list[str]) -> Iterator[str]:
             )
 
 
-def _unlike(version: str) -> Iterator[str]:
-    """torch_npu is made for one minor version of torch; another one fails late, often as HCCL's EI0006."""
+def _version_mismatch(version: str) -> Iterator[str]:
+    """Warn of torch_npu for another minor version of torch, which fails late, often with HCCL's EI0006."""
     own: Any = torch.__version__.split("+")[0].split(".")[:2]
     if version and version.split("+", maxsplit=1)[0].split(".")[:2] != own:
         yield (

@@ -1,9 +1,9 @@
-"""What can go wrong, with ptdbg's codes, and how a capture ends a program on purpose.
+"""Errors with ptdbg's codes, and the exceptions by which a capture ends a program on purpose.
 
 CompareException(Exception)         code, and a text that says what is wrong and what to do
   DumpException                     of paths and files of a dump
   ParameterError(, ValueError)      code 11: an argument
-CaptureEnd(SystemExit)              all that was asked for is recorded; nobody has to catch it
+CaptureEnd(SystemExit)              everything requested is recorded; need not be caught
   StepsEnd                          the last step of `step=[...]` is over: exit status 0
   OverflowEnd                       `overflow_nums` overflows were found: exit status 3
 """
@@ -31,7 +31,7 @@ class ParameterError(CompareException, ValueError):
 
 
 class CaptureEnd(SystemExit):
-    """Ends the program in good order. It is no error, so `except Exception` lets it pass and no traceback is printed."""
+    """Ends the program normally. It is no error: `except Exception` does not catch it, and no traceback is printed."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(status)
@@ -42,14 +42,14 @@ class CaptureEnd(SystemExit):
 
 
 class StepsEnd(CaptureEnd):
-    """All steps asked for are recorded."""
+    """All selected steps are recorded."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, 0)
 
 
 class OverflowEnd(CaptureEnd):
-    """As many overflows as asked for are recorded."""
+    """The requested number of overflows is recorded."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, OVERFLOW_STATUS)

@@ -1,7 +1,7 @@
-"""A .pkl file and the folder of .npy files beside it. Every call is on disk, tensors first, when `add` returns.
+"""A .pkl file and its folder of .npy files. When `add` returns the call is on disk, tensors first.
 
-A kill costs at most the call that runs, and cuts at most the last line. Nothing here raises for what goes wrong on disk: it costs
-records, one line in the log and a count.
+A kill loses at most the running call and cuts at most the last line. Nothing here raises for an error of the disk: records are
+lost, and the log and a counter say so.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dumpscope_capture.context import LOG, Quiet
-from dumpscope_capture.ptdbg.arrays import FILE_MODE, write_array
+import numpy as np
+import torch
+
+from dumpscope_capture.context import LOG, Unobserved
 from dumpscope_capture.ptdbg.generations import MODULE_FLAG, OVERFLOW_FLAG, Form, Spelling
 from dumpscope_capture.ptdbg.lines import Line, LineRecorder
 from dumpscope_capture.values.snapshots import Snapshot
 from dumpscope_format.naming import parse
 
+FILE_MODE: Final = 0o640
 FOLDER_MODE: Final = 0o750
 PKL: Final = ".pkl"
 _ORDER: Final = ("input_args", "input", "output")
@@ -29,7 +32,7 @@ _ORDER: Final = ("input_args", "input", "output")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What goes into the files. mode: of the switch; stem: file name without .pkl; flag: second field of the lines"""
+    """What is written to the files. mode: of the switch; stem: file name without .pkl; flag: second field of the lines"""
 
     form: Form
     mode: str
@@ -42,8 +45,8 @@ class Plan:
 class PklSink:
     """Writes one rank of one step. Safe for threads.
 
-    open_folder: claims and makes the rank's folder, when the first call comes; move: gives its new place, None to stay
-    written: told after each call that was written, with the .pkl file's path; found: overflows of steps before, counted on
+    open_folder: makes and locks the rank's folder, called for the first call
+    on_write: called after each written call, with the path of the .pkl file; found: number of overflows in earlier steps
     """
 
     def __init__(
@@ -53,7 +56,7 @@ class PklSink:
         recorder: LineRecorder,
         spelling: Spelling,
         open_folder: Callable[[tuple[str, ...]], Path],
-        written: Callable[[Path], None],
+        on_write: Callable[[Path], None],
         found: int = 0,
     ) -> None:
         self.folder = Path()
@@ -63,7 +66,7 @@ class PklSink:
         self._recorder = recorder
         self._spelling = spelling
         self._open_folder = open_folder
-        self._told = written
+        self._on_write = on_write
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._handle = -1
@@ -81,11 +84,11 @@ class PklSink:
     def add(
         self, name: str, body: Any, *, stack: tuple[str, ...] | None = None, parent: Any = None, linked: bool = True
     ) -> None:
-        """Write a finished call. A name given again, by a second backward pass of one graph, is left out."""
+        """Write a finished call. A repeated name, from a second backward pass of one graph, is not written."""
         if os.getpid() != self._pid:
             return
         path: Path | None = None
-        with self._lock, Quiet():
+        with self._lock, Unobserved():
             self._take_snapshots()
             lines = list(_flat(body.get(key) for key in _ORDER))
             empty = not lines and any(body.get(key) == [] for key in ("input", "output"))  # its records follow
@@ -99,9 +102,9 @@ class PklSink:
             try:
                 path = self._write(name, lines, self._stack_of(name))
             except Exception as error:
-                self._failed("the .pkl file", error)
+                self._note_failure("the .pkl file", error)
         if path is not None:
-            self._told(path)
+            self._on_write(path)
 
     def remember(self, name: str, stack: tuple[str, ...]) -> None:
         """Keep the stack of a forward, for its own lines and those of its backward."""
@@ -109,7 +112,7 @@ class PklSink:
             self._stacks[name] = self._same.setdefault(stack, stack)
 
     def forget(self, lines: Iterable[Line]) -> None:
-        """Let go of tensors that are not to be written."""
+        """Release tensors that are not written."""
         with self._lock:
             self._take_snapshots()
             for line in lines:
@@ -118,7 +121,7 @@ class PklSink:
                     snapshot.release()
 
     def start_over(self) -> None:
-        """The next call takes the place of all that its file and folder hold; files of overflows are apart, and stay."""
+        """The next call empties the file and its folder first; files of overflows are kept."""
         self._over = not self._plan.overflow
 
     def parent(self, name: str, parent: Any) -> None:
@@ -127,16 +130,16 @@ class PklSink:
     def count(self, kind: str, number: int = 1) -> None:
         self.counts[kind] = self.counts.get(kind, 0) + number
 
-    def tell(self, key: str, value: Any) -> None:
-        """The format has no place for what is said about a run."""
+    def add_to_run(self, key: str, value: Any) -> None:
+        """The format holds no facts about a run."""
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Nothing waits: each call was written when it was over."""
+        """Nothing to do: each call is written when it ends."""
 
     def move(self, folder: Path | str) -> None:
-        """Rename the folder: the rank has become known. Raises OSError."""
+        """Rename the folder, when the rank becomes known. Raises OSError."""
         with self._lock:
             os.makedirs(os.path.dirname(folder), FOLDER_MODE, exist_ok=True)
             self.folder.rename(folder)
@@ -166,8 +169,8 @@ class PklSink:
                 self._waiting[snapshot.name] = snapshot
 
     def _stack_of(self, name: str) -> tuple[str, ...] | None:
-        """A backward has the stack of its forward: the engine's own says nothing about the call. The format has no gradients of
-        parameters, so none of them may leave a stack behind."""
+        """Stack of a call. A backward has the stack of its forward, as the engine's own does not name the call. The format has
+        no gradients of parameters, so these get no stack line."""
         if not self._plan.stacks or parse(name).kind == "gradient":
             return None
         head, _, last = name.rpartition(".")
@@ -200,7 +203,7 @@ class PklSink:
         return form.number_line(line.name, line.record, flag)
 
     def _prepare(self, node: str) -> Path:
-        """Path of the .pkl file, opened, for the next call: one file for all, or one for each overflow."""
+        """Open the .pkl file for the next call and return its path: one file for all calls, or one per overflow."""
         plan, stem = self._plan, self._plan.stem
         if plan.overflow:
             self.found += 1
@@ -221,7 +224,7 @@ class PklSink:
 
     def _empty(self, path: Path) -> None:
         if os.fstat(self._handle).st_size:
-            LOG.info("the switch is ON again: %s begins anew", path)
+            LOG.info("the switch is ON again: %s is emptied", path)
         os.ftruncate(self._handle, 0)
         shutil.rmtree(path.with_suffix(""), ignore_errors=True)
         self._names.clear()
@@ -234,9 +237,9 @@ class PklSink:
             try:
                 write_array(folder / snapshot.name, snapshot)
             except Exception as error:
-                self._failed("a tensor's file", error)
+                self._note_failure("a tensor's file", error)
 
-    def _failed(self, what: str, error: BaseException) -> None:
+    def _note_failure(self, what: str, error: BaseException) -> None:
         first = f"failed: {what}" not in self.counts
         self.count(f"failed: {what}")
         if first:
@@ -254,3 +257,27 @@ def _flat(value: Any) -> Iterator[Line]:
 def _write_all(handle: int, data: bytes) -> None:
     while data:
         data = data[os.write(handle, data) :]
+
+
+def write_array(path: Path, snapshot: Snapshot) -> None:
+    """Write a snapshot as .npy and release it. Raises OSError."""
+    try:
+        snapshot.wait()
+        array = as_array(snapshot.tensor())
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE), "wb") as out:
+            np.save(out, array, allow_pickle=False)
+    finally:
+        snapshot.release()
+
+
+def as_array(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    """The same numbers in a type that numpy has: bfloat16 and the 8-bit floats become float32, which holds all their numbers."""
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    if tensor.dtype is torch.complex32:
+        tensor = tensor.to(torch.complex64)
+    try:
+        array: np.ndarray[Any, Any] = tensor.numpy()
+    except TypeError:
+        array = tensor.float().numpy()
+    return array

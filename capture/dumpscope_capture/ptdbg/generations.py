@@ -1,4 +1,4 @@
-"""The three generations of ptdbg's files: names, lines and folders. Text in, text out; nothing is read or written here.
+"""The three generations of ptdbg's files: names, lines and folders. Works on texts only; nothing is read or written here.
 
           2.3                                    4.0                                    6.0
 folder    {tag}_v2.3/rank0/                      {tag}_v4.0/[step0/]rank0/              {tag}_v6.0/step0/rank0/
@@ -22,7 +22,7 @@ GENERATIONS: Final = ("2.3", "4.0", "6.0")
 MODULE_FLAG: Final = 1
 OVERFLOW_FLAG: Final = 101
 STACK_MODES: Final = frozenset(("list", "range", "stack", "acl", "api_stack"))
-"""Switch modes whose files have stack lines."""
+"""Modes of the switch whose files have stack lines."""
 
 _FRAME: Final = re.compile(r"File (.*), line (\d+), in (.*), \n (.*)", re.DOTALL)
 _BARE: Final = ("torch.bool",)
@@ -32,7 +32,7 @@ _DOTTED: Final = re.compile(r"([^.]+)\.(.+?)\.(\d+)(?:\.(forward|backward)(?:\..
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """How one generation writes."""
+    """File format of one generation."""
 
     generation: str
 
@@ -48,14 +48,14 @@ class Form:
     # -- folders -------------------------------------------------------------------------------------------------------
 
     def folders(self, tag: str, *, step: int, steps: bool, rank: str) -> tuple[str, ...]:
-        """Folder names below the root. steps: the program named the steps it wants"""
+        """Folder names below the root. steps: the program selected steps"""
         head = f"{tag}_v{self.generation}"
         if self.generation == "6.0" or (self.generation == "4.0" and steps):
             return head, f"step{step}", rank
         return head, rank
 
     def stem(self, mode: str, name: str) -> str:
-        """File name without .pkl, which is the folder of the .npy files too. name: what the program called the file"""
+        """File name without .pkl, which is the folder of the .npy files too. name: file name that the program gave"""
         if self.one_file:
             return f"api_stack_{name}" if mode == "api_stack" else name
         return "dump" if mode == "all" else f"{mode}_dump"
@@ -78,7 +78,7 @@ class Form:
         return _line([self.stack_name(node), [frame(text) for text in stack]])
 
     def tensor_line(self, name: str, record: Mapping[str, Any], flag: int) -> str:
-        """A tensor's line. record: of the engine, complete"""
+        """A tensor's line. record: the engine's record, complete"""
         dtype, shape, check = record["dtype"], record["shape"], record.get("md5")
         if self.one_file and flag == OVERFLOW_FLAG:
             return _line([name, flag, [], dtype, shape])
@@ -86,7 +86,7 @@ class Form:
         return _line([name, flag, check if isinstance(check, str) else [], dtype, shape, numbers])
 
     def number_line(self, name: str, value: float, flag: int) -> str:
-        """The line of a number of Python's."""
+        """The line of a Python number."""
         kind = next(kind for kind in (bool, int, float) if isinstance(value, kind))
         numbers = [kind(value)] * (3 if self.one_file else 4)
         return _line([name, flag, [], f"<class '{kind.__name__}'>", "[]", numbers])
@@ -104,7 +104,7 @@ class Form:
 
 
 def frame(text: str) -> list[str | None] | str:
-    """`[path, line, function, source]` of a frame as the engine words it; source is None where it is not at hand."""
+    """`[path, line, function, source]` of a frame text of the engine; source is None if unknown."""
     found = _FRAME.fullmatch(text)
     return [found[1], found[2], found[3], found[4] or None] if found else ""
 
@@ -114,9 +114,9 @@ def _line(fields: list[Any]) -> str:
 
 
 class Spelling:
-    """Names as one generation spells them, from the engine's. Remembers the numbers that modules have.
+    """Converts the engine's names to the spelling of one generation. Remembers the numbers of modules.
 
-    dumped: labels of modules under `module_dump`, and the names the program gave them
+    dumped: labels of modules under `module_dump`, with the names that the program gave them
     """
 
     def __init__(self, form: Form) -> None:
@@ -126,7 +126,7 @@ class Spelling:
         self._counts: dict[str, int] = {}
 
     def item(self, item: str) -> str | None:
-        """Name of an argument, result or gradient; None where this generation has none."""
+        """Name of an argument, result or gradient; None if this generation has no such name."""
         found = split_item(item)
         if found is None or found[1] in ("kwargs", "parameters"):
             return None
@@ -151,11 +151,11 @@ class Spelling:
         if name is None:
             path, _, kind = parts.label.rpartition(".")
             name = f"{path}.{kind}" if self._form.dotted else f"Module_{kind}"
-            number = number if self._form.dotted else self._shared(parts.label, kind, parts.index)
+            number = number if self._form.dotted else self._shared_number(parts.label, kind, parts.index)
         return separator.join((name, str(number), parts.direction))
 
-    def _shared(self, label: str, kind: str, index: int) -> int:
-        """Number of a call where all modules of a class are counted together."""
+    def _shared_number(self, label: str, kind: str, index: int) -> int:
+        """Number of a module's call, if all modules of a class are counted together."""
         number = self._numbers.get((label, index))
         if number is None:
             number = self._numbers[label, index] = self._counts.get(kind, 0)
@@ -164,6 +164,6 @@ class Spelling:
 
 
 def engine_name(entry: str, default: str = "forward") -> str | None:
-    """The engine's name of the call that a program named in either spelling; None where it is not one call."""
+    """The engine's name for a call that the program named in either spelling; None if it is not one call."""
     found = _DOTTED.fullmatch(entry) or _UNDERSCORED.fullmatch(entry)
     return f"{found[1]}.{found[2]}.{found[3]}.{found[4] or default}" if found else None

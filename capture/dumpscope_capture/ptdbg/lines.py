@@ -1,4 +1,4 @@
-"""Values into lines: what an argument, result or gradient is in a .pkl file, before its statistics are known."""
+"""Converts arguments, results and gradients to lines of a .pkl file, before their statistics are known."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any, Final
 
 import torch
 
-from dumpscope_capture.values.crc import crc
-from dumpscope_capture.values.dedup import Seen, Sight
-from dumpscope_capture.values.hashing import digits, raw
-from dumpscope_capture.values.values import DEPTH_LIMIT, Recorder
+from dumpscope_capture.values.dedup import Dedup, KnownMemory
+from dumpscope_capture.values.hashing import crc, digits, raw
+from dumpscope_capture.values.recorder import DEPTH_LIMIT, Recorder
 
 NPY: Final = ".npy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One tensor or number. record: of a tensor, complete once the recorder has resolved it; a number's value itself"""
+    """One tensor or number. record: of a tensor, complete after `Recorder.resolve`; for a number its value"""
 
     name: str
     record: Any
@@ -34,24 +33,24 @@ class Line:
 
 
 class LineRecorder(Recorder):
-    """Records are lists of lines: containers are flattened, positions stand in the names, and what has no line leaves a gap.
+    """Records are lists of lines: containers are flattened, names hold positions, and values without a line leave a gap.
 
-    spelled: an item's name from the engine's, None for what has no place in the file
+    spell: gives an item's name from the engine's name, None for an item that is not in the file
     filtered: leave out numbers, and tensors of whole numbers or bools, without dimensions or without elements
     """
 
     suffix = NPY
 
-    def __init__(self, *, spelled: Callable[[str], str | None], filtered: bool, task: str, summary: str) -> None:
+    def __init__(self, *, spell: Callable[[str], str | None], filtered: bool, task: str, summary: str) -> None:
         super().__init__(
-            task=task, summary=summary, wants_tensor=(lambda item: True) if task == "tensor" else None, seen=_Unseen()
+            task=task, summary=summary, wants_tensor=(lambda item: True) if task == "tensor" else None, dedup=_NoDedup()
         )
-        self._spelled = spelled
+        self._spell = spell
         self._filtered = filtered
 
-    def record_quietly(self, value: Any, item: str, *, keyword: str | None = None) -> list[Line]:
+    def record_unobserved(self, value: Any, item: str, *, keyword: str | None = None) -> list[Line]:
         lines: list[Line] = []
-        name = self._spelled(item)
+        name = self._spell(item)
         if name is not None and self.task != "structure":
             self._gather(value, name, lines, 0)
         return lines
@@ -73,7 +72,7 @@ class LineRecorder(Recorder):
                 for place, field in enumerate(type(value).__dataclass_fields__):
                     self._gather(getattr(value, field, None), f"{name}.{place}", lines, depth + 1)
 
-    def _hash_now(self, tensor: torch.Tensor, sight: Sight | None) -> str | float | int | bool:
+    def _hash_now(self, tensor: torch.Tensor, known: KnownMemory | None) -> str | float | int | bool:
         return self._hash(tensor)
 
     def _hash(self, tensor: torch.Tensor) -> str:
@@ -81,13 +80,13 @@ class LineRecorder(Recorder):
         return digits(crc(raw(tensor.float() if tensor.dtype is torch.bfloat16 else tensor)))
 
 
-class _Unseen(Seen):
-    """Every tensor is new: each file is written, as the readers of this format know no links."""
+class _NoDedup(Dedup):
+    """No deduplication: each file is written, as readers of this format know no links."""
 
     def __init__(self) -> None:
         super().__init__(thorough=True)
 
-    def look(self, tensor: torch.Tensor) -> None:
+    def find(self, tensor: torch.Tensor) -> None:
         return None
 
 

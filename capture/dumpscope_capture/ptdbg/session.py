@@ -1,4 +1,4 @@
-"""The engine's session for a program in ptdbg's words: its own names, files and folders."""
+"""Sessions of the engine for ptdbg programs, with ptdbg's names, files and folders."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from typing import Any, Final
 
 import torch
 
-from dumpscope_capture.calls.calls import Call
+from dumpscope_capture.calls.call import Call
 from dumpscope_capture.calls.names import Api, WrapList
 from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
-from dumpscope_capture.context import LOG, Quiet, call_stack, rank
+from dumpscope_capture.context import LOG, Unobserved, call_stack, rank
 from dumpscope_capture.device.kernels import KernelDump
 from dumpscope_capture.ptdbg.arguments import Place
 from dumpscope_capture.ptdbg.files import FOLDER_MODE, PklSink, Plan
 from dumpscope_capture.ptdbg.generations import Form, Spelling
 from dumpscope_capture.ptdbg.lines import Line, LineRecorder
-from dumpscope_capture.ptdbg.matching import ModeSelection
+from dumpscope_capture.ptdbg.mode_selection import ModeSelection
 from dumpscope_capture.record.recording import Recording
 from dumpscope_capture.session import Session
 from dumpscope_capture.write.folder_lock import is_free
@@ -34,7 +34,7 @@ from dumpscope_format.paths import rank_folder
 
 _SCRIPT: Final = Path(__file__).with_name("compare_data.py")
 _COMPARED: Final = frozenset(("all", "api_stack", "list", "range", "api_list"))
-"""Modes whose dumps a script is left beside."""
+"""Modes for which `compare_data.py` is copied next to the dump."""
 _HINTS = {
     "AsStrided": "views such as t and transpose make it; configure(leave_out=['t', 'transpose']) keeps them out of the dump",
 }
@@ -42,7 +42,7 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where a session writes, and how. steps: the program named the steps it wants; flag: second field of lines"""
+    """Where and how a session writes. steps: the program selected steps; flag: second field of lines"""
 
     place: Place
     form: Form
@@ -54,15 +54,15 @@ class Target:
 
 
 class PklRecording(Recording):
-    """Names results as ptdbg does: one that stands alone has no position, and keyword arguments follow the others.
+    """Names items as ptdbg does: a single result has no position, and keyword arguments follow the others.
 
-    again: runs calls that overflow once more inside the device's dump; counting: calls have numbers, and leave no record
+    rerun_kernels: runs calls that overflow again inside the device's dump; counting: calls are numbered but not recorded
     """
 
-    def __init__(self, config: Config, selection: Selection, faults: Any) -> None:
-        super().__init__(config, selection, faults)
+    def __init__(self, config: Config, selection: Selection, errors: Any) -> None:
+        super().__init__(config, selection, errors)
         self.provenance = None
-        self.again: KernelDump | None = None
+        self.rerun_kernels: KernelDump | None = None
         self.counting = False
 
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
@@ -88,18 +88,24 @@ class PklRecording(Recording):
         if self.recorder is None:
             return
         head = item_name(call.name, "input", "")
-        with Quiet():
+        with Unobserved():
             call.body["input_args"] = [
-                self.recorder.record_quietly(value, f"{head}.{place}")
+                self.recorder.record_unobserved(value, f"{head}.{place}")
                 for place, value in enumerate((*args, *kwargs.values()))
             ]
 
     def _keep_overflow(self, call: Call, result: Any) -> bool:
         held = call.held
         found = super()._keep_overflow(call, result)
-        if found and self.again is not None and held is not None and call.api is not None and self.sink is not None:
-            with self.faults.guard("a kernel dump"):
-                self.again.rerun(call.name, self.sink.folder, call.api.function, held.args, held.kwargs)
+        if (
+            found
+            and self.rerun_kernels is not None
+            and held is not None
+            and call.api is not None
+            and self.sink is not None
+        ):
+            with self.errors.guard("a kernel dump"):
+                self.rerun_kernels.rerun(call.name, self.sink.folder, call.api.function, held.args, held.kwargs)
         return found
 
     def record_output(self, result: Any, name: str) -> Any:
@@ -122,7 +128,7 @@ def _lines(part: Any) -> list[Line]:
 class PtdbgSession(Session):
     """A session that writes the msprobe layout, with the selection and the end of a ptdbg program.
 
-    ended: what is raised into the program when an overflow check has found all it was asked for, None while it has not
+    ending: makes the exception that ends the program when the overflow check has found enough, from a path
     """
 
     def __init__(
@@ -130,21 +136,21 @@ class PtdbgSession(Session):
         config: Config,
         *,
         selection: Selection,
-        listed: WrapList | None = None,
+        wrap_list: WrapList | None = None,
         ending: Callable[[Path], BaseException] | None = None,
     ) -> None:
         self.ending = ending
-        super().__init__(config, selection=selection, listed=listed)
+        super().__init__(config, selection=selection, wrap_list=wrap_list)
         missing = self.table.missing
-        if missing and missing not in _told:
-            _told.add(missing)
+        if missing and missing not in _reported:
+            _reported.add(missing)
             LOG.info(
                 "%d listed calls are not in torch %s and cannot be recorded: %s", len(missing), torch.__version__,
                 ", ".join(missing),
             )  # fmt: skip
 
-    def written(self, path: Path) -> None:
-        """A call is on disk. Raises what ends the program where it was the last one asked for."""
+    def on_write(self, path: Path) -> None:
+        """A call is on disk. Raises the exception that ends the program, if it was the last requested one."""
         if self.ended and self.ending is not None:
             ending, self.ending = self.ending, None
             self.pause()
@@ -158,7 +164,7 @@ class PtdbgSession(Session):
         class EndingSink(kind):  # type: ignore[misc,valid-type]
             def add(self, *args: Any, **kwargs: Any) -> None:
                 super().add(*args, **kwargs)
-                session.written(self.folder)
+                session.on_write(self.folder)
 
         return EndingSink
 
@@ -174,12 +180,12 @@ class PklSession(PtdbgSession):
         super().__init__(config, **options)
 
     def _make_recording(self, selection: Selection) -> Recording:
-        return PklRecording(self.config, selection, self.faults)
+        return PklRecording(self.config, selection, self.errors)
 
-    def written(self, path: Path) -> None:
+    def on_write(self, path: Path) -> None:
         if self.config.task == "overflow_check" and isinstance(self.sink, PklSink):
             LOG.warning("overflow %d of this process: stack and values are in %s", self.sink.found, path)
-        super().written(path)
+        super().on_write(path)
 
     def open(self, step: int, rank_id: int | None) -> None:
         if self.sink is not None and self.step == step:
@@ -189,7 +195,7 @@ class PklSession(PtdbgSession):
             self.end_step()
         target = self.target
         recorder = LineRecorder(
-            spelled=self.spelling.item,
+            spell=self.spelling.item,
             filtered=target.filtered,
             task="tensor" if self.config.task == "overflow_check" else self.config.task,
             summary=self.config.summary_mode,
@@ -200,7 +206,7 @@ class PklSession(PtdbgSession):
         )  # fmt: skip
         self.step = step
         self.sink = PklSink(
-            plan, recorder=recorder, spelling=self.spelling, open_folder=self._open_folder, written=self.written,
+            plan, recorder=recorder, spelling=self.spelling, open_folder=self._open_folder, on_write=self.on_write,
             found=self._found,
         )  # fmt: skip
         self.recording.open(self.sink, recorder)
@@ -212,7 +218,7 @@ class PklSession(PtdbgSession):
             self.sink.active = True
 
     def count(self) -> None:
-        """Give calls their numbers and record none, between OFF and ON: a call's number counts all calls since the hook."""
+        """Number calls without recording them, between OFF and ON: numbers count all calls since the hook was registered."""
         self._count_only(counting=True)
         super().resume()
 
@@ -223,12 +229,12 @@ class PklSession(PtdbgSession):
         recording.counting = recording.selection.idle = counting
 
     def start_over(self) -> None:
-        """ON again: from 4.0 on what the last ON wrote gives way to what comes now. 2.3 adds to it."""
+        """The switch is ON again: from 4.0 on, new calls replace what the last ON wrote; in 2.3 they are appended."""
         if isinstance(self.sink, PklSink) and not self.target.form.one_file:
             self.sink.start_over()
 
-    def go_on_from(self, other: PtdbgSession) -> None:
-        """Number overflows on from where another session stood."""
+    def continue_from(self, other: PtdbgSession) -> None:
+        """Continue the overflow numbers of another session."""
         if isinstance(other, PklSession):
             self._found = other._found
 
@@ -244,7 +250,7 @@ class PklSession(PtdbgSession):
         super().flush()
 
     def leave_script(self) -> None:
-        """On an Ascend device, from 4.0 on: `compare_data.py` beside the .pkl file, unless there is one."""
+        """With torch_npu, from 4.0 on: copy `compare_data.py` next to the .pkl file, unless it exists."""
         sink, target = self.sink, self.target
         if "torch_npu" not in sys.modules or not isinstance(sink, PklSink) or not sink.opened:
             return
@@ -256,7 +262,7 @@ class PklSession(PtdbgSession):
             or path.exists()
         ):
             return
-        with self.faults.guard("compare_data.py"):
+        with self.errors.guard("compare_data.py"):
             shutil.copyfile(_SCRIPT, path)
 
     def narrow(self, module: torch.nn.Module, name: str) -> None:
@@ -268,38 +274,38 @@ class PklSession(PtdbgSession):
         self.collectives.settle()
         self.recording.close()
         if sink is not None:
-            for what, number in self.faults.counts.items():
+            for what, number in self.errors.counts.items():
                 sink.count(f"hook_error {what}", number)
-            self.faults.counts.clear()
+            self.errors.counts.clear()
             sink.close()
             self._found = sink.found if isinstance(sink, PklSink) else 0
-            self._claim.release()
+            self._folder_lock.release()
 
     # -- folders -------------------------------------------------------------------------------------------------------
 
     def folder(self, step: int) -> Path:
         number = self.rank
-        return self._named(step, rank_folder(0 if number is None else number, 0))
+        return self._rank_path(step, rank_folder(0 if number is None else number, 0))
 
-    def _named(self, step: int, rank: str) -> Path:
+    def _rank_path(self, step: int, rank: str) -> Path:
         place, form = self.target.place, self.target.form
         root = Path(place.path).parent if form.one_file else Path(place.path)
         return root.joinpath(*form.folders(place.tag, step=step, steps=self.target.steps, rank=rank))
 
     def _open_folder(self, files: tuple[str, ...]) -> Path:
-        """The folder of this rank, claimed; files of an earlier run that would be overwritten go elsewhere."""
+        """Make and lock the folder of this rank; move files of an earlier run that would be overwritten."""
         self.rank = self._rank_now()
         folder = self.folder(self.step)
         os.makedirs(folder.parent, FOLDER_MODE, exist_ok=True)
         folder.mkdir(FOLDER_MODE, exist_ok=True)
-        if not self._claim.take(folder):
+        if not self._folder_lock.take(folder):
             LOG.warning(
-                "another process writes into %s, and neither torch.distributed nor RANK tells this one's rank: it uses "
+                "another process writes into %s, and neither torch.distributed nor RANK gives the rank of this process: it uses "
                 "proc%d until that is known", folder, os.getpid(),
             )  # fmt: skip
-            folder = self._named(self.step, rank_folder(None, os.getpid()))
+            folder = self._rank_path(self.step, rank_folder(None, os.getpid()))
             folder.mkdir(FOLDER_MODE, exist_ok=True)
-            self._claim.take(folder)
+            self._folder_lock.take(folder)
         self._files = files
         self._keep_files(folder, files)
         LOG.info("data of step %d goes to %s", self.step, folder)
@@ -318,31 +324,31 @@ class PklSession(PtdbgSession):
         if not isinstance(sink, PklSink) or not sink.opened:
             return
         now = self._rank_now()
-        wanted = self._named(self.step, rank_folder(now, 0)) if now is not None else sink.folder
+        wanted = self._rank_path(self.step, rank_folder(now, 0)) if now is not None else sink.folder
         if wanted == sink.folder:
             return
         if wanted.exists() or not is_free(wanted):
             LOG.warning("%s is there already: this process stays in %s", wanted, sink.folder)
             return
-        with self.faults.guard("the rank's folder"):
+        with self.errors.guard("the rank's folder"):
             sink.move(wanted)
             self.rank = now
-            _written[wanted.absolute(), *self._files] = self.step
+            _file_steps[wanted.absolute(), *self._files] = self.step
 
     def _keep_files(self, folder: Path, files: tuple[str, ...]) -> None:
-        """Move what would be written over to `earlier-{time}` beside the tag's folder. files: none named means all.
+        """Move files that would be overwritten to `earlier-{time}` next to the tag's folder. files: their names, empty for all.
 
-        Where steps have no folders of their own, the files of this run's last step make way for those of the next.
+        If steps have no own folders, the files of this run's last step are removed for the next step.
         """
         used = (folder.absolute(), *files)
         there = [folder / name for name in files or sorted(os.listdir(folder)) if (folder / name).exists()]
-        last = _written.get(used)
-        _written[used] = self.step
+        last = _file_steps.get(used)
+        _file_steps[used] = self.step
         if last is not None and last != self.step and files:
             for path in there:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
             LOG.info(
-                "step %d takes the place of step %d in %s: with step=[...] each has a folder", self.step, last, folder
+                "step %d replaces step %d in %s; with step=[...] each step has its own folder", self.step, last, folder
             )
         if last is not None or not there:
             return
@@ -360,11 +366,11 @@ class PklSession(PtdbgSession):
         LOG.warning("%s held %s of an earlier run, now in %s", folder, ", ".join(path.name for path in there), below)
 
 
-_told: set[tuple[str, ...]] = set()
-"""Calls said to be missing already."""
+_reported: set[tuple[str, ...]] = set()
+"""Missing calls that were logged."""
 
-_written: dict[tuple[Any, ...], int] = {}
-"""Files of this process, which it may add to, and the step that they are of."""
+_file_steps: dict[tuple[Any, ...], int] = {}
+"""Files that this process wrote, with their step. It may add to them."""
 
 
 def _is_awake() -> bool:
@@ -374,5 +380,5 @@ def _is_awake() -> bool:
 
 
 def hint_of(error: BaseException) -> str | None:
-    """What helps against an error of an operator, where capturing can be its cause."""
+    """Advice for an error of an operator that the capture may cause."""
     return next((hint for word, hint in _HINTS.items() if word in str(error)), None)

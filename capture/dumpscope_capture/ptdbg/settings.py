@@ -1,4 +1,4 @@
-"""What has no place in ptdbg's own calls: the generation, the layout, and which calls are listed. Arguments beat variables."""
+"""Settings that ptdbg's own functions lack: generation, layout, listed calls. Arguments take precedence over variables."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ LAYOUT: Final = "DUMPSCOPE_PTDBG_LAYOUT"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """generation: None where the path decides; wrap_ops: a list of calls instead of the shipped one; leave_out: names that are no
-    nodes"""
+    """generation: None if the path decides; wrap_ops: file with a list of calls, None for the built-in list
+    leave_out: names of operators that are not recorded"""
 
     generation: str | None = None
     layout: str = "ptdbg"
     wrap_ops: str | None = None
     leave_out: tuple[str, ...] = ()
 
-    def changed(
+    def with_changes(
         self,
         generation: str | None,
         layout: str | None,
         wrap_ops: str | None,
         leave_out: list[str] | tuple[str, ...] | None,
     ) -> Settings:
-        """The same with what is not None. Raises ParameterError."""
+        """A copy with the arguments that are not None. Raises ParameterError."""
         found = self
         if generation is not None:
             found = replace(found, generation=_word("generation", generation, GENERATIONS))
@@ -51,20 +51,20 @@ class Settings:
             found = replace(found, leave_out=tuple(leave_out))
         return found
 
-    def listed(self, *, more: bool) -> WrapList:
-        """The calls that are nodes. more: those too that ptdbg lists and msprobe does not, unless the program brings its list"""
+    def wrap_list(self, *, more: bool) -> WrapList:
+        """The calls that are nodes. more: with those of ptdbg that msprobe lacks, unless the program gives its own list"""
         tensor = ("__getitem__",) if more and self.wrap_ops is None else ()
-        return read_list(self.wrap_ops).changed(without=self.leave_out, tensor=tensor)
+        return read_list(self.wrap_ops).with_changes(without=self.leave_out, tensor=tensor)
 
     def namespaces(self, generation: str) -> tuple[str, ...]:
-        """Of `torch.ops`, whose operators are nodes. From 4.0 on ptdbg lists aten's, which a program calls in graph mode."""
+        """Namespaces of `torch.ops` whose operators are nodes. From 4.0 on ptdbg lists aten, called by programs in graph mode."""
         aten = self.layout == "ptdbg" and self.wrap_ops is None and generation != "2.3"
         return (*CUSTOM_NAMESPACES, "aten") if aten else CUSTOM_NAMESPACES
 
 
 def from_environment() -> Settings:
-    """Raises ParameterError."""
-    return Settings().changed(os.environ.get(GENERATION), os.environ.get(LAYOUT), None, None)
+    """Settings from environment variables. Raises ParameterError."""
+    return Settings().with_changes(os.environ.get(GENERATION), os.environ.get(LAYOUT), None, None)
 
 
 def _word(name: str, value: object, allowed: tuple[str, ...]) -> str:

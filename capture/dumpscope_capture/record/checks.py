@@ -1,85 +1,45 @@
-"""Captures that look at values as they come: only overflowing nodes, or only nodes that differ from an earlier dump.
+"""Captures that keep only some nodes by their values: those that overflow, or those that differ from an earlier dump.
 
-Both read numbers back at every node, so the device is waited for.
+Both read numbers back at every node, so each node waits for the device.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-import torch
-
+from dumpscope_capture.calls.held_arguments import HeldArguments
 from dumpscope_capture.config import Config
-from dumpscope_capture.context import LOG, Quiet
+from dumpscope_capture.context import LOG, Unobserved
 from dumpscope_capture.device.overflow_registers import Registers, overflow_registers
+from dumpscope_capture.values.nonfinite import NonfiniteMarks
 from dumpscope_format.paths import DUMP_JSON, is_single, step_folder
 
-_LAST: Final = frozenset(
-    torch.finfo(kind).max for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
-)
 
-
-class Limit:
-    """Counts findings; at the limit the capture ends. limit: -1 for none."""
+class FindingLimit:
+    """Counts findings and ends the capture at the limit. limit: -1 for none; what: text before a name in the log."""
 
     def __init__(self, limit: int, what: str, ended: Callable[[], None]) -> None:
         self._left = limit
         self._what = what
         self._ended = ended
 
-    def found(self, name: str) -> None:
+    def count(self, name: str) -> None:
         LOG.warning("%s: %s", self._what, name)
         if self._left > 0:
             self._left -= 1
             if self._left == 0:
-                LOG.info("the number of findings asked for is reached: the capture ends")
+                LOG.info("the requested number of findings is reached: the capture ends")
                 self._ended()
 
 
-class Held:
-    """Arguments of a call as they were before it. in_place: of which function; its tensors are copied, as it writes into them."""
+class OverflowCheck:
+    """Task overflow_check: keeps nodes with NaN, infinity or the largest number of their type not explained by arguments.
 
-    __slots__ = ("args", "kwargs", "marks")
-
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, in_place: bool, marked: bool) -> None:
-        self.args, self.kwargs = args, kwargs
-        self.marks: Marks | None = None
-        with Quiet():
-            if marked:
-                self.marks = Marks()
-                self.marks.gather((args, kwargs), scalars=True)
-            if in_place:
-                self.args = tuple(_copied(value) for value in args)
-                self.kwargs = {key: _copied(value) for key, value in kwargs.items()}
-
-
-def writes_in_place(name: str, kwargs: Mapping[str, Any]) -> bool:
-    """Whether a function writes into its arguments: `add_`, `__iadd__`, `relu(inplace=True)`, `out=`."""
-    special = name.startswith("__")
-    return (
-        (name.endswith("_") and not special)
-        or (special and name.startswith("__i") and name not in ("__invert__", "__index__", "__int__"))
-        or name == "__setitem__"
-        or bool(kwargs.get("inplace"))
-        or kwargs.get("out") is not None
-    )
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, torch.Tensor) and not value.is_meta and value.layout is torch.strided:
-        return value.detach().clone().requires_grad_(value.requires_grad)
-    return value
-
-
-class Overflow:
-    """Task overflow_check: keeps nodes that hold NaN, infinity or their type's last number, which nothing explains.
-
-    registers: of a device that notes overflows itself and computes no infinities; values are not looked at then
+    registers: finds the overflow registers of a device that computes no infinities; values are not read then
     """
 
     def __init__(
@@ -89,45 +49,45 @@ class Overflow:
         *,
         registers: Callable[[], Registers | None] = overflow_registers,
     ) -> None:
-        self._limit = Limit(config.overflow_nums, "overflow in", ended)
+        self._limit = FindingLimit(config.overflow_nums, "overflow in", ended)
         self._look_up = registers
         self._registers: Registers | None = None
         self._looked_up = False
 
     def prepare(self) -> None:
-        """Before a call: what the registers note from now on is its doing. Raises RuntimeError where they cannot be read."""
+        """Clear the registers before a call. Raises RuntimeError where they cannot be read."""
         if not self._looked_up:
             self._registers, self._looked_up = self._look_up(), True
         if self._registers is not None and self._registers.raised():
             self._registers.clear()
 
     def overflows(self, name: str, given: Any, results: Any) -> bool:
-        """Whether a node's values overflow. given: arguments, or what was held of them.
+        """Whether a node's values overflow. given: its arguments, or `HeldArguments`.
 
-        Infinities that the arguments hold as well are handed on: a mask filled with -inf is legal, and what softmax reads is.
+        Infinities that the arguments hold too do not count: a mask of -inf is legal.
         """
         if self._registers is not None:
             bad = self._registers.raised()
             if bad:
                 self._registers.clear()
         else:
-            bad = self.judge(*_marked(given, results))
+            bad = self.judge(*_marks_around(given, results))
         if bad:
-            self._limit.found(name)
+            self._limit.count(name)
         return bad
 
-    def judge(self, before: Marks, after: Marks) -> bool:
-        """Whether values before and after a call are one to be kept."""
-        return before.nan or before.tensor_inf or after.nan or after.appeared(before)
+    def judge(self, before: NonfiniteMarks, after: NonfiniteMarks) -> bool:
+        """Whether a call is kept, from the values before and after it."""
+        return before.nan or before.tensor_inf or after.nan or after.exceeds(before)
 
 
-def _marked(given: Any, results: Any) -> tuple[Marks, Marks]:
-    with Quiet():
-        after = Marks()
-        if isinstance(given, Held) and given.marks is not None:
+def _marks_around(given: Any, results: Any) -> tuple[NonfiniteMarks, NonfiniteMarks]:
+    with Unobserved():
+        after = NonfiniteMarks()
+        if isinstance(given, HeldArguments) and given.marks is not None:
             before = given.marks
         else:
-            before = Marks()
+            before = NonfiniteMarks()
             before.gather(given, scalars=True)
         after.gather(results, scalars=False)
         before.read()
@@ -135,74 +95,12 @@ def _marked(given: Any, results: Any) -> tuple[Marks, Marks]:
     return before, after
 
 
-class Marks:
-    """Which values that are not finite occur. inf: +inf anywhere; tensor_inf: in a tensor; negative: -inf anywhere;
-    saturated: the largest or smallest number of a type of 16 bits and more, where an overflow ends that makes no infinity."""
-
-    def __init__(self) -> None:
-        self.nan = self.inf = self.tensor_inf = self.negative = self.saturated = False
-        self._flags: list[torch.Tensor] = []
-
-    @property
-    def finite(self) -> bool:
-        return not (self.nan or self.inf or self.negative)
-
-    def appeared(self, before: Marks) -> bool:
-        """Whether infinities or last numbers occur that did not before."""
-        return (
-            (self.inf and not before.inf)
-            or (self.negative and not before.negative)
-            or (self.saturated and not (before.saturated or before.inf or before.negative))
-        )
-
-    def gather(self, value: Any, *, scalars: bool) -> None:
-        if isinstance(value, torch.Tensor):
-            self._tensor(value)
-        elif isinstance(value, float):
-            if scalars:
-                self.inf |= value == math.inf
-                self.negative |= value == -math.inf
-                self.saturated |= abs(value) in _LAST
-        elif isinstance(value, Mapping):
-            for part in value.values():
-                self.gather(part, scalars=scalars)
-        elif isinstance(value, (list, tuple)):
-            for part in value:
-                self.gather(part, scalars=scalars)
-
-    def _tensor(self, tensor: torch.Tensor) -> None:
-        numeric = tensor.is_floating_point() or tensor.is_complex()
-        if tensor.is_meta or not tensor.numel() or not numeric or tensor.layout is not torch.strided:
-            return
-        try:
-            data = tensor.detach()
-            data = data.abs() if data.is_complex() else data
-            last = torch.finfo(data.dtype).max if data.element_size() > 1 else math.inf
-            data = data if data.element_size() > 1 else data.float()
-            self._flags.append(
-                torch.stack([
-                    data.isnan().any(), (data == math.inf).any(), (data == -math.inf).any(), (data.abs() == last).any(),
-                ]).cpu()
-            )  # fmt: skip
-        except (RuntimeError, NotImplementedError):
-            return
-
-    def read(self) -> None:
-        for flags in self._flags:
-            nan, positive, negative, last = flags.tolist()
-            self.nan |= nan
-            self.saturated |= last and not (positive or negative)
-            self.inf |= positive
-            self.tensor_inf |= positive
-            self.negative |= negative
-
-
-class Bench:
-    """Task tensor with bench_path: compares CRC values with an earlier md5 dump, and saves the tensors where they part."""
+class BenchCheck:
+    """Task tensor with bench_path: compares CRC values with an earlier md5 dump and saves the tensors of calls that differ."""
 
     def __init__(self, config: Config, ended: Callable[[], None]) -> None:
         self._path = Path(config.bench_path or "")
-        self._limit = Limit(config.diff_nums, "differs from the bench dump", ended)
+        self._limit = FindingLimit(config.diff_nums, "differs from the bench dump", ended)
         self._data: Mapping[str, Any] = {}
         self.saving = False
 
@@ -220,25 +118,27 @@ class Bench:
             LOG.warning("the bench dump %s cannot be read: %s", found, error)
 
     def differs(self, name: str, body: Mapping[str, Any]) -> bool:
-        """Whether a node has the bench's arguments but other results."""
+        """Whether a node has the same arguments as in the bench dump but other results."""
         bench = self._data.get(name)
         if bench is None:
             return False
-        same = all(_marks(body.get(key)) == _marks(bench.get(key)) for key in ("input_args", "input_kwargs"))
-        if not same or _marks(body.get("output")) == _marks(bench.get("output")):
+        same = all(
+            _fingerprint(body.get(key)) == _fingerprint(bench.get(key)) for key in ("input_args", "input_kwargs")
+        )
+        if not same or _fingerprint(body.get("output")) == _fingerprint(bench.get("output")):
             return False
-        self._limit.found(name)
+        self._limit.count(name)
         return True
 
 
-def _marks(record: Any) -> list[Any]:
+def _fingerprint(record: Any) -> list[Any]:
     """Shapes and hashes of the tensors in a record, in order."""
     if isinstance(record, Mapping):
         if "shape" in record:
             return [(list(record["shape"]), record.get("md5"))]
-        return [mark for part in record.values() for mark in _marks(part)]
+        return [mark for part in record.values() for mark in _fingerprint(part)]
     if isinstance(record, list):
-        return [mark for part in record for mark in _marks(part)]
+        return [mark for part in record for mark in _fingerprint(part)]
     return []
 
 

@@ -2,11 +2,10 @@
 
     arguments --edges before--> [nodes the call made] <--edges after-- results
 
-After the call the graph is walked from the results' nodes to the arguments' edges. A prehook on a result's node sees
-the gradient of
-that result; a hook on the last node before an argument's edge sees what this call alone adds to the argument's
-gradient. No node is
-inserted, no tensor is changed, and hooks return nothing, so gradients are the same to the bit. Hooks hold no node and no tensor.
+After the call the graph is walked from the results' nodes to the arguments' edges. A prehook on a result's node sees the
+gradient of that result; a hook on the last node before an argument's edge sees what this call alone adds to the argument's
+gradient. No node is inserted, no tensor is changed, and hooks return nothing, so gradients are the same to the bit. Hooks hold
+no node and no tensor.
 """
 
 from __future__ import annotations
@@ -20,40 +19,41 @@ import torch
 from torch.autograd.graph import Node
 
 from dumpscope_capture.calls.edges import Edge, is_new, node_of, walk
-from dumpscope_capture.context import Quiet
+from dumpscope_capture.context import Unobserved
 
 Record = Any
 
 
 class Listener(Protocol):
-    """Who is told how a backward goes. Called under no lock, from the threads of the autograd engine."""
+    """Receives the events of backward passes. Called without a lock, from the threads of the autograd engine."""
 
-    def begun(self, watch: Watch) -> None:
+    def begin(self, watch: Watch) -> None:
         """The first gradient of a result is about to be used."""
 
     def reserve(self, watch: Watch) -> None:
-        """The first node of a call is done, and its record will be complete later."""
+        """The first node of a call has run; its record gets its place in the file now and its data later."""
 
-    def partial(self, watch: Watch) -> None:
-        """Some gradients of results have come, more may follow, and none of arguments will."""
+    def wait_for_rest(self, watch: Watch) -> None:
+        """Some gradients of results have arrived. More may follow, but no gradients of arguments."""
 
     def complete(self, watch: Watch) -> None:
-        """The last contribution has come."""
+        """The last gradient has arrived."""
 
-    def gradient(self, tensor: torch.Tensor, item: str) -> Record:
+    def record_gradient(self, tensor: torch.Tensor, item: str) -> Record:
         """Record of one gradient."""
 
-    def failed(self, where: str, error: Exception) -> None: ...
+    def note_error(self, where: str, error: Exception) -> None: ...
 
 
 class Watch:
-    """What arrives in one backward pass of a call. name: of the backward node.
+    """Gradients of one call in one backward pass. name: of the backward node.
 
-    inputs: records of the gradients of the results; outputs: of the arguments, None for one that has none
-    first: number the graph stood at when the call began; expected: nodes that give gradients to arguments; awaited: nodes that
-    take those of the results; spread: these are not the same
-    owner: the module, None for a function; custom: of a function the program registered; data: whether gradients are wanted;
-    outcome: what the filters said
+    inputs: records of the gradients of the results; outputs: of the arguments, None where there is none
+    first: autograd sequence number at which the call began
+    expected: number of nodes that give gradients to arguments; awaited: of nodes that take gradients of results
+    spread: these two sets of nodes differ
+    owner: label of the module, None for a function; custom: the program registered the function
+    data: whether gradients are recorded; outcome: answer of the filters
     """
 
     __slots__ = (
@@ -91,9 +91,9 @@ class Watch:
         self._lock = threading.Lock()
 
     def attach(self, results: Sequence[torch.Tensor], edges: Sequence[Edge | None], first: int) -> bool:
-        """Hook the graph of a finished call. False where it made none.
+        """Hook the graph of a finished call. False where the call added no node.
 
-        edges: of the arguments, before the call; first: sequence number the graph stood at
+        edges: of the arguments, before the call; first: sequence number at which the call began
         """
         self.first = first
         roots = [node_of(tensor) for tensor in results]
@@ -110,7 +110,7 @@ class Watch:
                 made[node, tensor.output_nr] = place
         boundary, inner = walk([node for node, _ in made], places, made, first)
         for node, slot, edge in inner:
-            node.register_hook(_Inner(self, slot, made[edge]))
+            node.register_hook(_InnerHook(self, slot, made[edge]))
         taken = self._assign(boundary, places)
         by_node: dict[Node, list[tuple[int, int]]] = {}
         for (node, slot), place in made.items():
@@ -120,54 +120,54 @@ class Watch:
         if self.owner is None and not self.spread and len(taken) == 1:
             taken = self._by_slot(taken)
         for node, wanted in by_node.items():
-            node.register_prehook(_Before(self, wanted))
+            node.register_prehook(_ResultPrehook(self, wanted))
             if self.spread:
-                node.register_hook(_Reserve(self))
+                node.register_hook(_ReserveHook(self))
         for node, contributions in taken.items():
-            node.register_hook(_After(self, contributions))
+            node.register_hook(_ArgumentHook(self, contributions))
         return True
 
     def _attach_through(
         self, roots: list[Node | None], results: Sequence[torch.Tensor], edges: Sequence[Edge | None]
     ) -> bool:
-        """A module that hands its arguments on: the gradient of the result is that of the argument."""
+        """For a module that returns its argument: the gradient of the result is also that of the argument."""
         if self.owner is None:
             return False
         found = False
         for place, (node, tensor) in enumerate(zip(roots, results, strict=True)):
             edge = (node, tensor.output_nr) if node is not None else None
             if node is not None and edge in edges:
-                node.register_prehook(_Through(self, tensor.output_nr, place, edges.index(edge)))
+                node.register_prehook(_ThroughPrehook(self, tensor.output_nr, place, edges.index(edge)))
                 self.expected += 1
                 found = True
         return found
 
     def attach_marker(self, results: Sequence[torch.Tensor], first: int) -> bool:
-        """Only learn that the backward of a call comes."""
+        """Only notice that the backward of a call runs."""
         self.data = False
         self.first = first
         for tensor in results:
             node = node_of(tensor)
             if node is not None and is_new(node, first):
-                node.register_prehook(_Before(self, []))
+                node.register_prehook(_ResultPrehook(self, []))
                 return True
         return False
 
     def attach_last(self, results: Sequence[torch.Tensor], first: int) -> bool:
-        """As msprobe does: everything that goes through the node of the first result that has one."""
+        """As msprobe does: all gradients of the node behind the first result that has a node."""
         self.first = first
         for tensor in results:
             node = node_of(tensor)
             if node is not None:
-                node.register_hook(_Whole(self))
+                node.register_hook(_WholeNodeHook(self))
                 return True
         return False
 
     def _assign(
         self, boundary: list[tuple[Node, int, Edge]], places: dict[Edge, list[int]]
     ) -> dict[Node, list[tuple[int, int]]]:
-        """Give each contribution its argument; a tensor passed twice gets one each where the numbers agree, else the
-        first has all."""
+        """Assign each gradient to an argument. A tensor passed twice gets one gradient each if the counts agree, else the first
+        argument gets all."""
         of_edge: dict[Edge, list[tuple[Node, int]]] = {}
         for node, slot, edge in boundary:
             of_edge.setdefault(edge, []).append((node, slot))
@@ -182,8 +182,8 @@ class Watch:
         return taken
 
     def _by_slot(self, taken: dict[Node, list[tuple[int, int]]]) -> dict[Node, list[tuple[int, int]]]:
-        """Number the gradients of a call of one node by that node's slots: these are its differentiable arguments, as a rule in
-        their own order. Where the order is another one the arguments' stays."""
+        """Number the gradients of a call with one node by the slots of this node, which are its differentiable arguments, mostly
+        in their order. If the order differs, the numbers of the arguments stay."""
         ((node, contributions),) = taken.items()
         contributions = sorted(contributions)
         arguments = [argument for _, argument in contributions]
@@ -197,7 +197,7 @@ class Watch:
     # -- called by hooks -----------------------------------------------------------------------------------------------
 
     def begin(self) -> bool:
-        """Start or go on with a pass; a graph kept for a second pass starts anew. Whether this was the start."""
+        """Start or continue a pass; a retained graph starts again in its second pass. Returns whether this was the start."""
         current = torch._C._current_graph_task_id()
         with self._lock:
             if self.started and self.pass_id == current:
@@ -210,7 +210,7 @@ class Watch:
             self._sums.clear()
             self._inner.clear()
             self._fired = 0
-        self.listener.begun(self)
+        self.listener.begin(self)
         return True
 
     def take_results(self, wanted: list[tuple[int, int]], gradients: Sequence[torch.Tensor | None]) -> None:
@@ -220,9 +220,9 @@ class Watch:
                 inner = self._inner.pop(place, None)
                 if gradient is not None:
                     if inner is not None:
-                        with Quiet():
+                        with Unobserved():
                             gradient = gradient - inner
-                    self.inputs[place] = self.listener.gradient(gradient, f"{self.name}.input.{place}")
+                    self.inputs[place] = self.listener.record_gradient(gradient, f"{self.name}.input.{place}")
 
     def take_arguments(self, contributions: list[tuple[int, int]], gradients: Sequence[torch.Tensor | None]) -> None:
         for slot, argument in contributions:
@@ -230,22 +230,22 @@ class Watch:
             if gradient is None or not self.takes_output:
                 continue
             if self._counts[argument] <= 1:
-                self.outputs[argument] = self.listener.gradient(gradient, f"{self.name}.output.{argument}")
+                self.outputs[argument] = self.listener.record_gradient(gradient, f"{self.name}.output.{argument}")
                 continue
-            with self._lock, Quiet():
+            with self._lock, Unobserved():
                 known = self._sums.get(argument)
                 self._sums[argument] = gradient.detach() if known is None else known + gradient.detach()
-        self.arrived()
+        self.count_argument()
 
     def take_inner(self, place: int, gradient: torch.Tensor | None) -> None:
-        """Part of a result's gradient that comes from the call's own use of it, and so is none of the result's."""
+        """Part of a result's gradient that comes from the call's own use of the result; it is subtracted."""
         if gradient is not None and self.takes_input:
-            with self._lock, Quiet():
+            with self._lock, Unobserved():
                 known = self._inner.get(place)
                 self._inner[place] = gradient.detach() if known is None else known + gradient.detach()
 
-    def arrived(self) -> None:
-        """One of the expected nodes is done."""
+    def count_argument(self) -> None:
+        """One of the expected nodes has run."""
         with self._lock:
             self._fired += 1
             if self.complete or self._fired < self.expected:
@@ -254,8 +254,8 @@ class Watch:
         self.settle()
         self.listener.complete(self)
 
-    def result_arrived(self) -> None:
-        """One of the awaited nodes is done, of a call whose arguments get no gradients."""
+    def count_result(self) -> None:
+        """One of the awaited nodes has run, for a call whose arguments get no gradients."""
         with self._lock:
             self._fired += 1
             if self.complete:
@@ -264,17 +264,17 @@ class Watch:
         if self.complete:
             self.listener.complete(self)
         else:
-            self.listener.partial(self)
+            self.listener.wait_for_rest(self)
 
     def settle(self) -> None:
-        """Record the sums that have come so far."""
+        """Record the sums so far."""
         with self._lock:
             sums, self._sums = self._sums, {}
         for argument, total in sums.items():
-            self.outputs[argument] = self.listener.gradient(total, f"{self.name}.output.{argument}")
+            self.outputs[argument] = self.listener.record_gradient(total, f"{self.name}.output.{argument}")
 
 
-class _Before:
+class _ResultPrehook:
     """Prehook of a result's node."""
 
     __slots__ = ("_wanted", "_watch")
@@ -289,12 +289,12 @@ class _Before:
             watch.begin()
             watch.take_results(self._wanted, gradients)
             if watch.expected == 0:
-                watch.result_arrived()
+                watch.count_result()
         except Exception as error:
-            watch.listener.failed("a gradient", error)
+            watch.listener.note_error("a gradient", error)
 
 
-class _Inner:
+class _InnerHook:
     """Hook of a node inside a call that uses one of its results."""
 
     __slots__ = ("_place", "_slot", "_watch")
@@ -309,11 +309,11 @@ class _Inner:
             self._watch.begin()
             self._watch.take_inner(self._place, inputs[self._slot])
         except Exception as error:
-            self._watch.listener.failed("a gradient", error)
+            self._watch.listener.note_error("a gradient", error)
 
 
-class _Through:
-    """Prehook of the node of an argument that a module returned as it was."""
+class _ThroughPrehook:
+    """Prehook of the node of an argument that a module returned unchanged."""
 
     __slots__ = ("_argument", "_place", "_slot", "_watch")
 
@@ -330,11 +330,11 @@ class _Through:
             watch.take_results([(self._place, self._slot)], gradients)
             watch.take_arguments([(self._slot, self._argument)], gradients)
         except Exception as error:
-            watch.listener.failed("a gradient", error)
+            watch.listener.note_error("a gradient", error)
 
 
-class _Reserve:
-    """Hook of a result's node, where other nodes are still to come: the record gets its place in the file now."""
+class _ReserveHook:
+    """Hook of a result's node, where more nodes follow: reserves the record's place in the file."""
 
     __slots__ = ("_watch",)
 
@@ -345,10 +345,10 @@ class _Reserve:
         try:
             self._watch.listener.reserve(self._watch)
         except Exception as error:
-            self._watch.listener.failed("a gradient", error)
+            self._watch.listener.note_error("a gradient", error)
 
 
-class _After:
+class _ArgumentHook:
     """Hook of the last node before arguments."""
 
     __slots__ = ("_contributions", "_watch")
@@ -363,10 +363,10 @@ class _After:
             watch.begin()
             watch.take_arguments(self._contributions, inputs)
         except Exception as error:
-            watch.listener.failed("a gradient", error)
+            watch.listener.note_error("a gradient", error)
 
 
-class _Whole:
+class _WholeNodeHook:
     """Hook of a node all of whose gradients are recorded."""
 
     __slots__ = ("_watch",)
@@ -378,7 +378,7 @@ class _Whole:
         watch = self._watch
         try:
             watch.begin()
-            record: Callable[[torch.Tensor, str], Record] = watch.listener.gradient
+            record: Callable[[torch.Tensor, str], Record] = watch.listener.record_gradient
             watch.inputs = [
                 part if part is None else record(part, f"{watch.name}.input.{n}") for n, part in enumerate(outputs)
             ]
@@ -388,4 +388,4 @@ class _Whole:
             watch.complete = True
             watch.listener.complete(watch)
         except Exception as error:
-            watch.listener.failed("a gradient", error)
+            watch.listener.note_error("a gradient", error)

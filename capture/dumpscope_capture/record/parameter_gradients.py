@@ -1,23 +1,22 @@
-"""Gradients of parameters, read when autograd has added them up: `Module.fc.Linear.parameters_grad.0`."""
+"""Gradients of parameters, read after autograd has accumulated them: `Module.fc.Linear.parameters_grad.0`."""
 
 from __future__ import annotations
 
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from dumpscope_capture.calls.edges import edge_of
-from dumpscope_capture.context import Quiet
-
-if TYPE_CHECKING:
-    from dumpscope_capture.record.recording import Recording
+from dumpscope_capture.context import Unobserved
+from dumpscope_capture.record.backward_passes import BackwardPasses
+from dumpscope_capture.record.step import Step
 
 
 class _Group:
-    """Firings of one module's parameters; a parameter that fires again opens the next number."""
+    """Gradients of one module's parameters under one number. A parameter that gets a second gradient begins the next number."""
 
     __slots__ = ("body", "name", "number")
 
@@ -28,10 +27,15 @@ class _Group:
 
 
 class ParameterGradients:
-    """Hooks on the AccumulateGrad nodes of modules' own parameters, one per parameter, module and step."""
+    """Hooks on the AccumulateGrad nodes of modules' own parameters, one per parameter, module and step.
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
+    accumulators: these nodes by id of the parameter, kept alive for the step
+    """
+
+    def __init__(self, step: Step, passes: BackwardPasses, accumulators: dict[int, Any]) -> None:
+        self._step = step
+        self._passes = passes
+        self._accumulators = accumulators
         self._lock = threading.Lock()
         self._hooked: dict[tuple[int, str], Any] = {}
         self._groups: dict[str, _Group] = {}
@@ -48,24 +52,24 @@ class ParameterGradients:
         for name, parameter in module.named_parameters(recurse=False):
             if not parameter.requires_grad or (id(parameter), label) in self._hooked:
                 continue
-            with Quiet():
-                edge = edge_of(parameter, self._recording.accumulators)
+            with Unobserved():
+                edge = edge_of(parameter, self._accumulators)
             if edge is None or parameter.grad_fn is not None:
                 continue
-            self._hooked[id(parameter), label] = edge[0].register_hook(_Fired(self, label, name, parameter))
+            self._hooked[id(parameter), label] = edge[0].register_hook(_AccumulatorHook(self, label, name, parameter))
 
-    def fired(self, label: str, name: str, parameter: torch.Tensor) -> None:
+    def record(self, label: str, name: str, parameter: torch.Tensor) -> None:
         """A parameter has its gradient: add it to the module's record."""
-        recording = self._recording
-        sink = recording.sink
-        if sink is None or not recording.selection.sides.backward:
+        step = self._step
+        sink = step.sink
+        if sink is None or not step.selection.sides.backward:
             return
         gradient = getattr(parameter, "main_grad", None)
         gradient = parameter.grad if gradient is None else gradient
         if gradient is None:
             return
-        recording.passes.await_end(torch._C._current_graph_task_id())
-        recording.passes.parameters_of(label)
+        self._passes.await_end(torch._C._current_graph_task_id())
+        self._passes.parameters_of(label)
         with self._lock:
             group = self._groups.setdefault(label, _Group())
             if group.number < 0 or name in group.body:
@@ -74,12 +78,12 @@ class ParameterGradients:
                 group.body = {}
             node = group.name
             group.body[name] = None
-        if recording.selection.module(node) != "record":
+        if step.selection.module(node) != "record":
             return
-        if recording.overflow is not None and not recording.overflow.overflows(node, (), gradient):
+        if step.overflow is not None and not step.overflow.overflows(node, (), gradient):
             return
-        if recording.data:
-            record = recording.record(gradient, f"{node}.{name}")
+        if step.data:
+            record = step.record(gradient, f"{node}.{name}")
             with self._lock:
                 group.body[name] = [record]
                 body = dict(group.body)
@@ -88,7 +92,7 @@ class ParameterGradients:
             sink.add(node, {}, linked=False)
 
 
-class _Fired:
+class _AccumulatorHook:
     """Hook of one AccumulateGrad node."""
 
     __slots__ = ("_label", "_name", "_owner", "_parameter")
@@ -104,6 +108,6 @@ class _Fired:
         if parameter is None:
             return
         try:
-            self._owner.fired(self._label, self._name, parameter)
+            self._owner.record(self._label, self._name, parameter)
         except Exception as error:
-            self._owner._recording.faults.note("a parameter's gradient", error)
+            self._owner._step.errors.note("a parameter's gradient", error)

@@ -1,6 +1,6 @@
-"""Nodes of the current step: names and counters, what is kept of each, parents, and the order of what comes in backward.
+"""Nodes of the current step: their names, numbers, parents and records.
 
-Calls and modules report here from any thread; finished bodies go on to the sink.
+Hooks of calls and modules call this from any thread; finished records go to the sink.
 """
 
 from __future__ import annotations
@@ -13,49 +13,53 @@ from typing import Any
 import torch
 
 from dumpscope_capture.calls import observers
-from dumpscope_capture.calls.calls import DROPOUTS, Call, Place, backward_of, differentiable, drop_share, is_clipping
+from dumpscope_capture.calls.call import (
+    DROPOUTS,
+    Call,
+    ThreadState,
+    backward_of,
+    differentiable,
+    drop_share,
+    is_clipping,
+)
 from dumpscope_capture.calls.edges import edge_of, sequence_number
+from dumpscope_capture.calls.held_arguments import HeldArguments, writes_in_place
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.calls.selection import Outcome, Selection
 from dumpscope_capture.config import Config
-from dumpscope_capture.context import Faults, Quiet, call_stack
+from dumpscope_capture.context import HookErrors, Unobserved, call_stack
 from dumpscope_capture.device.kernels import KernelDump
-from dumpscope_capture.record.checks import Bench, Held, Overflow, writes_in_place
+from dumpscope_capture.record.backward_passes import BackwardPasses
 from dumpscope_capture.record.gradients import Watch
 from dumpscope_capture.record.parameter_gradients import ParameterGradients
-from dumpscope_capture.record.passes import Passes
+from dumpscope_capture.record.step import Step
 from dumpscope_capture.values.provenance import Provenance
-from dumpscope_capture.values.values import Recorder
+from dumpscope_capture.values.recorder import Recorder
 from dumpscope_capture.write.sink import Sink
 from dumpscope_format.naming import api_name, item_name
 
 
-class Recording:
-    """What one process records, step after step. A step is open between `open` and `close`; outside everything is ignored."""
+class Recording(Step):
+    """What one process records, step after step. A step is open between `open` and `close`; outside everything is ignored.
 
-    def __init__(self, config: Config, selection: Selection, faults: Faults) -> None:
-        self.config = config
-        self.selection = selection
-        self.faults = faults
-        self.place = Place()
+    It owns the step: `passes` and `parameters` read the step's state and never import this module.
+    """
+
+    def __init__(self, config: Config, selection: Selection, errors: HookErrors) -> None:
+        super().__init__(config, selection, errors)
+        self.thread_state = ThreadState()
         self.active = False
-        self.sink: Sink | None = None
-        self.recorder: Recorder | None = None
         self.accumulators: dict[int, Any] = {}
-        self.parameters = ParameterGradients(self)
-        self.links = config.extra_info and config.level != "L1"
-        self.data = config.task != "structure"
+        self.passes = BackwardPasses(self)
+        self.parameters = ParameterGradients(self, self.passes, self.accumulators)
         self.provenance = Provenance() if config.extra_info and self.data else None
         self.functions_too = config.level == "mix"
         self.functions_off = False
-        self.overflow: Overflow | None = None
-        self.bench: Bench | None = None
         self.kernels: KernelDump | None = None
-        self.parties: list[observers.Party] = []
+        self.observers: list[observers.Observer] = []
         self._lock = threading.RLock()
         self._counters: dict[str, int] = {}
         self._pseudo: set[str] = set()
-        self.passes = Passes(self)
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -76,13 +80,13 @@ class Recording:
             self.selection.reset()
             self.sink = self.recorder = None
 
-    def counted(self) -> dict[str, int]:
-        """How often each call has come in this step, by label."""
+    def counters(self) -> dict[str, int]:
+        """Number of calls in this step, by label."""
         with self._lock:
             return dict(self._counters)
 
-    def go_on_from(self, counted: Mapping[str, int]) -> None:
-        """Count calls on from where another recording of the same step stood."""
+    def continue_from(self, counted: Mapping[str, int]) -> None:
+        """Continue the numbers of another recording of the same step."""
         with self._lock:
             self._counters.update(counted)
 
@@ -94,12 +98,12 @@ class Recording:
             return number
 
     def parent(self) -> str | None:
-        """Node that encloses what starts now in this thread."""
-        place = self.place
-        if place.modules:
-            return place.modules[-1]
-        if place.outside:
-            return place.outside[-1]
+        """Node that encloses a call that starts now in this thread."""
+        thread = self.thread_state
+        if thread.modules:
+            return thread.modules[-1]
+        if thread.outside:
+            return thread.outside[-1]
         if torch._C._current_graph_task_id() != -1:  # recomputed inside a backward pass
             return self.passes.innermost()
         return None
@@ -118,7 +122,7 @@ class Recording:
         """Record a call's arguments before it runs."""
         name = api_name(api.prefix, api.name, self.count(api.label), "forward")
         outcome: Outcome = "drop"
-        if self.config.level != "L0" or api.custom:  # at L0 calls are only counted, for those that are saved
+        if self.config.level != "L0" or api.custom:  # at L0 calls are only numbered, for `save_calls`
             outcome = self.selection.call(name, api.prefix, api.name, custom=api.custom)
         call = Call(name, outcome, self.parent() if self.links else None)
         if call.parent is None and self.links and self.functions_too and is_clipping(frame):
@@ -128,22 +132,22 @@ class Recording:
         call.idle = api.name in DROPOUTS and drop_share(args, kwargs) == 0
         if outcome != "drop":
             self.take_arguments(call, args, kwargs, frame)
-        for party in (*self.parties, *observers.PARTIES):
-            with self.faults.guard("a call's arguments"):
-                party.begin(call, args, kwargs, frame)
+        for observer in (*self.observers, *observers.OBSERVERS):
+            with self.errors.guard("a call's arguments"):
+                observer.begin(call, args, kwargs, frame)
         return call
 
     def run(self, call: Call, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a call as interventions want it, or inside the device's kernel dump where this is the call it is for."""
-        if self.kernels is not None and self.sink is not None and self.kernels.wanted(call.name):
+        """Run a call: inside the device's kernel dump if it is the call to dump, else as the interventions say."""
+        if self.kernels is not None and self.sink is not None and self.kernels.is_target(call.name):
             return self.kernels.run(call.name, self.sink.folder, function, args, kwargs)
         return observers.run(call, function, args, kwargs)
 
     def end_call(self, call: Call, result: Any) -> None:
         """Record a call's results and watch its gradients."""
-        for party in (*self.parties, *observers.PARTIES):
-            with self.faults.guard("a call's results"):
-                party.end(call, result)
+        for observer in (*self.observers, *observers.OBSERVERS):
+            with self.errors.guard("a call's results"):
+                observer.end(call, result)
         if call.outcome == "drop":
             return
         self.take_results(call, result)
@@ -151,19 +155,19 @@ class Recording:
             self.watch(call, f"{call.name.removesuffix('forward')}backward", result, None)
 
     def stop_call(self, call: Call) -> None:
-        """A checkpoint has what it needs and breaks the call off: it is a node without results."""
-        with self.faults.guard("a call's results"):
+        """Activation checkpointing stopped its recomputation in this call: a node without results."""
+        with self.errors.guard("a call's results"):
             if call.outcome == "record" and self.sink is not None and self.selection.sides.forward:
                 self.sink.add(call.name, call.body, stack=call.stack, parent=call.parent)
 
-    def failed(self, error: BaseException) -> None:
-        """An exception of the program passes."""
-        for party in (*self.parties, *observers.PARTIES):
-            with self.faults.guard("an exception"):
-                party.failed(error)
+    def note_exception(self, error: BaseException) -> None:
+        """An exception of the program passes through a call."""
+        for observer in (*self.observers, *observers.OBSERVERS):
+            with self.errors.guard("an exception"):
+                observer.note_exception(error)
 
     def fail_call(self, call: Call) -> None:
-        """A call raised: it was no node, and the next one of its name takes its number."""
+        """A call raised: it is not a node, and the next call of the same name takes its number."""
         number = int(call.name.rsplit(".", 2)[1])
         with self._lock:
             if self._counters.get(call.label) == number + 1:
@@ -182,11 +186,11 @@ class Recording:
                 self.overflow.prepare()
             if self.overflow is not None or self.bench is not None:
                 in_place = call.api is not None and writes_in_place(call.api.name, kwargs)
-                call.held = Held(args, kwargs, in_place=in_place, marked=self.overflow is not None)
+                call.held = HeldArguments(args, kwargs, in_place=in_place, marked=self.overflow is not None)
             if sides.input and self.data and self.overflow is None:
                 self.record_arguments(call, args, kwargs)
         if sides.backward and torch.is_grad_enabled():
-            with Quiet():
+            with Unobserved():
                 tensors = differentiable(args, kwargs)
                 if call.api is None:
                     tensors = [tensor for tensor in tensors if tensor.requires_grad]
@@ -197,11 +201,11 @@ class Recording:
         recorder, name, body = self.recorder, call.name, call.body
         if recorder is None:
             return
-        with Quiet():
+        with Unobserved():
             head = item_name(name, "input", "")
-            body["input_args"] = [recorder.record_quietly(value, f"{head}.{n}") for n, value in enumerate(args)]
+            body["input_args"] = [recorder.record_unobserved(value, f"{head}.{n}") for n, value in enumerate(args)]
             body["input_kwargs"] = {
-                key: recorder.record_quietly(value, item_name(name, "kwargs", key), keyword=key)
+                key: recorder.record_unobserved(value, item_name(name, "kwargs", key), keyword=key)
                 for key, value in kwargs.items()
             }
             if self.provenance is not None:
@@ -224,7 +228,7 @@ class Recording:
             if call.substituted is not None:
                 call.body["substituted"] = call.substituted
             if self.provenance is not None and self.data:
-                with Quiet():
+                with Unobserved():
                     self.provenance.of_results(result, call.name, call.extra)
                 call.body.update(call.extra)
             if self.bench is not None:
@@ -234,7 +238,7 @@ class Recording:
             sink.parent(call.name, call.parent)
 
     def _keep_overflow(self, call: Call, result: Any) -> bool:
-        """Record a call's arguments where its values overflow."""
+        """Record the arguments of a call whose values overflow. Returns whether they do."""
         assert self.overflow is not None
         held, call.held = call.held, None
         if not self.overflow.overflows(call.name, held, result):
@@ -244,7 +248,7 @@ class Recording:
         return True
 
     def _save_difference(self, call: Call, result: Any) -> None:
-        """Save a call's tensors where its results part from the bench dump's."""
+        """Save the tensors of a call whose results differ from the bench dump."""
         assert self.bench is not None
         held, call.held = call.held, None
         if self.recorder is None or held is None:
@@ -259,7 +263,7 @@ class Recording:
                 self.bench.saving = False
 
     def record_output(self, result: Any, name: str) -> Any:
-        """List of results; the record of a named tuple or dataclass is an object."""
+        """Record of the results: a list, or an object for a named tuple or dataclass."""
         head = item_name(name, "output", "")
         if isinstance(result, (tuple, list)) and not isinstance(result, torch.Size):
             return self.record(result, head)
@@ -271,7 +275,7 @@ class Recording:
         """Follow the gradients of a finished call."""
         if call.first < 0:
             return
-        with Quiet():
+        with Unobserved():
             results = differentiable((result,), {})
             if owner is not None:
                 results = [tensor for tensor in results if tensor.requires_grad]
@@ -286,6 +290,3 @@ class Recording:
             else:
                 watch.attach(results, call.edges, call.first)
         call.edges = []
-
-    def record(self, value: Any, item: str, *, keyword: str | None = None) -> Any:
-        return None if self.recorder is None else self.recorder.record(value, item, keyword=keyword)

@@ -1,27 +1,27 @@
-"""`save()`: values recorded by hand at level debug, with the gradients that reach them later."""
+"""`save()`: values that the program records itself at level debug, and their gradients."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
 from dumpscope_capture.context import LOG
+from dumpscope_capture.record.recording import Recording
+from dumpscope_capture.write.sink import Sink
 from dumpscope_format.naming import debug_name
-
-if TYPE_CHECKING:
-    from dumpscope_capture.session import Session
-    from dumpscope_capture.write.sink import Sink
 
 _PLAIN = (torch.Tensor, int, float, str)
 _DEPTH = 400
 
 
-class Saver:
-    """Names and counts what is saved in one step."""
+class ValueSaver:
+    """Names and counts what is saved in one step. open_step: opens the files of a step, by its number"""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, recording: Recording, open_step: Callable[[int], None]) -> None:
+        self._recording = recording
+        self._open_step = open_step
         self._counts: dict[str, int] = {}
 
     def reset(self) -> None:
@@ -36,43 +36,42 @@ class Saver:
                 type(variable).__name__,
             )
             return
-        session = self._session
+        recording = self._recording
         try:
-            session.open(step, None)
+            self._open_step(step)
             number = self._counts.get(name, 0)
             self._counts[name] = number + 1
             key = debug_name(name, number)
-            sink = session.sink
+            sink = recording.sink
             if sink is None:
                 return
-            sink.add(key, session.recording.record(variable, key))
+            sink.add(key, recording.record(variable, key))
             if backward:
                 self._watch(variable, debug_name(name, number, gradient=True))
         except Exception as error:
-            session.faults.note("save()", error)
+            recording.errors.note("save()", error)
 
     def _watch(self, variable: Any, key: str) -> None:
-        """Put null in the place of every gradient; each comes in when it arrives."""
-        session = self._session
+        """Write null for every gradient, and replace it when the gradient arrives."""
         root: list[Any] = [None]
         found = _skeleton(variable, key, root, 0)
-        sink = session.sink
+        sink = self._recording.sink
         if not found or sink is None:
             return
         sink.add(key, root[0])
         for tensor, item, holder, place in found:
             tensor.register_hook(  # type: ignore[no-untyped-call]
-                _Arrived(session, sink, key, item, root, holder, place)
+                _GradientHook(self._recording, sink, key, item, root, holder, place)
             )
 
 
-class _Arrived:
+class _GradientHook:
     """Hook of one saved tensor."""
 
     def __init__(
-        self, session: Session, sink: Sink, key: str, item: str, root: list[Any], holder: Any, place: Any
+        self, recording: Recording, sink: Sink, key: str, item: str, root: list[Any], holder: Any, place: Any
     ) -> None:
-        self._session = session
+        self._recording = recording
         self._sink = sink
         self._key = key
         self._item = item
@@ -81,15 +80,15 @@ class _Arrived:
         self._place = place
 
     def __call__(self, gradient: torch.Tensor) -> None:
-        session = self._session
-        sink = session.sink
+        recording = self._recording
+        sink = recording.sink
         if sink is None or sink is not self._sink:
             return
         try:
-            self._holder[self._place] = session.recording.record(gradient, self._item)
+            self._holder[self._place] = recording.record(gradient, self._item)
             sink.add(self._key, self._root[0])
         except Exception as error:
-            session.faults.note("save()", error)
+            recording.errors.note("save()", error)
 
 
 def _is_savable(value: Any, depth: int) -> bool:
@@ -103,8 +102,8 @@ def _is_savable(value: Any, depth: int) -> bool:
 
 
 def _skeleton(value: Any, item: str, holder: Any, place: Any) -> list[tuple[torch.Tensor, str, Any, Any]]:
-    """Write the value's form with null leaves to `holder[place]`. Returns its tensors that can get gradients, with
-    their places."""
+    """Write the value's structure with null leaves to `holder[place]`. Returns the tensors that can get a gradient:
+    (tensor, item, holder, place)."""
     found: list[tuple[torch.Tensor, str, Any, Any]] = []
     if isinstance(value, dict):
         holder[place] = form = dict.fromkeys(value)

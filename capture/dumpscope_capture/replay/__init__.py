@@ -1,5 +1,5 @@
-"""One call of a dump, run alone: what a generated script carries in itself, and what the pre-check runs on.
+"""Runs one call of a dump alone: used by the pre-check, and copied into generated scripts.
 
-A call is a JSON document (dumpscope_format.replay). The modules import torch, numpy and each other only, so that their text can
-be put one behind the other into a script that needs nothing of this package.
+A call is a JSON document (dumpscope_format.replay). The modules import only torch, numpy and each other, so that their
+texts can be joined to a script that does not need this package. So each function name must be unique among them.
 """

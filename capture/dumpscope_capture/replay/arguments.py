@@ -38,7 +38,7 @@ class Case:
 
 
 def number(value: Any, default: float = 0.0) -> float:
-    """A number of a document, whose NaN and infinities are texts."""
+    """A number of a document, where NaN and infinities are texts."""
     return default if value is None else NUMBERS[value] if isinstance(value, str) else float(value)
 
 
@@ -56,9 +56,9 @@ def tensor_specs(value: Any) -> Iterator[dict[str, Any]]:
 
 
 class Tensors:
-    """Tensors of one call on the CPU, as they were recorded. Read once; every run takes copies.
+    """Tensors of one call as recorded, on the CPU. They are read once; every run takes copies.
 
-    made_up: items that no file holds, so that their numbers lie between the recorded extremes and mean nothing else
+    made_up: items without a file; their numbers are random between the recorded extremes
     """
 
     def __init__(self, folder: str | None, seed: int) -> None:
@@ -80,14 +80,14 @@ class Tensors:
         return found
 
     def from_file(self, spec: dict[str, Any]) -> torch.Tensor | None:
-        """The recorded tensor, None where its file is not there."""
+        """The recorded tensor, None if its file is missing."""
         path = self.path(spec)
         if path is None:
             return None
-        return viewed(self.storage(spec), spec) if "total" in spec else load(path)
+        return view_of(self.storage(spec), spec) if "total" in spec else load(path)
 
     def storage(self, spec: dict[str, Any]) -> torch.Tensor:
-        """A copy of the bytes of the storage behind a tensor, as long as the storage was, rounded up to whole elements."""
+        """A copy of the bytes of a tensor's storage in its original size, rounded up to whole elements."""
         path = self.path(spec)
         assert path is not None
         held = load(path)
@@ -96,7 +96,7 @@ class Tensors:
         return whole
 
     def path(self, spec: dict[str, Any]) -> str | None:
-        """The file of a tensor, None where it is not there."""
+        """Path of a tensor's file, None if it is missing."""
         name = spec.get("file")
         if not name:
             return None
@@ -114,14 +114,14 @@ def load(path: str) -> torch.Tensor:
     return found.detach()
 
 
-def viewed(storage: torch.Tensor, spec: dict[str, Any]) -> torch.Tensor:
-    """The tensor of a storage given as bytes; it shares them."""
+def view_of(storage: torch.Tensor, spec: dict[str, Any]) -> torch.Tensor:
+    """The tensor as a view of its storage, given as bytes."""
     elements = storage.view(getattr(torch, spec["dtype"]))
     return elements.as_strided(spec["shape"], spec["stride"], spec["offset"]).detach()
 
 
 def make_up(spec: dict[str, Any], seed: int) -> torch.Tensor:
-    """A tensor of the recorded type and shape, stretched to the recorded minimum and maximum; the same for the same seed."""
+    """A random tensor of the recorded type and shape, between the recorded minimum and maximum; repeatable by its seed."""
     shape, dtype = tuple(spec["shape"]), getattr(torch, spec["dtype"])
     count = math.prod(shape)
     source = torch.Generator().manual_seed(seed ^ zlib.crc32(str(spec["tensor"]).encode()))
@@ -152,7 +152,7 @@ def _integers(count: int, least: Any, most: Any, dtype: torch.dtype, source: tor
 def _reals(
     count: int, least: float, most: float, counts: dict[str, int], *, known: bool, source: torch.Generator
 ) -> torch.Tensor:
-    """float64; extremes stand first and last, what is not finite in front of the last."""
+    """float64 numbers: the extremes are first and last; NaN and infinities are at random places."""
     share = torch.rand(count, generator=source, dtype=torch.float64)
     if not known:
         return share * 2 - 1
@@ -170,7 +170,7 @@ def _reals(
     return flat
 
 
-def laid_out(tensor: torch.Tensor, spec: dict[str, Any], layout: str) -> torch.Tensor:
+def lay_out(tensor: torch.Tensor, spec: dict[str, Any], layout: str) -> torch.Tensor:
     """A copy with the recorded strides and offset, or in row-major order."""
     stride = spec.get("stride")
     if layout == "contiguous" or stride is None or len(stride) != tensor.dim():
@@ -188,7 +188,7 @@ def laid_out(tensor: torch.Tensor, spec: dict[str, Any], layout: str) -> torch.T
 
 
 def lies_otherwise(spec: dict[str, Any]) -> bool:
-    """Whether a tensor did not lie in row-major order at the beginning of its storage."""
+    """Whether a tensor was not row-major from the beginning of its storage."""
     stride = spec.get("stride")
     if stride is None:
         return False
@@ -199,8 +199,8 @@ def lies_otherwise(spec: dict[str, Any]) -> bool:
     return not plain or bool(spec.get("offset"))
 
 
-def formatted(tensor: torch.Tensor, spec: dict[str, Any], storage: str) -> torch.Tensor:
-    """The tensor in the storage format it had, or in the plain one; as it is where it has none."""
+def in_format(tensor: torch.Tensor, spec: dict[str, Any], storage: str) -> torch.Tensor:
+    """The tensor in its recorded NPU storage format, or in the plain one; unchanged on other devices."""
     npu: Any = sys.modules.get("torch_npu")
     if npu is None or tensor.device.type != "npu" or spec.get("format") is None:
         return tensor
@@ -208,10 +208,10 @@ def formatted(tensor: torch.Tensor, spec: dict[str, Any], storage: str) -> torch
     return tensor if npu.get_npu_format(tensor) == wanted else npu.npu_format_cast(tensor, wanted)
 
 
-def rebuilt(value: Any, tensor: Callable[[dict[str, Any]], Any], case: Case, *, dtype: Any = None) -> Any:
-    """The Python object of a value. tensor: makes its tensors; dtype: what to make of a dtype among the arguments."""
+def rebuild(value: Any, tensor: Callable[[dict[str, Any]], Any], case: Case, *, dtype: Any = None) -> Any:
+    """The Python object for a value. tensor: makes its tensors; dtype: maps a dtype among the arguments."""
     if isinstance(value, list):
-        return [rebuilt(part, tensor, case, dtype=dtype) for part in value]
+        return [rebuild(part, tensor, case, dtype=dtype) for part in value]
     if not isinstance(value, dict):
         return value
     if "tensor" in value:
@@ -219,14 +219,14 @@ def rebuilt(value: Any, tensor: Callable[[dict[str, Any]], Any], case: Case, *, 
     (key, held), *_ = value.items()
     if key in ("tuple", "dict"):
         inner = held.items() if key == "dict" else enumerate(held)
-        parts = {name: rebuilt(part, tensor, case, dtype=dtype) for name, part in inner}
+        parts = {name: rebuild(part, tensor, case, dtype=dtype) for name, part in inner}
         return parts if key == "dict" else tuple(parts.values())
     plain: dict[str, Callable[[], Any]] = {
         "float": lambda: NUMBERS[held],
         "complex": lambda: complex(*held),
         "dtype": lambda: (dtype or (lambda one: one))(getattr(torch, held)),
         "device": lambda: torch.device(case.device),
-        "slice": lambda: slice(*(rebuilt(part, tensor, case) for part in held)),
+        "slice": lambda: slice(*(rebuild(part, tensor, case) for part in held)),
         "ellipsis": lambda: ...,
         "size": lambda: torch.Size(held),
         "memory_format": lambda: getattr(torch, held),

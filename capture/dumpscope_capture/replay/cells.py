@@ -16,18 +16,18 @@ FACTORS: Final = ("device", "dtype", "layout", "storage", "deterministic")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Combination:
-    """One to run. values: texts of scalars by name, "recorded" for the call's own"""
+    """One combination. values: texts of scalars by name, "recorded" for the call's own value"""
 
     case: Case
     values: Mapping[str, str] = field(default_factory=dict)
 
     def factors(self) -> dict[str, Any]:
-        """What may set it apart from another."""
+        """Its factors, by which combinations differ."""
         case = asdict(self.case)
         return {**{key: case[key] for key in FACTORS}, **self.values}
 
     def options(self) -> list[str]:
-        """Those of the script that run it."""
+        """Options of the script that run it."""
         case = self.case
         words = [
             f"--device={case.device}", f"--dtype={case.dtype}", f"--layout={case.layout}",
@@ -50,9 +50,9 @@ def devices() -> list[str]:
 def combinations(
     call: dict[str, Any], base: Case, on: Sequence[str], scalars: Mapping[str, Sequence[str]]
 ) -> list[Combination]:
-    """All of them. scalars: further values by name.
+    """All combinations. scalars: more values of scalars, by name.
 
-    A storage format is a factor on an NPU, for tensors that had another than the plain one."""
+    The storage format is a factor on an NPU, if a tensor had another than the plain one."""
     specs = list(tensor_specs([call["args"], call["kwargs"]]))
     floats = {spec["dtype"] for spec in specs if spec["dtype"].startswith(("float", "bfloat"))}
     types = [RECORDED, *(one for one in ("float32", "float64") if floats and floats != {one})]

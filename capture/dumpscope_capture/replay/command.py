@@ -28,7 +28,7 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 def scalars(call: dict[str, Any]) -> Iterator[tuple[str, list[Any], Any]]:
-    """(option, way to it, value) of every scalar of a call: `eps`, `arg2`, `arg1.0`."""
+    """(option, path in the document, value) of every scalar of a call: `eps`, `arg2`, `arg1.0`."""
 
     def walk(name: str, way: list[Any], value: Any) -> Iterator[tuple[str, list[Any], Any]]:
         if isinstance(value, dict):
@@ -53,16 +53,16 @@ def scalars(call: dict[str, Any]) -> Iterator[tuple[str, list[Any], Any]]:
 
 
 def main(call: dict[str, Any], script: str, words: list[str] | None = None) -> int:
-    """Run the call as the options say. Exit status: 0 right, 1 wrong here or in the dump or broken off, 2 bad usage."""
+    """Run the call with the options. Exit status: 0 right; 1 wrong here or in the dump, or an error; 2 bad usage."""
     data = os.path.join(os.path.dirname(os.path.abspath(script)), call["data"])
     call = {**copy.deepcopy(call), "data": data, "names": call["names"] or argument_names(call["target"])}
     found = list(scalars(call))
     asked = parser(call, found)
     options = asked.parse_args(words)
     if importlib.util.find_spec("torch_npu") is not None:
-        importlib.import_module("torch_npu")  # makes the device known; older versions of torch do not do so themselves
+        importlib.import_module("torch_npu")  # registers the device, which older versions of torch do not do themselves
     if options.prelude:
-        prelude(options.prelude)
+        run_prelude(options.prelude)
     several: dict[str, list[str]] = {}
     for name, way, value in found:
         text = getattr(options, f"scalar:{name}")
@@ -73,7 +73,7 @@ def main(call: dict[str, Any], script: str, words: list[str] | None = None) -> i
                 asked.error(f"--{name}: several values are for --matrix")
             several[name] = [one.strip() for one in text.split(",")]
         else:
-            put(call, way, parsed(text))
+            set_value(call, way, parse_value(text))
     if options.no_backward:
         call["backward"] = "none"
     case = Case(
@@ -107,7 +107,7 @@ def main(call: dict[str, Any], script: str, words: list[str] | None = None) -> i
 
 
 def argument_names(target: str) -> list[str]:
-    """Names of a function's positional arguments as torch tells them; empty where it does not."""
+    """Names of a function's positional arguments according to torch; empty where unknown."""
     with contextlib.suppress(LookupError, ValueError, TypeError):
         called = function(target)
         known = inspect.signature(get_testing_overrides().get(called, called)).parameters.values()
@@ -141,22 +141,22 @@ def parser(call: dict[str, Any], found: list[tuple[str, list[Any], Any]]) -> arg
     return made
 
 
-def prelude(name: str) -> None:
+def run_prelude(name: str) -> None:
     if importlib.util.find_spec(name) if name.isidentifier() else False:
         runpy.run_module(name)
     else:
         runpy.run_path(name, run_name="prelude")
 
 
-def put(call: dict[str, Any], way: list[Any], value: Any) -> None:
+def set_value(call: dict[str, Any], way: list[Any], value: Any) -> None:
     place: Any = call
     for part in way[:-1]:
         place = place[part]
     place[way[-1]] = value
 
 
-def parsed(text: str) -> Any:
-    """A number, True, None...; nan and infinities by name; anything else is a text."""
+def parse_value(text: str) -> Any:
+    """The value of an option: a number, True, None...; nan and infinities by name; anything else is a text."""
     if text.lower() in ("nan", "inf", "-inf"):
         return {"float": text.lower()}
     try:

@@ -1,7 +1,7 @@
-"""Is a result as good as its type allows? Judged by what rounding the inputs once would have done to the exact result.
+"""Judges whether a result is as accurate as its type allows: its error against the effect of rounding the inputs once.
 
-The reference is computed a second time with every input off by half a unit in the last place: by how much its result moves is
-how ill-conditioned the call is with these numbers. `units` is the error by this movement plus half a unit of the result.
+The reference is computed a second time with every input changed by half a unit in the last place. The change of its result shows
+how ill-conditioned the call is. `units` is the error divided by this change plus half a unit of the result.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ ERROR: Final = "error"
 SKIP: Final = "SKIP"
 LIMITS: Final = {torch.float16: (4.0, 32.0), torch.bfloat16: (4.0, 32.0)}
 USUAL_LIMITS: Final = (64.0, 1024.0)
-"""Units up to which a result passes, and from which it is wrong; 16-bit results are rounded once from a wider sum."""
+"""Units up to which a result passes, and above which it is wrong. 16-bit results are rounded once from a wider sum."""
 FEW: Final = 100
 SHARE: Final = 0.1
-"""Results of dropout with fewer elements are not judged; of more, the shares of zeros may differ by this much."""
+"""Random results with fewer than FEW elements are not judged; otherwise the shares of zeros may differ by SHARE."""
 ORDER: Final = (SKIP, PASS, WARNING, ERROR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """units: see above, 0 for what is not judged by it"""
+    """Verdict on one result. units: see above, 0 if not used"""
 
     verdict: str
     reason: str
@@ -46,7 +46,7 @@ class Judgement:
 
 
 def worst(verdicts: list[str]) -> str:
-    """The gravest of several verdicts, SKIP where there is none."""
+    """The worst of several verdicts, SKIP if there is none."""
     return max(verdicts, key=ORDER.index, default=SKIP)
 
 
@@ -58,7 +58,9 @@ def judge(
     kind: str = "number",
     working: torch.dtype | None = None,
 ) -> Judgement:
-    """moved: the reference with shaken inputs; kind: "number", "random" or "unwritten"; working: type autocast computed in."""
+    """Judge a result. moved: the reference with shaken inputs; kind: "number", "random" or "unwritten"
+    working: type in which autocast computed
+    """
     if tensor.shape != reference.shape:
         return Judgement(verdict=ERROR, reason=f"shape {list(tensor.shape)}, the reference has {list(reference.shape)}")
     if not tensor.numel():

@@ -1,4 +1,4 @@
-"""Every combination in a process of its own, and which factor flips the result."""
+"""Runs every combination in its own process, and finds the factors that flip the result."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from dumpscope_capture.replay.reporting import differences
 
 CELL_SECONDS: Final = 300
 WAITING: Final = ("ASCEND_LAUNCH_BLOCKING", "CUDA_LAUNCH_BLOCKING")
-"""With these kernels are waited for, so that one that fails is told where it does."""
+"""Variables that make launches synchronous, so that an error is raised at the right call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """verdict: of the run, or "crash"; off: the largest number of units that any result is off; made_up: inputs without a file"""
+    """Result of one combination. verdict: of the run, or "crash"; off: largest error of a result in units
+    made_up: inputs without a file
+    """
 
     combination: Combination
     verdict: str
@@ -43,9 +45,9 @@ class Cell:
 def run_matrix(
     script: list[str], call: dict[str, Any], base: Case, on: list[str], scalars: Mapping[str, Sequence[str]], logs: str | None
 ) -> list[Cell]:  # fmt: skip
-    """Run `script` once per combination; a process that dies or hangs is a result. Rows appear as they come.
+    """Run `script` once per combination and print each row at once. A process that dies or hangs is a result too.
 
-    logs: folder in which each run has one of its own, with what it said and the log of an Ascend runtime
+    logs: folder with a subfolder per run, for its output and the log of an Ascend runtime
     """
     cells = []
     for number, one in enumerate(combinations(call, base, on, scalars)):
@@ -105,7 +107,8 @@ def row(cell: Cell) -> str:
 
 
 def conclusion(cells: list[Cell], call: dict[str, Any]) -> list[str]:
-    """Which factor flips the result: cells that differ in it alone and do not agree; what the net had, where none fails."""
+    """Sentences on the factors that flip the result, from cells that differ in one factor only. If no cell fails: what was
+    different in the net."""
     failing = [cell for cell in cells if cell.fails]
     if not failing:
         last = cells[-1].combination.case

@@ -1,4 +1,4 @@
-"""How far one tensor is from another."""
+"""Distances between two tensors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LEAST_EXPONENT: Final = {torch.float16: -14, torch.bfloat16: -126, torch.float32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measures:
-    """Of the finite elements, against the reference.
+    """Distances over the finite elements.
 
-    peak: largest error by the largest magnitude; ulp: largest error in units in the last place of the tensor's own type
+    peak: largest error divided by the largest magnitude; ulp: largest error in units in the last place of the tensor's own type
     unequal: elements that differ at all; nonfinite: places where NaN or infinity disagree
     """
 
@@ -35,7 +35,7 @@ class Measures:
 
 
 def measure(tensor: torch.Tensor, reference: torch.Tensor) -> Measures:
-    """Both on the CPU and of one shape; the type of `tensor` says what a unit in the last place is."""
+    """Distances of two CPU tensors of the same shape; units in the last place are those of the type of `tensor`."""
     dtype = tensor.dtype
     mine, right = wide(tensor).flatten(), wide(reference).flatten()
     same = alike(mine, right)

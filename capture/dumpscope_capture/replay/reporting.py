@@ -1,4 +1,4 @@
-"""A call run and judged as a whole: on a device, in the dump, and what sets the two apart."""
+"""Runs and judges one call: its results here and in the dump, and the differences between both runs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dumpscope_capture.replay.targets import RANDOM, UNWRITTEN, short_name
 
 
 class Report:
-    """One call in one case. `here` and `recorded` are judgements by item against the reference, `matches` tells which recorded
-    results came out bit for bit the same here."""
+    """One call in one case. here, recorded: judgements by item against the reference; matches: whether a recorded result is the
+    same here bit for bit."""
 
     def __init__(self, call: dict[str, Any], folder: str | None, case: Case) -> None:
         self.call = call
@@ -27,19 +27,19 @@ class Report:
         self.kind = kind_of(call["target"])
         autocast = (call.get("modes") or {}).get("autocast") if case.dtype == "recorded" else None
         self.working: torch.dtype | None = getattr(torch, autocast) if autocast else None
-        moved = self._moved(tensors, on_cpu)
-        self.here = self._judged({**self.outcome.outputs, **self.outcome.gradients}, moved)
-        recorded = {} if case.dtype != "recorded" else self._recorded(tensors)
+        moved = self._run_shaken(tensors, on_cpu)
+        self.here = self._judge_all({**self.outcome.outputs, **self.outcome.gradients}, moved)
+        recorded = {} if case.dtype != "recorded" else self._recorded_results(tensors)
         self.made_up = list(tensors.made_up)
         if self.made_up:
             recorded = {}
-        self.recorded = self._judged(recorded, moved)
+        self.recorded = self._judge_all(recorded, moved)
         given = {**self.outcome.outputs, **self.outcome.gradients}
         self.matches = {item: _same(given.get(item), tensor) for item, tensor in recorded.items()}
 
     @property
     def verdict(self) -> str:
-        """Of the run here; a run that broke off is an error."""
+        """Verdict on the run here; a run that raised is an error."""
         if self.outcome.error:
             return ERROR
         if self.reference.error:
@@ -51,7 +51,7 @@ class Report:
         return worst([one.verdict for one in self.recorded.values()]) if not self.reference.error else SKIP
 
     def sentences(self) -> list[str]:
-        """What the run shows, first the answer."""
+        """What the run shows; the first sentence is the answer."""
         if self.outcome.error:
             return [f"The call breaks off here: {self.outcome.error}"]
         if self.reference.error:
@@ -80,7 +80,7 @@ class Report:
         return said
 
     def document(self) -> dict[str, Any]:
-        """As JSON: what a cell of the matrix and a row of the pre-check are made of."""
+        """As JSON, for a cell of the matrix and a row of the pre-check."""
         return {
             "name": self.call["name"],
             "verdict": self.verdict,
@@ -95,7 +95,7 @@ class Report:
             "said": self.sentences(),
         }
 
-    def _moved(self, tensors: Tensors, on_cpu: Case) -> Outcome:
+    def _run_shaken(self, tensors: Tensors, on_cpu: Case) -> Outcome:
         if self.kind != "number" or self.reference.error:
             return Outcome()
         types = [spec["dtype"] for spec in tensor_specs([self.call["args"], self.call["kwargs"]])]
@@ -107,7 +107,7 @@ class Report:
             return Outcome()
         return run(self.call, tensors, on_cpu, Side(raised=True, shaken=max(own, key=lambda one: torch.finfo(one).eps)))
 
-    def _judged(self, found: dict[str, torch.Tensor], moved: Outcome) -> dict[str, Judgement]:
+    def _judge_all(self, found: dict[str, torch.Tensor], moved: Outcome) -> dict[str, Judgement]:
         right = {**self.reference.outputs, **self.reference.gradients}
         near = {**moved.outputs, **moved.gradients}
         judged = {
@@ -119,7 +119,7 @@ class Report:
             judged[item] = Judgement(verdict=WARNING, reason="the reference gives no such result")
         return judged
 
-    def _recorded(self, tensors: Tensors) -> dict[str, torch.Tensor]:
+    def _recorded_results(self, tensors: Tensors) -> dict[str, torch.Tensor]:
         """Results of the dump that have files, under the items of a run."""
         specs = {spec["tensor"]: spec for spec in tensor_specs(self.call["results"])}
         if self.outcome.grads == "recorded":
@@ -133,7 +133,7 @@ class Report:
         return kept
 
     def _recorded_gradients(self) -> dict[str, dict[str, Any]]:
-        """By item. A dump that records the gradients of the last autograd node tells whose they are where it is the only one."""
+        """Recorded gradients by item. Gradients of the last autograd node can be assigned only if it is the only node."""
         recorded = self.call["gradients"]
         if self.call["gradients_of"] == "node":
             owners = self.outcome.node
@@ -155,7 +155,7 @@ def kind_of(target: str) -> str:
 
 
 def differences(call: dict[str, Any], case: Case, made_up: list[str]) -> list[str]:
-    """What of the call in the net a run alone does not have."""
+    """What was different for the call in the net."""
     said = []
     if made_up:
         said.append(f"numbers of {', '.join(made_up[:4])} are made up between the recorded extremes")

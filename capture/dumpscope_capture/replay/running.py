@@ -1,4 +1,4 @@
-"""One run of a call: forward and backward on a device, and the same one precision higher on the CPU."""
+"""Runs a call forward and backward: on a device, and in higher precision on the CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import torch
 
-from dumpscope_capture.replay.arguments import Case, Tensors, formatted, laid_out, rebuilt, tensor_specs, viewed
+from dumpscope_capture.replay.arguments import Case, Tensors, in_format, lay_out, rebuild, tensor_specs, view_of
 from dumpscope_capture.replay.targets import CONVERSIONS, function, short_name, writes
 
 HALVES: Final = (torch.float16, torch.bfloat16)
@@ -18,10 +18,10 @@ HALVES: Final = (torch.float16, torch.bfloat16)
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What a run gave, tensors on the CPU by item: `output.0`, and of the backward `gradient.input.0`.
+    """Results of a run, tensors on the CPU by item: `output.0`, and of the backward `gradient.input.0`.
 
-    grads: how the backward was begun: "recorded", "sum" or "none"; error: why it ended early, "" where it did not
-    node: of a backward that is one autograd node, which argument each of its gradients belongs to; empty for any other
+    grads: start of the backward: "recorded", "sum" or "none"; error: why the run ended early, else ""
+    node: if the backward is one autograd node, the argument of each of its gradients; else empty
     """
 
     outputs: dict[str, torch.Tensor] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
-    """Types of one run. raised: one precision higher than the call; shaken: inputs off by half a unit of this type"""
+    """Types of one run. raised: one precision higher than the call; shaken: change inputs by half a unit of this type"""
 
     raised: bool = False
     shaken: torch.dtype | None = None
@@ -78,35 +78,35 @@ def _forward_and_backward(call: dict[str, Any], tensors: Tensors, case: Case, si
     storages: dict[str, torch.Tensor] = {}
     as_it_lay = raised is None and case.dtype == "recorded" and case.layout == "recorded"
 
-    def given(spec: dict[str, Any]) -> torch.Tensor:
+    def make_tensor(spec: dict[str, Any]) -> torch.Tensor:
         item = spec["tensor"]
         if item in held:
             return held[item]
         if as_it_lay and "total" in spec and tensors.path(spec) is not None:
             if spec["file"] not in storages:
                 storages[spec["file"]] = tensors.storage(spec).to(case.device)
-            tensor = viewed(storages[spec["file"]], spec)
+            tensor = view_of(storages[spec["file"]], spec)
         else:
-            tensor = _typed(tensors(spec), case, raised)
+            tensor = _to_type(tensors(spec), case, raised)
             if side.shaken is not None:
-                tensor = shaken(tensor, side.shaken, case.seed)
-            tensor = laid_out(tensor, spec, case.layout).to(case.device)
-        tensor = formatted(tensor, spec, case.storage)
+                tensor = shake(tensor, side.shaken, case.seed)
+            tensor = lay_out(tensor, spec, case.layout).to(case.device)
+        tensor = in_format(tensor, spec, case.storage)
         if differentiates and spec.get("requires_grad") and (tensor.is_floating_point() or tensor.is_complex()):
             leaves[item] = tensor.requires_grad_()
-            tensor = tensor.clone() if changes else tensor  # a leaf must not be written
+            tensor = tensor.clone() if changes else tensor  # a leaf must not be written in place
         held[item] = tensor
         return tensor
 
     dtype = _raise_dtype(raised) if raised is not None else None
-    args = rebuilt(call["args"], given, case, dtype=dtype)
-    kwargs = {key: rebuilt(value, given, case, dtype=dtype) for key, value in call["kwargs"].items()}
+    args = rebuild(call["args"], make_tensor, case, dtype=dtype)
+    kwargs = {key: rebuild(value, make_tensor, case, dtype=dtype) for key, value in call["kwargs"].items()}
     torch.manual_seed(case.seed)
     result = function(target)(*args, **kwargs)
     outputs = dict(_tensors(result, "output", nested=isinstance(result, list | tuple | dict)))
     if not outputs and changes:
         outputs = {f"changed.{item}": tensor for item, tensor in held.items()}
-    done.outputs = {item: _home(tensor) for item, tensor in outputs.items()}
+    done.outputs = {item: _to_cpu(tensor) for item, tensor in outputs.items()}
     if differentiates and leaves:
         _backward(call, list(outputs.values()), leaves, tensors, case, raised, side, done)
 
@@ -130,8 +130,8 @@ def _backward(
             if fits:
                 grad = tensors(spec).to(output.dtype)
                 if side.shaken is not None:
-                    grad = shaken(grad, side.shaken, case.seed + 1)
-                begins.append((output, laid_out(grad, spec, case.layout).to(output.device)))
+                    grad = shake(grad, side.shaken, case.seed + 1)
+                begins.append((output, lay_out(grad, spec, case.layout).to(output.device)))
     done.grads = "recorded"
     if not fits or not begins:
         if call["backward"] == "recorded" and any(known):
@@ -146,18 +146,18 @@ def _backward(
     done.node = _lone_node(ends[0], leaves)
     found = torch.autograd.grad(ends, list(leaves.values()), starts, allow_unused=True)
     done.gradients = {
-        f"gradient.{item}": _home(grad) for item, grad in zip(leaves, found, strict=True) if grad is not None
+        f"gradient.{item}": _to_cpu(grad) for item, grad in zip(leaves, found, strict=True) if grad is not None
     }
 
 
 def _ones(output: torch.Tensor, side: Side, case: Case) -> torch.Tensor:
-    """What the sum of a result begins its backward with; shaken too, as all of a gradient may be rounding, that of softmax."""
+    """The gradient of the sum of a result. Shaken too, as a gradient may consist of rounding only, for softmax for example."""
     ones = torch.ones_like(output)
-    return ones if side.shaken is None else shaken(ones, side.shaken, case.seed + 1)
+    return ones if side.shaken is None else shake(ones, side.shaken, case.seed + 1)
 
 
 def _lone_node(output: torch.Tensor, leaves: dict[str, torch.Tensor]) -> list[str | None]:
-    """Arguments in the order in which the autograd node behind a result gives their gradients, where it is the only node."""
+    """Arguments in the order of the gradients of the autograd node behind a result, if it is the only node."""
     items = {id(leaf): item for item, leaf in leaves.items()}
     found: list[str | None] = []
     for node, _ in output.grad_fn.next_functions if output.grad_fn is not None else ():
@@ -168,8 +168,8 @@ def _lone_node(output: torch.Tensor, leaves: dict[str, torch.Tensor]) -> list[st
     return found
 
 
-def _typed(tensor: torch.Tensor, case: Case, raised: torch.dtype | None) -> torch.Tensor:
-    """In the type of the case, then as high as the reference wants it."""
+def _to_type(tensor: torch.Tensor, case: Case, raised: torch.dtype | None) -> torch.Tensor:
+    """The tensor in the type of the case, then in that of the reference."""
     if tensor.is_complex():
         return tensor.to(torch.complex128) if raised is torch.float64 else tensor
     if not tensor.is_floating_point():
@@ -180,12 +180,12 @@ def _typed(tensor: torch.Tensor, case: Case, raised: torch.dtype | None) -> torc
 
 
 def _raise_dtype(raised: torch.dtype) -> Any:
-    """A type among the arguments of the reference: no narrower than its tensors."""
+    """Maps a dtype argument of the reference: at least as wide as its tensors."""
     return lambda dtype: raised if dtype.is_floating_point and dtype is not torch.float64 else dtype
 
 
-def shaken(tensor: torch.Tensor, dtype: torch.dtype, seed: int) -> torch.Tensor:
-    """Every number off by half a unit in the last place of `dtype`, up or down by chance; what is no real number stays."""
+def shake(tensor: torch.Tensor, dtype: torch.dtype, seed: int) -> torch.Tensor:
+    """Change every number by half a unit in the last place of `dtype`, up or down at random; only floating-point tensors."""
     if not tensor.is_floating_point():
         return tensor
     source = torch.Generator().manual_seed(seed ^ tensor.numel())
@@ -204,13 +204,13 @@ def _tensors(value: Any, path: str, *, nested: bool) -> Iterator[tuple[str, torc
             yield from _tensors(part, f"{path}.{place}", nested=True)
 
 
-def _home(tensor: torch.Tensor) -> torch.Tensor:
+def _to_cpu(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().to("cpu", copy=True)
 
 
 @contextlib.contextmanager
 def _switches(call: dict[str, Any], case: Case, side: Side) -> Iterator[None]:
-    """Grad mode and autocast of the call, deterministic kernels of the case; all as before afterwards."""
+    """Grad mode and autocast of the call, deterministic kernels of the case; restored afterwards."""
     modes = call.get("modes") or {}
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     cudnn = torch.backends.cudnn.deterministic
@@ -231,7 +231,7 @@ def _switches(call: dict[str, Any], case: Case, side: Side) -> Iterator[None]:
 
 
 def synchronize(device: str) -> None:
-    """Wait for a device, so that an error of a kernel is seen where it belongs."""
+    """Wait for a device, so that the error of a kernel is raised here."""
     kind = torch.device(device).type
     if kind != "cpu":
         getattr(torch, kind).synchronize()

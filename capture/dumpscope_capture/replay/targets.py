@@ -1,4 +1,4 @@
-"""From the name of a call to the function of torch behind it, and what is known of some functions by their name."""
+"""Finds the function of torch for the name of a call, and lists functions with special results."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ RANDOM: Final = frozenset((
     "normal", "normal_", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random_", "randperm",
     "rrelu", "rrelu_", "uniform_",
 ))  # fmt: skip
-"""Their results are compared by how many zeros they hold, not number by number."""
+"""Functions whose results are compared by their number of zeros."""
 UNWRITTEN: Final = frozenset((
     "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_with_format", "resize_",
 ))  # fmt: skip
-"""Their results are whatever lay in memory."""
+"""Functions whose results are uninitialised memory."""
 CONVERSIONS: Final = frozenset((
     "bfloat16", "bool", "byte", "char", "cpu", "cuda", "double", "float", "half", "int", "long", "npu", "short", "to", "type",
     "type_as",
 ))  # fmt: skip
-"""What they do is to choose a type: the reference keeps it."""
+"""Functions that choose a type; the reference keeps this type."""
 _OWNERS: Final = {
     "Functional": "torch.nn.functional",
     "Tensor": "torch.Tensor",
@@ -34,7 +34,7 @@ _ELSEWHERE: Final = ("linalg", "special", "fft", "nn.functional", "_C._nn", "ops
 
 
 def function(target: str) -> Callable[..., Any]:
-    """The function that `Functional.softmax`, `Torch.add`, `Tensor.add_`, `NPU.npu_rms_norm`... name; LookupError without one."""
+    """The function for a name: `Functional.softmax`, `Torch.add`, `NPU.npu_rms_norm`... Raises LookupError without one."""
     prefix, _, name = target.rpartition(".")
     if prefix in _OWNERS:
         owners = [_owner(_OWNERS[prefix])]
@@ -66,7 +66,7 @@ def short_name(target: str) -> str:
 
 
 def writes(target: str, kwargs: dict[str, Any]) -> bool:
-    """Whether a call changes an argument: `add_`, `__iadd__`, `__setitem__`, `inplace=True`, `out=`."""
+    """Whether a call writes into an argument: `add_`, `__iadd__`, `__setitem__`, `inplace=True`, `out=`."""
     name = short_name(target)
     inside = (
         name.startswith("__i")

@@ -1,1 +1,1 @@
-"""Values into records: statistics, hashes, snapshots, and what is kept of repeated tensors."""
+"""Values into records: statistics, hashes, snapshots, and deduplication of repeated tensors."""

@@ -1,9 +1,8 @@
-"""Tensors that were recorded before: their statistics and hashes are used again, and in the same step their files.
+"""Deduplication: a tensor recorded before reuses its statistics and hashes, and within a step its file.
 
-Most of what is recorded is the same memory once more (a result that is the next call's argument, a module's and its function's
-input, a view of either: the order of elements changes no statistic). It counts as the same where storage, place in it, version
-and a checksum of its present bytes agree: versions alone miss what is written past autograd (`.data`, numpy, custom kernels,
-collectives).
+Most recorded tensors are the same memory again: a result that is the next call's argument, the input of a module and of its
+function, or a view of either (the order of elements changes no statistic). Memory counts as unchanged if storage, offset, version
+and a checksum of its bytes agree. Versions alone miss writes past autograd (`.data`, numpy, custom kernels, collectives).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, Final
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from dumpscope_capture.values.host_numbers import Survey, checksum, flat, survey
+from dumpscope_capture.values.host_memory import Survey, checksum, flat, survey
 from dumpscope_capture.values.statistics import SURVEYED, Statistics
 
 _SURVEYED: Final = frozenset(
@@ -26,11 +25,11 @@ _File = tuple[bool, tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(slots=True, kw_only=True)
-class Sight:
-    """A piece of memory as it is now, whatever shape its views have.
+class KnownMemory:
+    """A piece of memory with its current content, for views of any shape.
 
-    check: of its bytes in their own order; surveyed: what was found on the way
-    statistics, crc: what was found out before; files: names of its files by `file_key`
+    check: checksum of its bytes in memory order; surveyed: numbers found while looking it up
+    statistics, crc: None until computed; files: names of its files by `file_key`
     """
 
     key: _Key
@@ -43,28 +42,28 @@ class Sight:
     files: dict[_File, str] = field(default_factory=dict)
 
 
-class Seen:
-    """Tensors of a run. Threads may race: the worst that comes of it is a tensor measured twice.
+class Dedup:
+    """Memory recorded in a run. Threads may race: at worst a tensor is measured twice.
 
-    thorough: the order of elements matters, as it does for files and hashes
+    thorough: the order of elements matters, as for files and hashes
     """
 
     def __init__(self, *, thorough: bool) -> None:
         self._thorough = thorough
-        self._sights: dict[_Key, Sight] = {}
+        self._known: dict[_Key, KnownMemory] = {}
 
     def __len__(self) -> int:
-        return len(self._sights)
+        return len(self._known)
 
     def end_step(self) -> None:
-        """Forget the files, which belong to their step, and the tensors that are gone."""
-        sights = self._sights
-        self._sights = {key: sight for key, sight in sights.items() if not sight.reference.expired()}  # type: ignore[no-untyped-call]
-        for sight in self._sights.values():
-            sight.files.clear()
+        """Forget the files of the step, and memory that was freed."""
+        known = self._known
+        self._known = {key: memory for key, memory in known.items() if not memory.reference.expired()}  # type: ignore[no-untyped-call]
+        for memory in self._known.values():
+            memory.files.clear()
 
-    def look(self, tensor: torch.Tensor) -> Sight | None:
-        """The sight of a detached CPU tensor, the old one where it is unchanged; None where that cannot be told."""
+    def find(self, tensor: torch.Tensor) -> KnownMemory | None:
+        """What is known of the memory of a detached CPU tensor, new if it has changed; None where a change would be missed."""
         numel, dtype = tensor.numel(), tensor.dtype
         if numel < SURVEYED or tensor.is_inference() or tensor.is_neg():
             return None
@@ -75,20 +74,20 @@ class Seen:
         if memory is None:
             return None
         storage = tensor.untyped_storage()
-        # The weak reference keeps the address of the storage from being given to another one.
+        # While the weak reference lives, no other storage gets this address.
         key = (storage._cdata, tensor.storage_offset(), numel, dtype)
         version = tensor._version
         check = checksum(memory, thorough=self._thorough)
-        known = self._sights.get(key)
+        known = self._known.get(key)
         if known is not None and known.version == version and known.check == check:
             return known
         surveyed = survey(memory) if plain else None
         reference = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
-        sight = Sight(key=key, reference=reference, version=version, check=check, surveyed=surveyed)
-        self._sights[key] = sight
-        return sight
+        fresh = KnownMemory(key=key, reference=reference, version=version, check=check, surveyed=surveyed)
+        self._known[key] = fresh
+        return fresh
 
 
 def file_key(tensor: torch.Tensor, *, requires_grad: bool) -> _File:
-    """What two files of the same memory may differ by."""
+    """What distinguishes two files of the same memory."""
     return requires_grad, tuple(tensor.shape), tensor.stride()

@@ -1,12 +1,12 @@
-"""Which record made an argument, what an argument is called, and of which type a container was: keys of ours beside msprobe's.
+"""Where arguments come from: our own keys in the records, which msprobe ignores.
 
-    producers   {"input.0": "Functional.linear.3.forward.output.0"}: the result that still is this tensor, unchanged
+    producers   {"input.0": "Functional.linear.3.forward.output.0"}: the result that is this tensor, if unchanged since
     containers  {"input.1": "tuple", "output": "torch.return_types.max"}: other than list and dict; "output" also for a list, as
                 the record of a lone result is a list too
     absent      {"input.2": "torch._C.Generator"}: type of an argument that has no record
-    storage     {"input.0": "cuda:0"}: where an argument lies that does not lie in this process's own host memory
+    storage     {"input.0": "cuda:0"}: device of an argument that is not in this process's own host memory
 
-Tensors are told by identity and version. Only weak references are held, so nothing lives longer for it.
+Tensors are recognised by identity and version. Only weak references are held.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _DEPTH: Final = 8
 
 
 class Provenance:
-    """Who made the tensors of the present step. Safe for threads."""
+    """Producers of the tensors of the current step. Safe for threads."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[weakref.ref[torch.Tensor], int, str]] = {}
         self._names: dict[str, list[str]] = {}
 
     def reset(self) -> None:
-        """The step ends. Names of arguments stay: what a call is called does not change."""
+        """The step ends. Argument names are kept, as they do not change."""
         self._made.clear()
 
     def argument_names(self) -> dict[str, list[str]]:
@@ -42,7 +42,7 @@ class Provenance:
         return dict(self._names)
 
     def meet(self, label: str, function: Callable[..., Any]) -> None:
-        """Note what the arguments of a function are called."""
+        """Note the argument names of a function."""
         if label not in self._names:
             self._names[label] = parameter_names(function)
 
@@ -61,7 +61,7 @@ class Provenance:
         return extra
 
     def of_results(self, result: Any, name: str, extra: Extra) -> None:
-        """Note a call's results as its own, and what contains them. name: of the node."""
+        """Note a call as the producer of its results, and the types of their containers. name: of the node."""
         if isinstance(result, torch.Tensor):
             self._note(result, f"{name}.output.0")
         elif type(result) not in _PLAIN:
@@ -75,7 +75,7 @@ class Provenance:
             maker = self._maker(value)
             if maker is not None:
                 extra.setdefault("producers", {})[path] = maker
-            if maker is None or not value.is_cpu:  # what a call made on the host is the process's own
+            if maker is None or not value.is_cpu:  # a result of a call on the host lies in this process's memory
                 kind = storage_kind(value)
                 if kind is not None:
                     extra.setdefault("storage", {})[path] = kind
@@ -107,7 +107,7 @@ class Provenance:
                     self._walk_results(part, f"{item}.{key}", head, extra, depth + 1)
 
     def _note(self, tensor: torch.Tensor, item: str) -> None:
-        """What a tensor is made by stays: a module hands on what its last function made."""
+        """Note a producer, but keep an earlier one: a module returns what its last function made."""
         version = _version(tensor)
         known = self._made.get(id(tensor))
         if known is None or known[1] != version or known[0]() is not tensor:

@@ -1,7 +1,7 @@
-"""Copies of tensors as they are now, for files and hashes that are made later, in host buffers that are used again.
+"""Copies of tensors for files and hashes that are made later, in reused host buffers.
 
-Fresh memory is slow (the kernel clears every page on first touch, several times the cost of the copy), so buffers go back to a
-pool when their snapshot has been used.
+New memory is slow: the kernel clears every page on first touch, which costs several times the copy. So buffers return to a pool
+after use.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 
 KEPT_BYTES: Final = 64 << 20
-"""Bytes of free buffers a pool keeps."""
+"""Largest number of bytes of free buffers that a pool keeps."""
 
 _SMALLEST: Final = 1 << 9
 
@@ -28,7 +28,7 @@ class Buffers:
         self._kept = 0
 
     def take(self, nbytes: int, *, pinned: bool) -> torch.Tensor:
-        """A uint8 tensor of at least `nbytes` bytes, with anything in it."""
+        """A uint8 tensor of at least `nbytes` bytes with undefined content."""
         size = _class_of(nbytes)
         with self._lock:
             free = self._free.get((size, pinned))
@@ -51,7 +51,7 @@ class Buffers:
 
 
 def _class_of(nbytes: int) -> int:
-    """The next of four sizes an octave."""
+    """Size class in bytes: the next of four sizes between two powers of two."""
     if nbytes <= _SMALLEST:
         return _SMALLEST
     step: int = 1 << ((nbytes - 1).bit_length() - 3)
@@ -59,8 +59,8 @@ def _class_of(nbytes: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again:
-    """A tensor whose content was written before: `name` becomes another name of the file `first`."""
+class FileLink:
+    """A tensor whose content was written before: `name` becomes a link to the file `first`."""
 
     name: str
     first: str
@@ -69,12 +69,12 @@ class Again:
 
 @dataclass(slots=True, kw_only=True)
 class Snapshot:
-    """A copy on the host, complete once `event` has passed.
+    """A copy on the host, complete after `event`.
 
     name: file it goes to, "" for none; nbytes: its bytes, from the start of `buffer`
-    stride: in elements; 0 where a dimension only repeats
-    check: CRC-32 of its bytes where that is known already
-    holders: uses still to come, a file and a hash
+    stride: in elements; 0 in expanded dimensions
+    check: CRC-32 of its bytes if known
+    holders: number of uses still to come: a file, a hash
     """
 
     name: str
@@ -91,11 +91,11 @@ class Snapshot:
     holders: int = 1
 
     def hold(self) -> None:
-        """Announce one more use."""
+        """Add a use."""
         self.pool.hold(self)
 
     def wait(self) -> memoryview:
-        """The bytes, after the device has delivered them."""
+        """The bytes. Waits until the device has copied them."""
         if self.event is not None:
             self.event.synchronize()
         return self.buffer[: self.nbytes].numpy().data
@@ -107,15 +107,15 @@ class Snapshot:
         return self.buffer[: self.nbytes].view(self.dtype).as_strided(self.shape, self.stride)
 
     def release(self) -> None:
-        """End a use; after the last one the buffer goes back and the snapshot must not be touched."""
+        """End a use. After the last one the buffer returns to the pool and the snapshot must not be used."""
         if self.whole is None:
             self.pool.drop(self)
 
 
 def take(tensor: torch.Tensor, name: str, *, requires_grad: bool, pool: Buffers) -> Snapshot:
-    """Copy a detached strided tensor. Its later changes do not show; dimensions that only repeat (stride 0) stay that way.
+    """Copy a detached strided tensor. Later changes do not affect the copy; expanded dimensions (stride 0) stay expanded.
 
-    CUDA tensors are copied into pinned memory in stream order, so nothing waits; other devices copy at once.
+    CUDA tensors are copied into pinned memory in stream order, so the host does not wait; other devices copy at once.
     """
     if tensor.is_quantized:
         copy = tensor.to("cpu", copy=True).contiguous()

@@ -20,12 +20,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import torch
 
-from dumpscope_capture.values.host_numbers import Survey, flat, survey
+from dumpscope_capture.values.host_memory import Survey, flat, survey
 
 Number = float | int | bool
 
 SURVEYED: Final = 4096
-"""Elements from which a tensor is looked up among those seen, and its squares are summed in float64."""
+"""Number of elements from which a tensor is looked up in `Dedup`, and its squares are summed in float64."""
 
 _SHAKY: Final = 1e-24  # sums of float32 squares below it lose digits
 _HALF: Final = frozenset((torch.float16, torch.bfloat16))
@@ -40,7 +40,7 @@ _PACKED: Final = frozenset(
 
 
 class Statistics(NamedTuple):
-    """Numbers of one tensor. A statistic is None where it means nothing; counts are of elements."""
+    """Statistics of one tensor. None where a statistic has no meaning; counts are of elements."""
 
     max: Number
     min: Number
@@ -56,20 +56,20 @@ Fill = Callable[[Statistics], None]
 
 
 class Chunk:
-    """Statistics that still lie on devices, in order. Safe for threads.
+    """Statistics that are still on devices, in order. Safe for threads.
 
     since: time.monotonic() of the oldest entry, None where nothing is pending
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._entries: list[Entry] = []
+        self._entries: list[ChunkEntry] = []
         self.since: float | None = None
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: ChunkEntry) -> None:
         with self._lock:
             if self.since is None:
                 self.since = time.monotonic()
@@ -79,7 +79,7 @@ class Chunk:
         """Fetch everything, one transfer a device, and fill the records."""
         with self._lock:
             entries, self._entries, self.since = self._entries, [], None
-        by_device: dict[torch.device, list[Entry]] = {}
+        by_device: dict[torch.device, list[ChunkEntry]] = {}
         for entry in entries:
             by_device.setdefault(entry.device, []).append(entry)
         for device, some in by_device.items():
@@ -90,7 +90,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ChunkEntry:
     """Scalars of one tensor: `numbers` are two to four statistics, `counts` zero or four int64 scalars on the device."""
 
     device: torch.device
@@ -134,7 +134,7 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def measure_now(tensor: torch.Tensor, *, high: bool, surveyed: Survey | None = None) -> Statistics:
-    """Statistics of a CPU tensor with at least one element. surveyed: what is known already"""
+    """Statistics of a CPU tensor with at least one element. surveyed: facts that are known before"""
     dtype = tensor.dtype
     if dtype is torch.bool:
         return _of_bools(tensor)
@@ -156,7 +156,7 @@ def measure_now(tensor: torch.Tensor, *, high: bool, surveyed: Survey | None = N
     wider = torch.float64 if high and value.dtype is torch.float32 else None
     mean = value.sum(dtype=wider).item() / value.numel()
     if value.dtype is torch.float32 and wider is None:
-        mean = float(np.float32(mean))  # to the bit what torch.mean gives, in half its time
+        mean = float(np.float32(mean))  # the same bits as torch.mean, in half the time
     if squares is not None and wider is None and _SHAKY < squares < math.inf:
         norm = math.sqrt(squares)
     else:
@@ -172,7 +172,7 @@ def measure_now(tensor: torch.Tensor, *, high: bool, surveyed: Survey | None = N
 
 
 def _survey(value: torch.Tensor) -> Survey:
-    """Of a CPU tensor with dimensions."""
+    """Survey of a CPU tensor that has dimensions."""
     if value.numel() < SURVEYED:
         ends = torch.aminmax(value)
         low, top = ends.min.item(), ends.max.item()
@@ -183,7 +183,7 @@ def _survey(value: torch.Tensor) -> Survey:
 
 
 def _of_number(value: float) -> Statistics:
-    """A tensor without dimensions: all four statistics are its value, as msprobe has it."""
+    """Statistics of a tensor without dimensions: all four are its value, as in msprobe."""
     return Statistics(
         max=value, min=value, mean=value, norm=value, zeros=int(value == 0), nan=int(math.isnan(value)),
         pos_inf=int(value == math.inf), neg_inf=int(value == -math.inf),
@@ -210,8 +210,8 @@ def _of_uint64(tensor: torch.Tensor) -> Statistics:
 # -- other devices -----------------------------------------------------------------------------------------------------
 
 
-def measure_later(tensor: torch.Tensor, *, high: bool, fill: Fill) -> Entry:
-    """Measure a plain strided tensor with data where it is, for a `Chunk`."""
+def measure_later(tensor: torch.Tensor, *, high: bool, fill: Fill) -> ChunkEntry:
+    """Measure a plain strided tensor with data on its device, for a `Chunk`."""
     device = tensor.device
     double = device.type not in _NO_DOUBLE
     is_bool = tensor.dtype is torch.bool
@@ -238,16 +238,16 @@ def measure_later(tensor: torch.Tensor, *, high: bool, fill: Fill) -> Entry:
             mean, norm = real.mean(), torch.linalg.vector_norm(real)
             counts = (nonzero,)
         numbers = (top, low, mean, norm)
-    return Entry(
+    return ChunkEntry(
         device=device, stream=_stream(device), numbers=numbers, counts=counts, numel=value.numel(),
         scalar=value.dim() == 0, bool_=is_bool, fill=fill,
     )  # fmt: skip
 
 
 def scaled_norm(value: torch.Tensor, low: torch.Tensor, top: torch.Tensor) -> torch.Tensor:
-    """Norm of finite values without overflow and without float64: the largest magnitude times the norm of what is left.
+    """Norm of finite values without overflow and without float64: the largest magnitude times the norm of the scaled values.
 
-    Stays inf or NaN where a value is."""
+    inf or NaN if a value is."""
     scale = torch.maximum(low.abs(), top.abs())
     safe = torch.where((scale > 0) & scale.isfinite(), scale, torch.ones_like(scale))
     norm: torch.Tensor = torch.linalg.vector_norm(value / safe)
@@ -260,8 +260,8 @@ def _stream(device: torch.device) -> Any:
     return torch.cuda.current_stream(device)
 
 
-def _wait_streams(device: torch.device, entries: list[Entry]) -> None:
-    """Make the current stream wait for every other stream that measured something; the host does not wait."""
+def _wait_streams(device: torch.device, entries: list[ChunkEntry]) -> None:
+    """Make the current stream wait for the streams of all entries. The host does not wait."""
     if device.type != "cuda":
         return
     current = torch.cuda.current_stream(device)
@@ -270,8 +270,8 @@ def _wait_streams(device: torch.device, entries: list[Entry]) -> None:
             current.wait_stream(stream)
 
 
-def _fetch(entries: list[Entry]) -> list[list[Number]]:
-    """Scalars of all entries of one device. One transfer: every dtype is viewed as bytes and all are joined first."""
+def _fetch(entries: list[ChunkEntry]) -> list[list[Number]]:
+    """Scalars of all entries of one device, in one transfer: all dtypes are viewed as bytes and concatenated."""
     by_dtype: dict[torch.dtype, list[torch.Tensor]] = {}
     for entry in entries:
         for scalar in (*entry.numbers, *entry.counts):
@@ -297,7 +297,7 @@ def _fetch(entries: list[Entry]) -> list[list[Number]]:
     return rows
 
 
-def _from_row(entry: Entry, row: list[Number]) -> Statistics:
+def _from_row(entry: ChunkEntry, row: list[Number]) -> Statistics:
     if entry.bool_:
         true = int(row[0])
         return Statistics(max=true > 0, min=true == entry.numel, mean=None, norm=None, zeros=entry.numel - true)

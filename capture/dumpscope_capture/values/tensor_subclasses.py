@@ -1,4 +1,4 @@
-"""Tensors that are more than numbers in memory: what to record of them, and the plain tensor inside where there is one."""
+"""Tensor subclasses: what is recorded of them, and the plain tensor inside if there is one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Unwrapped = tuple[str, torch.Tensor, dict[str, Any], str | None]
 
 
 def unwrap(tensor: torch.Tensor) -> Unwrapped:
-    """Look into an object of a tensor subclass. A DTensor is its local shard, a pending collective its result."""
+    """Unwrap an object of a tensor subclass: a DTensor to its local shard, a pending collective to its result."""
     kind = type(tensor)
     if _is(tensor, "torch._subclasses.fake_tensor", "FakeTensor"):
         return FAKE_TYPE, tensor, {}, "no data (fake)"
@@ -43,7 +43,7 @@ def unwrap(tensor: torch.Tensor) -> Unwrapped:
     return TENSOR_TYPE, tensor, {}, None
 
 
-def transformed(tensor: torch.Tensor) -> str | None:
+def transform_type(tensor: torch.Tensor) -> str | None:
     """Type name of a tensor that `torch.func` wraps (vmap, grad), None for others."""
     functorch = torch._C._functorch
     if functorch.maybe_get_level(tensor) == -1:
@@ -52,7 +52,7 @@ def transformed(tensor: torch.Tensor) -> str | None:
 
 
 def components(tensor: torch.Tensor) -> torch.Tensor:
-    """All numbers of a nested tensor, in one dimension less."""
+    """All numbers of a nested tensor, with one dimension less."""
     values: torch.Tensor = tensor.values()
     return values
 

@@ -1,7 +1,7 @@
-"""One process per folder: who writes into a rank's folder holds a lock on it until the step ends.
+"""One process per folder: a process that writes into a rank's folder holds a lock on it until the step ends.
 
-The operating system gives the lock back when a process dies. Where locks do not work (Windows, some network file systems) nothing
-is claimed.
+The operating system releases the lock when the process dies. Where locks do not work (Windows, some network file systems), no
+lock is taken.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ except ImportError:
     fcntl = None  # type: ignore[assignment]
 
 
-class Claim:
-    """The folder that this process writes into, if any. The lock follows a folder that is renamed."""
+class FolderLock:
+    """Lock on the folder that this process writes into, if any. A renamed folder stays locked."""
 
     def __init__(self) -> None:
         self._handle = -1
 
     def take(self, folder: Path) -> bool:
-        """Claim a folder, made where it is absent. False where another living process has it; what was claimed stays then."""
+        """Lock a folder, made where it is absent. False if another living process holds it; the lock held before then stays."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            handle = _locked(folder)
+            handle = _lock(folder)
         except BlockingIOError:
             return False
         except OSError:
-            return True  # whoever writes there will say what is wrong
+            return True  # the first write will report the error
         self.release()
         self._handle = handle
         return True
@@ -39,24 +39,23 @@ class Claim:
         handle, self._handle = self._handle, -1
         if handle >= 0:
             with contextlib.suppress(OSError):
-                fcntl.flock(
-                    handle, fcntl.LOCK_UN
-                )  # children of a fork share the lock: to close it here would not end it
+                # Forked children share the lock, so closing the handle here would not release it.
+                fcntl.flock(handle, fcntl.LOCK_UN)
             os.close(handle)
 
     def forget(self) -> None:
-        """In a forked child: the lock is its parent's."""
+        """In a forked child: close the handle; the lock belongs to the parent."""
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
 
 
 def is_free(folder: Path) -> bool:
-    """Whether no living process has claimed a folder."""
+    """Whether no living process has locked a folder."""
     if not folder.is_dir():
         return True
     try:
-        os.close(_locked(folder))
+        os.close(_lock(folder))
     except BlockingIOError:
         return False
     except OSError:
@@ -64,7 +63,7 @@ def is_free(folder: Path) -> bool:
     return True
 
 
-def _locked(folder: Path) -> int:
+def _lock(folder: Path) -> int:
     """Handle of a locked folder, -1 where there are no locks. Raises BlockingIOError where another process has locked it."""
     if fcntl is None:
         return -1

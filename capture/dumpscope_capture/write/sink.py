@@ -1,9 +1,9 @@
-"""The folder of one rank and step: records into the journal as they are known, JSON files once, tensor files by a thread.
+"""Writes the folder of one rank and step: records to the journal at once, JSON files at the end, tensor files by a thread.
 
-    add() -> journal (survives a kill)              close() -> dump.json, stack.json, construct.json, run.json; journal gone
-    snapshots -> bounded queue -> one thread -> dump_tensor_data/*.pt, each content written once and linked after that
+    add() -> journal (survives a kill)              close() -> dump.json, stack.json, construct.json, run.json; no journal
+    snapshots -> bounded queue -> one thread -> dump_tensor_data/*.pt, each content is written once, then linked
 
-Nothing here raises into the training program: a full disk or a lost folder costs records, one log line and a count in run.json.
+Nothing here raises into the training program: with a full disk or a lost folder records are lost. The log and run.json say so.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol
 
-from dumpscope_capture.values.values import Recorder
-from dumpscope_capture.write.tensor_files import TensorFiles, Written
+from dumpscope_capture.values.recorder import Recorder
+from dumpscope_capture.write.tensor_files import StepFiles, TensorFiles
 from dumpscope_format.journal import Writer
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, RUN_JSON, STACK_JSON, TENSOR_FOLDER
 from dumpscope_format.rendering import render
 
 CHUNK: Final = 4096
-"""Tensors whose statistics may wait on a device."""
+"""Largest number of tensors whose statistics wait on a device."""
 
 CHUNK_SECONDS: Final = 2.0
-"""How long they may wait: what a kill can cost."""
+"""Longest time they wait. A kill loses at most this much."""
 
 QUEUE_BYTES: Final = 64 << 20
 ASYNC_QUEUE_BYTES: Final = 4 << 30
@@ -37,7 +37,7 @@ log = logging.getLogger("dumpscope")
 
 
 class Sink(Protocol):
-    """Where finished nodes of one rank and step go. `StepSink` says what each call does."""
+    """Takes the finished nodes of one rank and step. `StepSink` documents the methods."""
 
     folder: Path
 
@@ -49,7 +49,7 @@ class Sink(Protocol):
 
     def count(self, kind: str, number: int = 1) -> None: ...
 
-    def tell(self, key: str, value: Any) -> None: ...
+    def add_to_run(self, key: str, value: Any) -> None: ...
 
     def flush(self) -> None: ...
 
@@ -67,14 +67,14 @@ class _Node(NamedTuple):
 
 
 class StepSink:
-    """Writes one rank of one step. Safe for threads; no method raises for what goes wrong on disk.
+    """Writes one rank of one step. Safe for threads; no method raises for an error of the disk.
 
     folder: made if absent; header: task, level, framework (`dump_data_dir` is added)
-    recorder: made the records that will come; its snapshots are written here
+    recorder: makes the records; its snapshots are written here
     async_dump: let up to 4 GiB of tensors wait in memory instead of 64 MiB
     extra_info: write stack.json and construct.json; construct.json is `{}` at level L1
-    run: what run.json says besides the counts
-    earlier: tensor files of the step before, which contents that are still the same are linked to
+    run: entries of run.json besides the counts
+    earlier: tensor files of the step before; a tensor with the same content is linked to its file
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class StepSink:
         async_dump: bool = False,
         extra_info: bool = True,
         run: Mapping[str, Any] | None = None,
-        earlier: Written | None = None,
+        earlier: StepFiles | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.recorder = recorder
@@ -105,7 +105,7 @@ class StepSink:
         self._files = TensorFiles(
             self.folder / TENSOR_FOLDER,
             limit=ASYNC_QUEUE_BYTES if async_dump else QUEUE_BYTES,
-            failed=self._failed,
+            on_error=self._note_failure,
             earlier=earlier,
         )
         self._attempt("journal", self._open)
@@ -115,7 +115,7 @@ class StepSink:
     def add(
         self, name: str, body: Any, *, stack: tuple[str, ...] | None = None, parent: Any = None, linked: bool = True
     ) -> None:
-        """Take a finished node. The order of calls is the order in dump.json; a name given again replaces its record.
+        """Add a finished node. dump.json keeps the order of calls; a name given again replaces its record.
 
         parent: name of the enclosing node, None at the top, or [name, micro step]; linked: construct.json names it
         """
@@ -144,7 +144,7 @@ class StepSink:
                 self._write_waiting()
 
     def parent(self, name: str, parent: Any) -> None:
-        """Note a node's parent in construct.json, whether or not its record ever comes."""
+        """Write a node's parent to construct.json, with or without a record."""
         if self._foreign:
             return
         with self._lock:
@@ -157,13 +157,13 @@ class StepSink:
         with self._counting:  # not `_lock`: the writing thread counts while close() waits for it
             self.counts[kind] = self.counts.get(kind, 0) + number
 
-    def tell(self, key: str, value: Any) -> None:
-        """Have run.json say something."""
+    def add_to_run(self, key: str, value: Any) -> None:
+        """Set an entry of run.json."""
         self._run[key] = value
 
-    def written(self) -> Written:
-        """The tensor files, for the sink of the next step. Call `close` first."""
-        return self._files.written()
+    def step_files(self) -> StepFiles:
+        """The tensor files of this step, for the sink of the next one. Call `close` first."""
+        return self._files.step_files()
 
     # -- files ---------------------------------------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ class StepSink:
                     self._attempt("journal", journal.flushed)
 
     def move(self, folder: Path | str) -> None:
-        """Rename the folder (proc123 turns out to be rank0). Where that fails the old name stays."""
+        """Rename the folder: proc123 becomes rank0. If that fails the old name stays."""
         if self._foreign:
             return
         with self._lock:
@@ -193,7 +193,7 @@ class StepSink:
                     self._attempt("journal", lambda: journal.head(self._head()))
 
     def close(self) -> None:
-        """Write the JSON files and remove the journal; where that fails the journal stays and `dumpscope` reads it."""
+        """Write the JSON files and remove the journal. If that fails the journal stays, and `dumpscope` reads it."""
         if self._foreign:
             return
         with self._lock:
@@ -209,12 +209,6 @@ class StepSink:
             self._attempt("run", lambda: self._write_run(ended="closed"))
             self._attempt("journal", lambda: journal.close(remove=whole))
 
-    def abort(self, error: BaseException | None = None) -> None:
-        """Close after an exception of the program: as `close`, and run.json names the exception."""
-        if error is not None:
-            self._run["exception"] = f"{type(error).__name__}: {error}"[:500]
-        self.close()
-
     @property
     def _foreign(self) -> bool:
         """Whether this is a forked child: the files are its parent's, and the writing thread was not forked with it."""
@@ -225,7 +219,7 @@ class StepSink:
     def _open(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._journal = Writer(self.folder, self._head())
-        self._attempt("run", lambda: self._write_run(ended=None))  # a kill must not take along how the run was made
+        self._attempt("run", lambda: self._write_run(ended=None))  # so that it survives a kill
 
     def _head(self) -> dict[str, Any]:
         head = {key: self._header.get(key) for key in ("task", "level", "framework")}
@@ -254,7 +248,7 @@ class StepSink:
         try:
             self._journal.node(node.name, node.body, stack=node.stack, linked=node.linked, parent=node.parent)
         except Exception as error:
-            self._failed("journal", error)
+            self._note_failure("journal", error)
             self.count("lost_records")
 
     def _write_json(self) -> None:
@@ -268,21 +262,22 @@ class StepSink:
 
     def _write_run(self, *, ended: str | None) -> None:
         with self._counting:
-            told = {**self._run, "ended": ended, "counts": dict(self.counts), "tensor_files": self._files.told()}
+            document = {**self._run, "ended": ended, "counts": dict(self.counts), "tensor_files": self._files.counts()}
         _replace(
-            self.folder / RUN_JSON, lambda out: _write_text(out, render(json.loads(json.dumps(told, default=str)), 0))
+            self.folder / RUN_JSON,
+            lambda out: _write_text(out, render(json.loads(json.dumps(document, default=str)), 0)),
         )
 
     def _attempt(self, what: str, act: Callable[[], Any]) -> bool:
-        """Do something that may fail; the first failure of its kind is logged, all are counted."""
+        """Call `act`. Failures are counted, and the first of each kind is logged. Returns whether it succeeded."""
         try:
             act()
         except Exception as error:
-            self._failed(what, error)
+            self._note_failure(what, error)
             return False
         return True
 
-    def _failed(self, what: str, error: BaseException) -> None:
+    def _note_failure(self, what: str, error: BaseException) -> None:
         first = f"failed_{what}" not in self.counts
         self.count(f"failed_{what}")
         if first:

@@ -1,7 +1,7 @@
 """Tensor files, written by one thread from a queue that is bounded in bytes.
 
-A content that is there already, in this step or the one before, is linked: parameters and the state of an optimizer are written
-once where a step leaves them, not again where the next one finds them.
+A content that was written before, in this step or the one before, is linked: parameters and the state of an optimizer are not
+written again at the beginning of the next step.
 """
 
 from __future__ import annotations
@@ -18,62 +18,67 @@ from zlib import crc32
 
 import torch
 
-from dumpscope_capture.values.snapshots import Again, Snapshot
-from dumpscope_capture.write.torch_file import Layout, can_write, pack
+from dumpscope_capture.values.snapshots import FileLink, Snapshot
+from dumpscope_capture.write.torch_file import TensorLayout, can_write, pack
 
 _LINKS_A_FILE: Final = 30_000  # ext4 allows 65000, other file systems fewer
 _COMPARE: Final = 1 << 18
 
 
 @dataclass(slots=True, kw_only=True)
-class _Known:
-    """A file that was written: its name and how many names it has."""
+class _KnownFile:
+    """A written file: its name and its number of hard links."""
 
     name: str
     links: int
 
 
-_Key = tuple[Layout, int, int]
+_Key = tuple[TensorLayout, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """Files of a step that is over. Each is read before it is linked, so it may be changed or removed at any time."""
+class StepFiles:
+    """Files of a finished step. Each is read before it is linked, so users may change or remove it."""
 
     folder: Path
-    known: dict[_Key, _Known]
+    known: dict[_Key, _KnownFile]
 
 
-def _nobody(what: str, error: BaseException) -> None:
-    """Takes failures after the owner has let go."""
+def _ignore(what: str, error: BaseException) -> None:
+    """Error callback after `close`."""
 
 
 class TensorFiles:
-    """Writes snapshots into a folder. `put` waits while more than `limit` bytes are queued.
+    """Writes snapshots into a folder. `put` blocks while more than `limit` bytes are queued.
 
-    failed: called in the writing thread with "tensor_files" and an error; the file it was about does not exist then
+    on_error: called in the writing thread with "tensor_files" and an error; the file of that snapshot does not exist then
     earlier: files of the step before
     """
 
     def __init__(
-        self, folder: Path, *, limit: int, failed: Callable[[str, BaseException], None], earlier: Written | None = None
+        self,
+        folder: Path,
+        *,
+        limit: int,
+        on_error: Callable[[str, BaseException], None],
+        earlier: StepFiles | None = None,
     ) -> None:
         self.folder = folder
         self._earlier = earlier
         self._limit = limit
-        self._failed = failed
-        self._queue: queue.SimpleQueue[Snapshot | Again | None] = queue.SimpleQueue()
+        self._on_error = on_error
+        self._queue: queue.SimpleQueue[Snapshot | FileLink | None] = queue.SimpleQueue()
         self._space = threading.Condition()
         self._bytes = 0
         self._open = 0
         self._thread: threading.Thread | None = None
-        self._known: dict[_Key, _Known] = {}
+        self._known: dict[_Key, _KnownFile] = {}
         self._made = False
         self._written = 0
         self._linked = 0
         self._size = 0
 
-    def put(self, snapshot: Snapshot | Again) -> None:
+    def put(self, snapshot: Snapshot | FileLink) -> None:
         with self._space:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="dumpscope-files", daemon=True)
@@ -95,25 +100,25 @@ class TensorFiles:
             self._queue.put(None)
             self._thread.join()
             self._thread = None
-        self._failed = _nobody  # the owner holds this object: without this only the collector would free the two
+        self._on_error = _ignore  # breaks a reference cycle with the owner
 
-    def written(self) -> Written:
-        """For the next step, once this one is closed."""
-        return Written(folder=self.folder, known=self._known)
+    def step_files(self) -> StepFiles:
+        """Files for the next step to link to. Call `close` first."""
+        return StepFiles(folder=self.folder, known=self._known)
 
-    def told(self) -> dict[str, int]:
-        """How many files were written and linked, and the bytes of those written."""
+    def counts(self) -> dict[str, int]:
+        """Numbers of files written and linked, and the bytes written."""
         return {"written": self._written, "linked": self._linked, "bytes": self._size}
 
     def _work(self) -> None:
         while (snapshot := self._queue.get()) is not None:
             try:
-                if isinstance(snapshot, Again):
+                if isinstance(snapshot, FileLink):
                     self._repeat(snapshot)
                 else:
                     self._write(snapshot)
             except Exception as error:
-                self._failed("tensor_files", error)
+                self._on_error("tensor_files", error)
             if isinstance(snapshot, Snapshot):
                 snapshot.release()
             with self._space:
@@ -134,7 +139,7 @@ class TensorFiles:
             return
         check = crc32(data) if snapshot.check is None else snapshot.check
         may = snapshot.dtype.is_floating_point or snapshot.dtype.is_complex
-        layout = Layout(
+        layout = TensorLayout(
             dtype=snapshot.dtype,
             shape=snapshot.shape,
             stride=snapshot.stride,
@@ -147,13 +152,13 @@ class TensorFiles:
             return
         with _Replacing(self.folder / snapshot.name) as temporary:
             size = _write_parts(temporary, parts)
-        self._known[key] = _Known(name=snapshot.name, links=1)
+        self._known[key] = _KnownFile(name=snapshot.name, links=1)
         self._written += 1
         self._size += size
 
-    def _repeat(self, again: Again) -> None:
-        """Give a file another name, or copy it where the file system has no links (or none left)."""
-        first, path = self.folder / again.first, self.folder / again.name
+    def _repeat(self, link: FileLink) -> None:
+        """Link a file to another name, or copy it where the file system allows no (more) links."""
+        first, path = self.folder / link.first, self.folder / link.name
         with _Replacing(path) as temporary:
             try:
                 os.link(first, temporary)
@@ -166,7 +171,7 @@ class TensorFiles:
                 self._size += temporary.stat().st_size
 
     def _link(self, key: _Key, parts: list[bytes | memoryview], name: str) -> bool:
-        """Give a written file another name if it holds the same bytes; False where none does or the file system cannot."""
+        """Link a written file that holds the same bytes. False where there is none or linking fails."""
         folder, known = self.folder, self._known.get(key)
         if known is None and self._earlier is not None:
             folder, known = self._earlier.folder, self._earlier.known.get(key)
@@ -182,12 +187,12 @@ class TensorFiles:
         if folder == self.folder:
             known.links += 1
         else:
-            self._known[key] = _Known(name=name, links=known.links + 1)
+            self._known[key] = _KnownFile(name=name, links=known.links + 1)
         return True
 
 
 class _Replacing:
-    """A name to write to; what was written there takes the real name, or is removed after an exception."""
+    """Gives a temporary name to write to. On exit the file is renamed, or removed after an exception."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -205,7 +210,7 @@ class _Replacing:
 
 
 def _write_parts(path: Path, parts: list[bytes | memoryview]) -> int:
-    """Write a new file, by one system call unless the kernel takes less; its size."""
+    """Write a new file, mostly by one system call. Returns its size in bytes."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         size = sum(part.nbytes if isinstance(part, memoryview) else len(part) for part in parts)
@@ -220,7 +225,7 @@ def _write_parts(path: Path, parts: list[bytes | memoryview]) -> int:
 
 
 def _holds(path: Path, parts: list[bytes | memoryview]) -> bool:
-    """Whether a file is made of these parts. Read piece by piece into the same memory: fresh memory is slow."""
+    """Whether a file consists of these parts. It is read in pieces into the same memory, as new memory is slow."""
     views = [memoryview(part) for part in parts]
     buffer = bytearray(min(max(view.nbytes for view in views), _COMPARE))
     window = memoryview(buffer)

@@ -1,4 +1,4 @@
-"""Tensor files in the form of `torch.save`, put together by hand: one system call a file where torch.save takes milliseconds.
+"""Tensor files in the format of `torch.save`, built here: one system call a file, where torch.save takes milliseconds.
 
 A stored zip of `data.pkl` (how to rebuild the tensor), `byteorder`, `data/0` (its bytes, at a multiple of 64) and `version`.
 `torch.load(weights_only=True)` of every torch since 1.6 reads it.
@@ -28,7 +28,7 @@ _UNTYPED: Final = frozenset(
     )
     if hasattr(torch, name)
 )  # fmt: skip
-"""Types that have no storage class of their own; torch.save writes them as bytes and a dtype."""
+"""Types without a storage class; torch.save writes them as bytes and a dtype."""
 
 _ALIGNMENT: Final = 64
 _LOCAL: Final = struct.Struct("<4s5H3I2H")
@@ -39,8 +39,8 @@ _MAX: Final = 0xFFFF_0000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
-    """How a tensor lies in its storage of `nbytes` bytes, from its start."""
+class TensorLayout:
+    """Type, shape and strides of a tensor that begins at the start of its storage."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -53,7 +53,7 @@ def can_write(dtype: torch.dtype, nbytes: int) -> bool:
     return (dtype in _STORAGES or dtype in _UNTYPED) and nbytes < _MAX
 
 
-def pack(layout: Layout, data: memoryview, check: int) -> list[bytes | memoryview]:
+def pack(layout: TensorLayout, data: memoryview, check: int) -> list[bytes | memoryview]:
     """Parts of the file, in order. data: bytes of the storage; check: their CRC-32."""
     pickled = _pickle(layout, data.nbytes)
     order = sys.byteorder.encode()
@@ -70,7 +70,7 @@ def pack(layout: Layout, data: memoryview, check: int) -> list[bytes | memoryvie
         size = content.nbytes if isinstance(content, memoryview) else len(content)
         begin = place + _LOCAL.size + len(name)
         padding = -begin % _ALIGNMENT
-        if padding and padding < 4:  # an extra field has a head of four bytes
+        if padding and padding < 4:  # an extra field has a header of four bytes
             padding += _ALIGNMENT
         extra = struct.pack("<2sH", b"FB", padding - 4) + b"Z" * (padding - 4) if padding else b""
         parts += [
@@ -86,7 +86,7 @@ def pack(layout: Layout, data: memoryview, check: int) -> list[bytes | memoryvie
     return parts
 
 
-def _pickle(layout: Layout, nbytes: int) -> bytes:
+def _pickle(layout: TensorLayout, nbytes: int) -> bytes:
     """`_rebuild_tensor_v2(storage, 0, shape, stride, requires_grad, OrderedDict())`, v3 with a dtype where needed."""
     storage = _STORAGES.get(layout.dtype)
     typed = storage is not None

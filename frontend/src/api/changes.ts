@@ -1,7 +1,7 @@
 /** What screens change, as hooks. */
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { api, take } from "./client";
-import { type Noun, of } from "./records";
+import { api, readReply } from "./client";
+import { comparisonPath, type Noun } from "./records";
 import type { CompareRequest, Comparison, ComparisonOptions } from "./types";
 
 /** A change to one noun; lists and records of it are read again afterwards, which the change does not wait for. */
@@ -14,45 +14,49 @@ function useChange<In, Out>(noun: Noun, change: (input: In) => Promise<Out>) {
 }
 
 export function useRegisterDump() {
-  return useChange("dumps", (path: string) => take(api().POST("/api/dumps", { body: { path } })));
+  return useChange("dumps", (path: string) => readReply(api().POST("/api/dumps", { body: { path } })));
 }
 
 export function useRename(noun: Noun) {
   return useChange(noun, async ({ id, name }: { id: string; name: string }) => {
     const body = { name };
-    if (noun === "dumps") await take(api().PATCH("/api/dumps/{dump_id}", { params: { path: { dump_id: id } }, body }));
-    else await take(api().PATCH("/api/comparisons/{comparison_id}", { params: { path: of(id) }, body }));
+    if (noun === "dumps")
+      await readReply(api().PATCH("/api/dumps/{dump_id}", { params: { path: { dump_id: id } }, body }));
+    else
+      await readReply(api().PATCH("/api/comparisons/{comparison_id}", { params: { path: comparisonPath(id) }, body }));
   });
 }
 
 export function useDelete(noun: Noun) {
   return useChange(noun, async (id: string) => {
-    if (noun === "dumps") await take(api().DELETE("/api/dumps/{dump_id}", { params: { path: { dump_id: id } } }));
-    else await take(api().DELETE("/api/comparisons/{comparison_id}", { params: { path: of(id) } }));
+    if (noun === "dumps") await readReply(api().DELETE("/api/dumps/{dump_id}", { params: { path: { dump_id: id } } }));
+    else await readReply(api().DELETE("/api/comparisons/{comparison_id}", { params: { path: comparisonPath(id) } }));
   });
 }
 
 /** The same dumps under the same options once more, as a comparison of its own. */
 export function useCompareAgain() {
   return useChange("comparisons", ({ target, golden, reference, options }: Comparison) =>
-    take(
+    readReply(
       api().POST("/api/comparisons", { body: { target, golden, reference, options: options as ComparisonOptions } }),
     ),
   );
 }
 
 export function useCompare() {
-  return useChange("comparisons", (body: CompareRequest) => take(api().POST("/api/comparisons", { body })));
+  return useChange("comparisons", (body: CompareRequest) => readReply(api().POST("/api/comparisons", { body })));
 }
 
 export function useSetPolicy(id: string) {
   return useChange("comparisons", (policy: string) =>
-    take(api().PATCH("/api/comparisons/{comparison_id}", { params: { path: of(id) }, body: { policy } })),
+    readReply(
+      api().PATCH("/api/comparisons/{comparison_id}", { params: { path: comparisonPath(id) }, body: { policy } }),
+    ),
   );
 }
 
 export function useCancel() {
   return useChange("comparisons", (id: string) =>
-    take(api().POST("/api/comparisons/{comparison_id}/cancel", { params: { path: of(id) } })),
+    readReply(api().POST("/api/comparisons/{comparison_id}/cancel", { params: { path: comparisonPath(id) } })),
   );
 }

@@ -4,7 +4,7 @@ import { mountPrefix } from "../base/address/location";
 import { isPhrases, type Phrase } from "../base/text/phrases";
 import type { paths } from "./schema";
 
-/** Codes of errors the server did not write; screens say them in the reader's language. */
+/** Codes of errors that did not come from the server; screens translate them. */
 export const UNREACHABLE = "unreachable";
 export const NO_BODY = "no_body";
 
@@ -14,7 +14,7 @@ export class ApiError extends Error {
     readonly code: string,
     readonly detail: string,
     readonly hint: string | null,
-    /** What a file is that is no dump. */
+    /** What kind of file it is, if it is not a dump. */
     readonly kind: string | null = null,
     /** The phrases behind detail and hint. */
     readonly said: Phrase[] | null = null,
@@ -40,7 +40,7 @@ interface Reply<T> {
 }
 
 /** The answer's data, or an ApiError that says what went wrong. */
-export async function take<T>(asked: Promise<Reply<T>>): Promise<T> {
+export async function readReply<T>(asked: Promise<Reply<T>>): Promise<T> {
   let reply: Reply<T>;
   try {
     reply = await asked;

@@ -1,8 +1,8 @@
-/** A job as it goes, asked for again and again: a stream of events would hold one of the six connections that a browser
-    keeps to a server, in every tab and for every job, and whoever has six would wait for all else. */
+/** The state of a job, by polling: an event stream would hold one of the six connections that a browser keeps to a
+    server, for every job in every tab, and with six of them everything else would wait. */
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { api, take } from "./client";
+import { api, readReply } from "./client";
 import type { Job } from "./types";
 
 const OVER = new Set<Job["status"]>(["done", "failed", "cancelled"]);
@@ -16,7 +16,8 @@ export function isOver(job: Job | undefined): boolean {
 export function useJob(id: string | null, onOver: (job: Job) => void): Job | undefined {
   const { data } = useQuery({
     queryKey: ["jobs", id],
-    queryFn: ({ signal }) => take(api().GET("/api/jobs/{job_id}", { params: { path: { job_id: id ?? "" } }, signal })),
+    queryFn: ({ signal }) =>
+      readReply(api().GET("/api/jobs/{job_id}", { params: { path: { job_id: id ?? "" } }, signal })),
     enabled: id !== null,
     refetchInterval: ({ state }) => (isOver(state.data) ? false : POLL_MS),
   });

@@ -1,10 +1,10 @@
-/** Takes up again what failed because the server did not answer: after a restart no screen needs a click or a reload. */
+/** Repeats what failed because the server did not answer, so no screen needs a click or a reload after a restart. */
 import type { QueryClient } from "@tanstack/react-query";
-import { ApiError, api, take, UNREACHABLE } from "./client";
+import { ApiError, api, readReply, UNREACHABLE } from "./client";
 
 const EVERY_MS = 3000;
 
-/** Asks for the server's health while a query stands unanswered, and asks such queries again once it answers. */
+/** Polls the server's health while a query is unanswered, and repeats such queries once it answers. */
 export function watchConnection(client: QueryClient): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const lost = () => client.getQueryCache().findAll({ predicate: (query) => isUnreachable(query.state.error) });
@@ -12,7 +12,7 @@ export function watchConnection(client: QueryClient): () => void {
     timer = undefined;
     if (lost().length === 0) return;
     try {
-      await take(api().GET("/api/health"));
+      await readReply(api().GET("/api/health"));
       await client.refetchQueries({ predicate: (query) => isUnreachable(query.state.error) });
     } catch {
       // Still away.
@@ -31,8 +31,8 @@ export function watchConnection(client: QueryClient): () => void {
   };
 }
 
-/** For what is asked outside of queries: again and again while the server does not answer and the answer is wanted. */
-export async function patiently<T>(ask: () => Promise<T>, wanted: () => boolean): Promise<T> {
+/** For requests outside of queries: repeats one while the server does not answer and the answer is wanted. */
+export async function retryUntilReachable<T>(ask: () => Promise<T>, wanted: () => boolean): Promise<T> {
   for (;;) {
     try {
       return await ask();
@@ -44,7 +44,7 @@ export async function patiently<T>(ask: () => Promise<T>, wanted: () => boolean)
   }
 }
 
-/** What a proxy says of a server that is away. */
+/** Statuses with which a proxy reports an unreachable server. */
 const AWAY: readonly number[] = [502, 503, 504];
 
 function isUnreachable(problem: unknown): boolean {

@@ -7,7 +7,7 @@ import {
   useInfiniteQuery,
   useQuery,
 } from "@tanstack/react-query";
-import { ApiError, api, take } from "./client";
+import { ApiError, api, readReply } from "./client";
 import type { Comparison, Dump, ListOrder, Page } from "./types";
 
 export const PAGE_ROWS = 200;
@@ -28,30 +28,39 @@ export function retryQuery(failures: number, problem: Error): boolean {
   return failures < 2;
 }
 
-/** Folders and dump files of a folder of the server; of null, the roots. Asked anew whenever it is opened. */
+/** Folders and dump files in a folder of the server; null: the roots. Never cached. */
 export function usePaths(path: string | null, q: string) {
   return useInfiniteQuery({
     queryKey: ["paths", path, q],
     queryFn: ({ pageParam, signal }) =>
-      take(api().GET("/api/paths", { params: { query: { path, q, cursor: pageParam, limit: 200 } }, signal })),
+      readReply(api().GET("/api/paths", { params: { query: { path, q, cursor: pageParam, limit: 200 } }, signal })),
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
     staleTime: 0,
   });
 }
 
-/** What an upload may have; asked again whenever files may be on their way. */
+/** Free space for uploads. */
 export function useUploadRoom() {
   return useQuery({
     queryKey: ["uploads", "room"],
-    queryFn: ({ signal }) => take(api().GET("/api/uploads", { signal })),
+    queryFn: ({ signal }) => readReply(api().GET("/api/uploads", { signal })),
   });
 }
 
 export function useHealth() {
   return useQuery({
     queryKey: ["health"],
-    queryFn: ({ signal }) => take(api().GET("/api/health", { signal })),
+    queryFn: ({ signal }) => readReply(api().GET("/api/health", { signal })),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+/** Names and meanings of the numbers of a pair of tensors; metrics that other packages add are among them. */
+export function useMetrics() {
+  return useQuery({
+    queryKey: ["metrics"],
+    queryFn: async ({ signal }) => (await readReply(api().GET("/api/metrics", { signal }))).items,
     staleTime: Number.POSITIVE_INFINITY,
   });
 }
@@ -72,33 +81,35 @@ type FetchPage<T> = (cursor: string | null, signal: AbortSignal) => Promise<Page
 
 export function useDumps(q: string, sort: ListOrder = "-created") {
   const fetchPage: FetchPage<Dump> = (cursor, signal) =>
-    take(api().GET("/api/dumps", { params: { query: { q, sort, cursor, limit: LIST_ROWS } }, signal }));
+    readReply(api().GET("/api/dumps", { params: { query: { q, sort, cursor, limit: LIST_ROWS } }, signal }));
   return useInfiniteQuery(pageOptions("dumps", [q, sort], (row) => row.status === "pending", fetchPage));
 }
 
 export function useComparisons(q: string, sort: ListOrder) {
   const fetchPage: FetchPage<Comparison> = (cursor, signal) =>
-    take(api().GET("/api/comparisons", { params: { query: { q, sort, cursor, limit: LIST_ROWS } }, signal }));
+    readReply(api().GET("/api/comparisons", { params: { query: { q, sort, cursor, limit: LIST_ROWS } }, signal }));
   return useInfiniteQuery(pageOptions("comparisons", [q, sort], (row) => BUSY.has(row.status), fetchPage));
 }
 
 export function useDump(id: string) {
   return useQuery({
     queryKey: ["dumps", "one", id],
-    queryFn: ({ signal }) => take(api().GET("/api/dumps/{dump_id}", { params: { path: { dump_id: id } }, signal })),
+    queryFn: ({ signal }) =>
+      readReply(api().GET("/api/dumps/{dump_id}", { params: { path: { dump_id: id } }, signal })),
     refetchInterval: ({ state }) => (state.data?.status === "pending" ? 1000 : false),
   });
 }
 
 /** Path parameter of everything below one comparison. */
-export function of(id: string) {
+export function comparisonPath(id: string) {
   return { comparison_id: id };
 }
 
 export function useComparison(id: string) {
   return useQuery({
     queryKey: ["comparisons", "one", id],
-    queryFn: ({ signal }) => take(api().GET("/api/comparisons/{comparison_id}", { params: { path: of(id) }, signal })),
+    queryFn: ({ signal }) =>
+      readReply(api().GET("/api/comparisons/{comparison_id}", { params: { path: comparisonPath(id) }, signal })),
     refetchInterval: ({ state }) => (state.data && BUSY.has(state.data.status) ? 2000 : false),
   });
 }

@@ -24,6 +24,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Metrics
+         * @description Metrics of pairs of tensors in the order in which they are shown, those of other installed packages last.
+         */
+        get: operations["list_metrics_api_metrics_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dumps": {
         parameters: {
             query?: never;
@@ -1782,6 +1802,8 @@ export interface components {
             };
             /** Reason */
             reason: string;
+            /** Reason Said */
+            reason_said: components["schemas"]["Phrase"][];
             /** Stack */
             stack: string[];
             /** Frames */
@@ -2286,6 +2308,30 @@ export interface components {
             left: components["schemas"]["LeftCall"][];
             /** Left Count */
             left_count: number;
+        };
+        /**
+         * Metric
+         * @description A number of a pair of tensors. name: its key in `metrics`; unit: "" for a ratio or the unit of the data
+         *     formula: with t the target, g the golden, d = t - g; label_zh: "" where it has no Chinese label
+         */
+        Metric: {
+            /** Name */
+            name: string;
+            /** Label */
+            label: string;
+            /** Label Zh */
+            label_zh: string;
+            /** Unit */
+            unit: string;
+            /** Formula */
+            formula: string;
+            /** Higher Is Worse */
+            higher_is_worse: boolean;
+        };
+        /** Metrics */
+        Metrics: {
+            /** Items */
+            items: components["schemas"]["Metric"][];
         };
         /**
          * NewComparison
@@ -3954,6 +4000,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description What went wrong. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    list_metrics_api_metrics_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Metrics"];
                 };
             };
             /** @description What went wrong. */
@@ -6759,6 +6834,8 @@ export interface operations {
                 rank?: number | null;
                 /** @description json: every item pair too. */
                 pairs?: boolean;
+                /** @description html: language of the page. */
+                lang?: "en" | "zh";
                 /** @description Any of these verdicts; several times or with commas. */
                 verdict?: string[];
                 /** @description Any of these classes; several times or with commas. */

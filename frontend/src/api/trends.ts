@@ -1,7 +1,7 @@
 /** How calls go over steps and ranks, and how a dump was run, as hooks. */
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { api, take } from "./client";
-import { of, type Unit } from "./records";
+import { api, readReply } from "./client";
+import { comparisonPath, type Unit } from "./records";
 
 export const STATISTICS = ["norm", "max", "min", "mean"] as const;
 export type Statistic = (typeof STATISTICS)[number];
@@ -24,10 +24,10 @@ export function useTrends(id: string, { q, statistic, byRank }: TrendQuery) {
   return useInfiniteQuery({
     queryKey: ["comparisons", "data", id, "trends", q, statistic, byRank],
     queryFn: ({ pageParam, signal }) =>
-      take(
+      readReply(
         api().GET("/api/comparisons/{comparison_id}/trends", {
           params: {
-            path: of(id),
+            path: comparisonPath(id),
             query: { q, cursor: pageParam, buckets: BUCKETS, by_rank: byRank, ...(statistic ? { statistic } : {}) },
           },
           signal,
@@ -52,7 +52,7 @@ export function useDumpTrends(id: string, { statistic, part, q = "", name }: Val
   return useInfiniteQuery({
     queryKey: ["dumps", "data", id, "trends", statistic, part, q, name],
     queryFn: ({ pageParam, signal }) =>
-      take(
+      readReply(
         api().GET("/api/dumps/{dump_id}/trends", {
           params: {
             path: { dump_id: id },
@@ -74,12 +74,14 @@ export function useDumpTrends(id: string, { statistic, part, q = "", name }: Val
   });
 }
 
-/** How one rank of a dump was run; `run` is null where it does not tell. */
+/** How one rank of a dump was run; `run` is null if the dump does not say. */
 export function useRun(id: string, unit: Unit) {
   return useQuery({
     queryKey: ["dumps", "data", id, "run", unit],
     queryFn: ({ signal }) =>
-      take(api().GET("/api/dumps/{dump_id}/run", { params: { path: { dump_id: id }, query: { ...unit } }, signal })),
+      readReply(
+        api().GET("/api/dumps/{dump_id}/run", { params: { path: { dump_id: id }, query: { ...unit } }, signal }),
+      ),
     placeholderData: keepPreviousData,
   });
 }

@@ -30,6 +30,7 @@ export type JudgedAlone = Schemas["JudgedAlone"];
 export type Job = Schemas["Job"];
 export type JoinedSide = Schemas["JoinedSide"];
 export type JoinedUnit = Schemas["JoinedUnit"];
+export type Metric = Schemas["Metric"];
 export type Leaf = Schemas["Leaf"];
 export type LeftCall = Schemas["LeftCall"];
 export type MatchingPreview = Schemas["MatchingPreview"];

@@ -1,7 +1,7 @@
 import i18next from "i18next";
 import { initReactI18next } from "react-i18next";
-import { en, type Texts } from "./en";
-import { zh } from "./zh";
+import { ui as en } from "../../../backend/dumpscope/texts/en.json";
+import { ui as zh } from "../../../backend/dumpscope/texts/zh.json";
 
 export const LANGUAGES = ["en", "zh"] as const;
 const STORED = "dumpscope.language";
@@ -9,7 +9,9 @@ const STORED = "dumpscope.language";
 declare module "i18next" {
   interface CustomTypeOptions {
     defaultNS: "translation";
-    resources: { translation: Texts };
+    resources: { translation: typeof en };
+    interpolationPrefix: "{";
+    interpolationSuffix: "}";
   }
 }
 
@@ -20,7 +22,7 @@ export function startTexts(): void {
     resources: { en: { translation: en }, zh: { translation: zh } },
     lng: language,
     fallbackLng: "en",
-    interpolation: { escapeValue: false },
+    interpolation: { escapeValue: false, prefix: "{", suffix: "}" },
   });
   document.documentElement.lang = language;
 }

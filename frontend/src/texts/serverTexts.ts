@@ -1,7 +1,7 @@
-/** What the server says, in the reader's language. It writes English; other languages are put together from the ids. */
+/** Texts of the server in the reader's language. It sends English and ids; other languages are built from the ids. */
 import i18next from "i18next";
 import { said as chinese, figures, kinds, plotly } from "../../../backend/dumpscope/texts/zh.json";
-import { type Phrase, render } from "../base/text/phrases";
+import { type Phrase, renderPhrases } from "../base/text/phrases";
 
 const WORDS: Readonly<Record<string, string>> = figures;
 const PROBLEMS: Readonly<Record<string, string>> = kinds.problems;
@@ -15,12 +15,12 @@ export function isChinese(): boolean {
 /** A sentence of the server: `english` as it wrote it, `phrases` the same as data. */
 export function say(english: string, phrases: readonly Phrase[] | null | undefined): string {
   if (!isChinese() || !phrases?.length) return english;
-  return render(phrases, chinese, "，") ?? english;
+  return renderPhrases(phrases, chinese, "，") ?? english;
 }
 
 /** Whether `say` has the sentence in the reader's language. */
 export function isSaid(phrases: readonly Phrase[] | null | undefined): boolean {
-  return !isChinese() || (!!phrases?.length && render(phrases, chinese, "，") !== null);
+  return !isChinese() || (!!phrases?.length && renderPhrases(phrases, chinese, "，") !== null);
 }
 
 /** Damage in a dump. Results of older versions hold the English sentence only: for those, what its kind means. */
@@ -38,12 +38,12 @@ export function sayProblem(problem: {
   return kept === null ? meaning : `${meaning}${i18next.t("app.keptRecords", { total: kept })}`;
 }
 
-/** What an error code means; null where the server's own sentence says it best. */
+/** Meaning of an error code; null: show the server's own sentence. */
 export function sayError(code: string): string | null {
   return isChinese() ? (ERRORS[code] ?? null) : null;
 }
 
-/** What a file is that is no dump, and what to do; null where the server's own sentence says it best. */
+/** For a file that is not a dump: what it is and what to do; null: show the server's own sentence. */
 export function sayForeign(kind: string): string | null {
   return isChinese() ? (FOREIGN[kind] ?? null) : null;
 }

@@ -1,5 +1,5 @@
 import { useTranslation } from "react-i18next";
-import { Link, usePlace } from "../widgets/basic/navigation";
+import { Link, useLocation } from "../widgets/basic/navigation";
 import { Boundary } from "../widgets/basic/States";
 import { Header } from "../widgets/page/Header";
 import { ComparisonView } from "./comparison/ComparisonView";
@@ -9,7 +9,7 @@ import { HomeView } from "./home/HomeView";
 /** Three addresses: the start, a dump, a comparison. */
 export function App() {
   const { t } = useTranslation();
-  const { path } = usePlace();
+  const { path } = useLocation();
   return (
     <Boundary title={t("app.crashed")} resetKey={path}>
       <Screen path={path} />

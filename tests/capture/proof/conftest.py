@@ -13,7 +13,7 @@ from capture.conftest import forget  # noqa: E402
 from capture.proof import device  # noqa: E402
 from dumpscope_capture import interventions  # noqa: E402
 from dumpscope_capture.calls import observers  # noqa: E402
-from dumpscope_capture.proof.counting import COUNTING  # noqa: E402
+from dumpscope_capture.proof.call_counter import CALL_COUNTER  # noqa: E402
 
 device.register()  # before the first backward of the process: autograd counts the devices then, once
 
@@ -26,8 +26,8 @@ def tidy() -> Iterator[None]:
         runner.end()  # type: ignore[attr-defined]
     interventions._from_environment.clear()
     forget()
-    assert not COUNTING.active
-    assert not observers.PARTIES
+    assert not CALL_COUNTER.active
+    assert not observers.OBSERVERS
 
 
 @pytest.fixture

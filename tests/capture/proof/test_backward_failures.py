@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 from capture.proof.conftest import training
 from capture.proof.device import Broken
 from dumpscope_capture import explain_backward
-from dumpscope_capture.proof.backward_failures import HOWS, _frames, _Pair, launch_warning
+from dumpscope_capture.proof.backward_failures import HOWS, _frames, _MarkedNode, launch_warning
 
 
 class Block(torch.nn.Module):
@@ -207,7 +207,7 @@ def test_no_number_changes_while_backward_is_explained(how: Any) -> None:
 def test_what_is_known_of_a_graph_goes_with_the_graph() -> None:
     def known() -> int:
         gc.collect()
-        return sum(type(one) is _Pair for one in gc.get_objects())
+        return sum(type(one) is _MarkedNode for one in gc.get_objects())
 
     x = torch.randn(8, requires_grad=True)
     before = known()

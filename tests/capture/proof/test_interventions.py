@@ -380,7 +380,7 @@ def test_the_report_says_what_was_done_and_what_was_not() -> None:
     assert first.startswith("Functional.gelu as float64: 1 of 1 calls ran differently")
     assert second == "Functional.relu as cpu: 0 of 1 calls ran differently; 1 were so already"
     assert third == "Torch.add as cpu: no call has this name"
-    assert json.loads(json.dumps(done.told()))[0]["seconds"] > 0
+    assert json.loads(json.dumps(done.as_json()))[0]["seconds"] > 0
 
 
 @pytest.mark.parametrize("treatments", [{"Functional.gelu": "gpu"}, {"Functional.gelu.5-2": lambda: None}, {"": "cpu"}])

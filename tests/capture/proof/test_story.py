@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from dumpscope_capture import explain_backward, intervene, prove
-from dumpscope_capture.proof.controls import nearest
+from dumpscope_capture.proof.proving import nearest
 from dumpscope_capture.saved_call import load
 from dumpscope_format.saved_call import find
 

@@ -378,7 +378,7 @@ def test_a_path_that_cannot_be_made_is_refused_at_once_and_leaves_the_one_before
             call()
         assert found.value.code == 1
         assert "taken is no folder" in str(found.value)
-    place = core.the().place
+    place = core.current_capture().place
     assert place is not None
     assert place.path == os.path.abspath("good")
 

@@ -354,8 +354,8 @@ def test_p_error_17_a_fault_of_the_capture_costs_a_record_and_no_result(
     def fail(*arguments: Any, **named: Any) -> Any:
         raise ValueError("a fault")
 
-    assert core.the().session is not None
-    monkeypatch.setattr(core.the().session.recording.recorder, "record_quietly", fail)  # type: ignore[union-attr]
+    assert core.current_capture().session is not None
+    monkeypatch.setattr(core.current_capture().session.recording.recorder, "record_unobserved", fail)  # type: ignore[union-attr]
     with caplog.at_level(logging.WARNING, logger="dumpscope"):
         assert torch.arange(3)[1].item() == 1
     assert "a fault" in caplog.text

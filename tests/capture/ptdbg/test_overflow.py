@@ -238,7 +238,7 @@ def test_a_second_run_does_not_mix_with_the_first() -> None:
         core._captures.clear()
         from dumpscope_capture.ptdbg import session  # noqa: PLC0415
 
-        session._written.clear()
+        session._file_steps.clear()
         look(overflow_nums=-1)
         overflow()
         core.forget()

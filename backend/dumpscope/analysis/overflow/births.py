@@ -36,7 +36,7 @@ PARTS: Final[tuple[Part, ...]] = get_args(Part)
 Level = Literal["medium", "high", "critical"]
 
 
-class Found(IntFlag):
+class Contents(IntFlag):
     """What a value or a side of a node holds."""
 
     NAN = 1
@@ -46,11 +46,11 @@ class Found(IntFlag):
     NEG_LIMIT = 16
 
 
-NONFINITE: Final = Found.NAN | Found.POS_INF | Found.NEG_INF
+NONFINITE: Final = Contents.NAN | Contents.POS_INF | Contents.NEG_INF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class NodeOverflow:
     """One node that saw a non-finite number. ordinal: its place in completion order
 
     inputs, outputs: what was found on each side ("nan", "inf", "-inf", "limit", "-limit"); items: names of the items that hold it
@@ -89,17 +89,17 @@ class Overflow:
 
     step: int
     rank: int
-    findings: list[Finding]
+    findings: list[NodeOverflow]
     checked: int
     unknown: int
 
     @property
-    def causes(self) -> list[Finding]:
+    def causes(self) -> list[NodeOverflow]:
         return [finding for finding in self.findings if finding.part in ("origin", "input")]
 
     @property
-    def first(self) -> Finding | None:
-        """First NaN, infinity or clipped number nobody asked for."""
+    def first(self) -> NodeOverflow | None:
+        """The first NaN, infinity or clipped number that no argument asked for."""
         return next(iter(self.causes), None)
 
     @property
@@ -107,7 +107,7 @@ class Overflow:
         return dict(Counter(finding.part for finding in self.findings))
 
 
-def overflow(dump: RankDump) -> Overflow:
+def find_overflow(dump: RankDump) -> Overflow:
     """Find and classify every node of `dump` that has an extremum that is not finite, or as large as its dtype goes."""
     seen = _Walk(dump)
     for node in np.flatnonzero(seen.notable).tolist():
@@ -124,33 +124,33 @@ class _Walk:
         items, count = dump.items, len(dump.nodes)
         self.flags = _item_flags(items)
         apis = np.asarray([label.rpartition(".")[2] for label in dump.nodes.labels] or [""])
-        _ignore(dump, self.flags, apis)
+        _clear_meaningless(dump, self.flags, apis)
         role = items.role
         out = (role == Role.OUTPUT) | (role == Role.GRADIENT) | (role == Role.DEBUG)
         tensor = items.kind == Kind.TENSOR
-        self.inputs = _per_node(items, self.flags, ~out & tensor, count)
-        self.arguments = _per_node(items, self.flags, ~out & ~tensor, count)
-        self.weights = _per_node(items, self.flags, role == Role.PARAMETER, count)
-        self.outputs = _per_node(items, self.flags, out, count)
+        self.inputs = _fold_to_nodes(items, self.flags, ~out & tensor, count)
+        self.arguments = _fold_to_nodes(items, self.flags, ~out & ~tensor, count)
+        self.weights = _fold_to_nodes(items, self.flags, role == Role.PARAMETER, count)
+        self.outputs = _fold_to_nodes(items, self.flags, out, count)
         known = tensor & (items.stat_state[:, :2] != State.ABSENT).any(axis=1) if len(items) else np.zeros(0, bool)
         has, says = np.zeros(count, bool), np.zeros(count, bool)
         has[items.node[tensor]] = True
         says[items.node[known]] = True
         self.checked = int(np.count_nonzero(says))
         self.unknown = int(np.count_nonzero(has & ~says))
-        self.growing = _growing(items, out & tensor, ~out & tensor, count)
-        self.clipped = _clipped(items, out & tensor, ~out & tensor, count)
+        self.growing = _find_growing(items, out & tensor, ~out & tensor, count)
+        self.clipped = _find_clipped(items, out & tensor, ~out & tensor, count)
         self.notable = (self.inputs | self.outputs | self.arguments).astype(bool) | self.growing | self.clipped
-        self.findings: list[Finding] = []
+        self.findings: list[NodeOverflow] = []
         self.around: set[int] = set()  # tree entries that hold a cause
         self.first_cause: str | None = None
         self.last_intended: str | None = None
 
     def visit(self, node: int) -> None:
-        inputs, outputs, arguments = (Found(int(side[node])) for side in (self.inputs, self.outputs, self.arguments))
+        inputs, outputs, arguments = (Contents(int(side[node])) for side in (self.inputs, self.outputs, self.arguments))
         if not inputs and not outputs and not self.growing[node] and not self.clipped[node]:
             return  # an infinite argument without any effect
-        part, said, advice = self._part(node, inputs, outputs, arguments)
+        part, said, advice = self._classify(node, inputs, outputs, arguments)
         forward = forward_of(self.dump.nodes, node)
         if part == "origin" and forward >= 0 and not self.outputs[forward]:
             name = self.dump.nodes.names[forward]
@@ -163,14 +163,14 @@ class _Walk:
             self.first_cause = self.first_cause or self.dump.nodes.names[node]
             self._mark_around(node)
         self.findings.append(
-            Finding(
+            NodeOverflow(
                 ordinal=node,
                 node=self.dump.nodes.names[node],
                 part=part,
                 level=level,
-                inputs=_words(inputs),
-                outputs=_words(outputs),
-                items=self._items(node),
+                inputs=_words_of(inputs),
+                outputs=_words_of(outputs),
+                items=self._name_items(node),
                 said=(said,),
                 advised=(phrase(f"overflow.advice.{advice}"),) if advice else (),
                 stack=self._stack(node, forward),
@@ -178,21 +178,23 @@ class _Walk:
             )
         )
 
-    def _part(self, node: int, inputs: Found, outputs: Found, arguments: Found) -> tuple[Part, Phrase, str]:
+    def _classify(
+        self, node: int, inputs: Contents, outputs: Contents, arguments: Contents
+    ) -> tuple[Part, Phrase, str]:
         """What the node is, why, and which advice it gets, "" for none."""
-        came, went = _said(inputs), _said(outputs)
+        came, went = _name_contents(inputs), _name_contents(outputs)
         if not inputs and not outputs and self.clipped[node]:
             return "saturated", phrase("overflow.saturated"), "scale"
         if not inputs and not outputs:
             return "growth", phrase("overflow.growth", factor=f"{GROWTH:.0f}"), ""
         if not outputs:
-            if inputs & Found.NAN and self.first_cause is None:
-                return self._from_outside(node, came)
+            if inputs & Contents.NAN and self.first_cause is None:
+                return self._classify_outside(node, came)
             return "absorbed", phrase("overflow.absorbed", came=came), ""
         if node in self.around:
             return "contains", phrase("overflow.contains", went=went), ""
-        if not inputs and _asked_for(arguments, outputs):
-            return "intended", phrase("overflow.intended", given=_said(arguments), went=went), ""
+        if not inputs and _is_asked_for(arguments, outputs):
+            return "intended", phrase("overflow.intended", given=_name_contents(arguments), went=went), ""
         if self.dump.nodes.kind[node] in (NodeKind.GRADIENT, NodeKind.DEBUG):  # no call, so no inputs
             if self.first_cause is not None:
                 return "propagated", phrase("overflow.after", went=went, node=self.first_cause), ""
@@ -203,20 +205,20 @@ class _Walk:
             return "absorbed", phrase("overflow.absorbed_partly", came=came, went=went), ""
         if self.first_cause is not None:
             return "propagated", phrase("overflow.propagated", came=came, node=self.first_cause), ""
-        if inputs & (Found.NAN | Found.POS_INF):
-            return self._from_outside(node, came)
-        if not inputs & NONFINITE and outputs & (Found.NAN | Found.POS_INF):
+        if inputs & (Contents.NAN | Contents.POS_INF):
+            return self._classify_outside(node, came)
+        if not inputs & NONFINITE and outputs & (Contents.NAN | Contents.POS_INF):
             return "origin", phrase("overflow.came_up", came=came, went=went), _origin_advice(outputs)
-        if outputs & Found.NAN:
-            return "origin", self._born_of_mask(came), "mask"
+        if outputs & Contents.NAN:
+            return "origin", self._describe_mask_birth(came), "mask"
         return "intended", phrase("overflow.mask", came=came), ""
 
-    def _born_of_mask(self, came: list[Phrase]) -> Phrase:
+    def _describe_mask_birth(self, came: list[Phrase]) -> Phrase:
         if self.last_intended:
             return phrase("overflow.masked_from", came=came, node=self.last_intended)
         return phrase("overflow.masked", came=came)
 
-    def _from_outside(self, node: int, came: list[Phrase]) -> tuple[Part, Phrase, str]:
+    def _classify_outside(self, node: int, came: list[Phrase]) -> tuple[Part, Phrase, str]:
         if self.weights[node]:
             return "input", phrase("overflow.from_weight", came=came), "weight"
         return "input", phrase("overflow.from_data", came=came), "data"
@@ -228,13 +230,13 @@ class _Walk:
             self.around.add(above)
             above = int(parents[above])
 
-    def _items(self, node: int) -> tuple[str, ...]:
+    def _name_items(self, node: int) -> tuple[str, ...]:
         owners = self.dump.items.node
         start, stop = np.searchsorted(owners, [node, node + 1]).tolist()
         return tuple(item_name(self.dump, item) for item in range(start, stop) if self.flags[item])
 
     def _stack(self, node: int, forward: int) -> tuple[str, ...]:
-        """Dumps record none for the backward pass: there it is that of the forward call."""
+        """Call stack; for a backward call, which has none in dumps, that of its forward call."""
         nodes = self.dump.nodes
         code = int(nodes.stack[node])
         if code < 0 and forward >= 0:
@@ -243,18 +245,22 @@ class _Walk:
 
 
 def _item_flags(items: Items) -> NDArray[np.uint8]:
-    """Found per item, from Max and Min (Norm and Mean overflow on finite bf16 data) and from non-tensor values."""
+    """Contents of each item, from Max and Min (Norm and Mean overflow on finite bf16 data) and from non-tensor values."""
     flags = np.zeros(len(items), np.uint8)
     if not len(items):
         return flags
     extrema = items.stat_state[:, :2]
-    for state, found in ((State.NAN, Found.NAN), (State.POS_INF, Found.POS_INF), (State.NEG_INF, Found.NEG_INF)):
+    for state, found in (
+        (State.NAN, Contents.NAN),
+        (State.POS_INF, Contents.POS_INF),
+        (State.NEG_INF, Contents.NEG_INF),
+    ):
         flags[(extrema == state).any(axis=1)] |= np.uint8(found)
     usual = limits(["" if name in SCALED else name for name in items.dtypes])
     high, low = at_limit(items.stats, items.stat_state, usual[items.dtype])
-    flags[high] |= np.uint8(Found.LIMIT)
-    flags[low] |= np.uint8(Found.NEG_LIMIT)
-    special = np.asarray([_special(text) for text in items.values] + [0], dtype=np.uint8)
+    flags[high] |= np.uint8(Contents.LIMIT)
+    flags[low] |= np.uint8(Contents.NEG_LIMIT)
+    special = np.asarray([_read_special(text) for text in items.values] + [0], dtype=np.uint8)
     texts = np.asarray([kind in ("str", "torch.device", "torch.dtype") for kind in items.types] + [False])
     scalar = (items.kind == Kind.SCALAR) & ~texts[items.type]
     flags[scalar] |= special[items.value[scalar]]
@@ -263,35 +269,35 @@ def _item_flags(items: Items) -> NDArray[np.uint8]:
     return flags
 
 
-def _special(text: str) -> int:
-    """What a program means by an argument."""
+def _read_special(text: str) -> int:
+    """Contents of an argument given as text, 0 for none."""
     try:
         value = float(text.strip('"'))
     except ValueError:
         return 0
     if math.isnan(value):
-        return int(Found.NAN)
+        return int(Contents.NAN)
     if math.isinf(value):
-        return int(Found.POS_INF if value > 0 else Found.NEG_INF)
+        return int(Contents.POS_INF if value > 0 else Contents.NEG_INF)
     if is_limit(value):
-        return int(Found.LIMIT if value > 0 else Found.NEG_LIMIT)
+        return int(Contents.LIMIT if value > 0 else Contents.NEG_LIMIT)
     return 0
 
 
-def _asked_for(arguments: Found, outputs: Found) -> bool:
+def _is_asked_for(arguments: Contents, outputs: Contents) -> bool:
     """An argument explains what the output holds: an infinity explains anything, the limit of a dtype itself and the infinity
     that it becomes as a mask or in a smaller dtype."""
     if arguments & NONFINITE:
         return True
-    explained = Found(0)
-    if arguments & Found.LIMIT:
-        explained |= Found.LIMIT | Found.NEG_LIMIT
-    if arguments & Found.NEG_LIMIT:
-        explained |= Found.LIMIT | Found.NEG_LIMIT | Found.NEG_INF
+    explained = Contents(0)
+    if arguments & Contents.LIMIT:
+        explained |= Contents.LIMIT | Contents.NEG_LIMIT
+    if arguments & Contents.NEG_LIMIT:
+        explained |= Contents.LIMIT | Contents.NEG_LIMIT | Contents.NEG_INF
     return bool(outputs) and not outputs & ~explained
 
 
-def _ignore(dump: RankDump, flags: NDArray[np.uint8], apis: NDArray[np.str_]) -> None:
+def _clear_meaningless(dump: RankDump, flags: NDArray[np.uint8], apis: NDArray[np.str_]) -> None:
     """Clear flags of buffers whose content means nothing: uninitialised outputs, what a communication does not read, and what
     masked_fill_ is called on."""
     items, nodes = dump.items, dump.nodes
@@ -310,13 +316,13 @@ def _ignore(dump: RankDump, flags: NDArray[np.uint8], apis: NDArray[np.str_]) ->
             flags[item] = 0
 
 
-def _per_node(items: Items, flags: NDArray[np.uint8], where: NDArray[np.bool_], count: int) -> NDArray[np.uint8]:
+def _fold_to_nodes(items: Items, flags: NDArray[np.uint8], where: NDArray[np.bool_], count: int) -> NDArray[np.uint8]:
     found = np.zeros(count, np.uint8)
     np.bitwise_or.at(found, items.node[where], flags[where])
     return found
 
 
-def _growing(items: Items, out: NDArray[np.bool_], into: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+def _find_growing(items: Items, out: NDArray[np.bool_], into: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
     largest = [np.zeros(count), np.zeros(count)]
     for place, where in enumerate((out, into)):
         norm = where & (items.stat_state[:, 3] == State.FINITE) if len(items) else where
@@ -326,7 +332,7 @@ def _growing(items: Items, out: NDArray[np.bool_], into: NDArray[np.bool_], coun
     return has_input & (largest[0] > GROWTH * np.where(largest[1] > 0, largest[1], 1.0))
 
 
-def _clipped(items: Items, out: NDArray[np.bool_], into: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+def _find_clipped(items: Items, out: NDArray[np.bool_], into: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
     """Nodes with an fp8 output at its limit and an input well beyond it."""
     found, largest = np.zeros(count, bool), np.zeros(count)
     scaled = limits([name if name in SCALED else "" for name in items.dtypes])[items.dtype]
@@ -341,17 +347,17 @@ def _clipped(items: Items, out: NDArray[np.bool_], into: NDArray[np.bool_], coun
     return found
 
 
-def _words(found: Found) -> tuple[str, ...]:
-    named = ((Found.NAN, "nan"), (Found.POS_INF, "inf"), (Found.NEG_INF, "-inf"),
-             (Found.LIMIT, "limit"), (Found.NEG_LIMIT, "-limit"))  # fmt: skip
+def _words_of(found: Contents) -> tuple[str, ...]:
+    named = ((Contents.NAN, "nan"), (Contents.POS_INF, "inf"), (Contents.NEG_INF, "-inf"),
+             (Contents.LIMIT, "limit"), (Contents.NEG_LIMIT, "-limit"))  # fmt: skip
     return tuple(word for flag, word in named if found & flag)
 
 
-def _said(found: Found) -> list[Phrase]:
-    return [phrase(f"overflow.word.{word}") for word in _words(found)]
+def _name_contents(found: Contents) -> list[Phrase]:
+    return [phrase(f"overflow.word.{word}") for word in _words_of(found)]
 
 
-def _origin_advice(outputs: Found) -> str:
+def _origin_advice(outputs: Contents) -> str:
     if not outputs & NONFINITE:
         return "clipped"
-    return "invalid" if outputs & Found.NAN else "range"
+    return "invalid" if outputs & Contents.NAN else "range"

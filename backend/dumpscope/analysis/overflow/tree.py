@@ -1,4 +1,4 @@
-"""What the rows of a module tree say of the NaN and infinities below them."""
+"""For each row of a module tree: the NaN and infinities in it and below it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dumpscope.analysis.overflow.births import Finding, Part
+from dumpscope.analysis.overflow.births import NodeOverflow, Part
 from dumpscope.domain.records import Tree
 
 WORST_FIRST: Final[tuple[Part, ...]] = (
@@ -29,7 +29,7 @@ class Below:
     calls: int
 
 
-def roll_up(tree: Tree, findings: Sequence[Finding]) -> dict[int, Below]:
+def roll_up(tree: Tree, findings: Sequence[NodeOverflow]) -> dict[int, Below]:
     """Tree entry -> what it and the rows below it saw; entries that saw nothing are left out."""
     calls: dict[int, int] = {}
     worst: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Communications with every rank's part, and the order that they force upon what happens on different ranks."""
+"""Joins the communication calls of all ranks, and orders what happened on different ranks by them."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Collective:
     missing: tuple[int, ...]
 
     @property
-    def fed(self) -> list[Part]:
+    def bad_givers(self) -> list[Part]:
         """Parts that gave something bad."""
         return [part for part in self.parts if part.message.given is not None and part.message.given.bad]
 
     @property
-    def hit(self) -> list[Part]:
+    def bad_takers(self) -> list[Part]:
         """Parts that took something bad."""
         return [part for part in self.parts if part.message.taken is not None and part.message.taken.bad]
 
@@ -55,7 +55,7 @@ class Collective:
         """All that was given is known and agrees, and what was taken does not."""
         givers = [part.message.given for part in self.parts if part.message.given is not None]
         known = bool(givers) and not self.missing and all(half.score == half.score for half in givers)
-        return known and not self.fed and bool(self.hit)
+        return known and not self.bad_givers and bool(self.bad_takers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,20 +92,20 @@ def connect(step: int, messages: Mapping[int, Sequence[Message]]) -> Traffic:
             number = calls[channel, message.api] = calls.get((channel, message.api), -1) + 1
             joined.setdefault((*channel, number), []).append((rank, message))
             order[rank].append(((*channel, number), message))
-    clocks = _clocks(joined, order)
+    clocks = _set_clocks(joined, order)
     collectives = []
     by_call: dict[tuple[int, int], list[Collective]] = {}
     for key, members in joined.items():
-        one = _collective(step, key, members, names, clocks)
+        one = _join_members(step, key, members, names, clocks)
         collectives.append(one)
         for rank, message in members:
             by_call.setdefault((rank, message.pair), []).append(one)
     collectives.sort(key=lambda one: (min(part.clock for part in one.parts), one.parts[0].rank))
-    return Traffic(collectives=collectives, clocks=_by_rank(order, clocks), by_call=by_call)
+    return Traffic(collectives=collectives, clocks=_clocks_by_rank(order, clocks), by_call=by_call)
 
 
 class _Groups:
-    """Which ranks belong to a group, told from all the groups that any rank names."""
+    """Which ranks belong to a group, from all the groups that any rank names."""
 
     def __init__(self, messages: Mapping[int, Sequence[Message]]) -> None:
         named = {message.group for own in messages.values() for message in own if isinstance(message.group, tuple)}
@@ -120,7 +120,7 @@ class _Groups:
         return self._ids.get(group, group) if isinstance(group, str) else group
 
     def channel(self, rank: int, message: Message) -> Key:
-        """What calls of two ranks have in common where they are one communication, but for their number."""
+        """Key that the calls of one communication share on all ranks, without their running number."""
         ranks = self.ranks(message.group)
         if message.api not in (SEND, RECEIVE):
             return message.api, ranks
@@ -135,7 +135,7 @@ class _Groups:
         return message.peer
 
 
-def _collective(
+def _join_members(
     step: int, key: Key, members: list[tuple[int, Message]], names: _Groups, clocks: dict[tuple[Key, int, str], int]
 ) -> Collective:
     ranks = names.ranks(members[0][1].group)
@@ -157,17 +157,17 @@ def _collective(
     )
 
 
-def _clocks(
+def _set_clocks(
     joined: Mapping[Key, Sequence[tuple[int, Message]]], order: Mapping[int, Sequence[tuple[Key, Message]]]
 ) -> dict[tuple[Key, int, str], int]:
     """A number per communication, rank and side that is larger than those of all that happened before and could be known there.
 
-    Who only gives waits for nobody; who takes waits for those who give. Asynchronous receives are recorded where they were
-    called, so ranks may seem to wait for each other: then the rank that is least far goes on without waiting.
+    A rank that only gives does not wait; a rank that takes waits for those that give. Asynchronous receives are recorded where
+    they were called, so ranks may seem to wait for each other: then the rank that is least far goes on without waiting.
     """
     clocks: dict[tuple[Key, int, str], int] = {}
     now, place = dict.fromkeys(order, 0), dict.fromkeys(order, 0)
-    steps = {rank: _giving_first(own) for rank, own in order.items()}
+    steps = {rank: _sort_giving_first(own) for rank, own in order.items()}
     givers = {
         key: [(rank, message.api) for rank, message in members if message.given is not None]
         for key, members in joined.items()
@@ -207,12 +207,12 @@ def _clocks(
         advance(rank, force=True)
 
 
-def _giving_first(own: Sequence[tuple[Key, Message]]) -> list[tuple[Key, Message]]:
+def _sort_giving_first(own: Sequence[tuple[Key, Message]]) -> list[tuple[Key, Message]]:
     """The messages of a batch at once: what is given does not wait for what is taken in the same call."""
     return sorted(own, key=lambda one: (one[1].pair, one[1].taken is not None))
 
 
-def _by_rank(
+def _clocks_by_rank(
     order: Mapping[int, Sequence[tuple[Key, Message]]], clocks: Mapping[tuple[Key, int, str], int]
 ) -> dict[int, tuple[list[int], list[int]]]:
     found: dict[int, tuple[list[int], list[int]]] = {}

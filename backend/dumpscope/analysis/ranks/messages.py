@@ -1,4 +1,4 @@
-"""What one rank gave to the others and took from them: its communication calls, read from their arguments."""
+"""What one rank sent to the others and received from them, read from the arguments of its communication calls."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Message:
     """One rank's part in one communication; a batched call has one per operation.
 
     api: "all_reduce"; "send" or "receive" between two ranks, whatever the call is named
-    peer: the other rank, or the one that a directed collective starts or ends at; None where there is none or nothing tells.
+    peer: the other rank, or the one that a directed collective starts or ends at; None where there is none or it is unknown.
         in_group: it counts inside the group
     given, taken: None where what lies in the buffer means nothing (a broadcast reads its source alone)
     """
@@ -62,7 +62,7 @@ class Message:
     taken: Half | None
 
 
-def messages(case: Case, rank: int) -> list[Message]:
+def read_messages(case: Case, rank: int) -> list[Message]:
     """Communication calls of this rank in order, as the target made them."""
     columns = case.columns
     found: list[Message] = []
@@ -86,10 +86,10 @@ class _Reader:
 
     def read(self) -> list[Message]:
         api = self.case.columns.labels[self.pair].rpartition(".")[2]
-        operations = self._operations()
+        operations = self._read_operations()
         if operations:
-            return [self._operation(path, told) for path, told in operations]
-        group = self._group()
+            return [self._operation(path, value) for path, value in operations]
+        group = self._read_group()
         if api in SENDING or api in RECEIVING:
             way = SEND if api in SENDING else RECEIVE
             peer, in_group = self._rank_of(_PEER[way])
@@ -101,22 +101,22 @@ class _Reader:
         return [self._message(api, group, root, in_group, 0)]
 
     def _message(self, api: str, group: Group, peer: int | None, in_group: bool, tag: int) -> Message:
-        at_root = self._is(peer, group, in_group)
+        at_root = self._is_here(peer, group, in_group)
         gives = api == SEND or (api not in FROM_ROOT and api != RECEIVE) or (api in FROM_ROOT and at_root)
         takes = api == RECEIVE or (api not in TO_ROOT and api not in FROM_ROOT and api != SEND)
         takes |= (api in FROM_ROOT and not at_root) or (api in TO_ROOT and at_root)
-        return self._made(
+        return self._make(
             api, group, peer, in_group, tag,
             given=self._half(self.rows[~self.output & self.tensor]) if gives else None,
             taken=self._half(self.rows[self.output & self.tensor]) if takes else None,
         )  # fmt: skip
 
-    def _operation(self, path: str, told: dict[str, Any]) -> Message:
-        """One of a batch: its tensor stands below its own path."""
+    def _operation(self, path: str, value: dict[str, Any]) -> Message:
+        """One operation of a batch; the path of its tensor begins with its own."""
         mine = np.array([one.startswith(f"{path}.") for one in self.paths], bool) & self.tensor
-        way = SEND if told.get("op") in SENDING else RECEIVE
-        peer, tag, group = told.get("peer"), told.get("tag"), told.get("group_id")
-        return self._made(
+        way = SEND if value.get("op") in SENDING else RECEIVE
+        peer, tag, group = value.get("peer"), value.get("tag"), value.get("group_id")
+        return self._make(
             way,
             group if isinstance(group, str) else None,
             peer if isinstance(peer, int) else None,
@@ -126,7 +126,7 @@ class _Reader:
             taken=self._half(self.rows[mine & self.output]) if way == RECEIVE else None,
         )
 
-    def _made(
+    def _make(
         self, api: str, group: Group, peer: int | None, in_group: bool, tag: int, given: Half | None, taken: Half | None
     ) -> Message:
         return Message(
@@ -134,7 +134,7 @@ class _Reader:
             tag=tag, given=given, taken=taken,
         )  # fmt: skip
 
-    def _is(self, peer: int | None, group: Group, in_group: bool) -> bool:
+    def _is_here(self, peer: int | None, group: Group, in_group: bool) -> bool:
         if not in_group or peer is None:
             return peer == self.rank
         members = group if isinstance(group, tuple) else ()
@@ -153,21 +153,21 @@ class _Reader:
 
     # -- arguments -----------------------------------------------------------------------------------------------------
 
-    def _operations(self) -> list[tuple[str, dict[str, Any]]]:
+    def _read_operations(self) -> list[tuple[str, dict[str, Any]]]:
         return [
-            (path, told)
-            for row, path in self._given()
-            if self._type(row) == OPERATION_TYPE and isinstance(told := self._told(row), dict)
+            (path, value)
+            for row, path in self._arguments()
+            if self._type(row) == OPERATION_TYPE and isinstance(value := self._value_of(row), dict)
         ]
 
-    def _group(self) -> Group:
-        for row, _ in self._given():
-            told = self._told(row) if self._type(row) == GROUP_TYPE else None
-            if isinstance(told, dict):
-                ranks = told.get("group_ranks")
+    def _read_group(self) -> Group:
+        for row, _ in self._arguments():
+            value = self._value_of(row) if self._type(row) == GROUP_TYPE else None
+            if isinstance(value, dict):
+                ranks = value.get("group_ranks")
                 if isinstance(ranks, list) and all(isinstance(rank, int) for rank in ranks):
                     return tuple(ranks)
-                return told["group_id"] if isinstance(told.get("group_id"), str) else None
+                return value["group_id"] if isinstance(value.get("group_id"), str) else None
         return None
 
     def _rank_of(self, place: tuple[str, str]) -> tuple[int | None, bool]:
@@ -180,12 +180,12 @@ class _Reader:
         return (value, True) if isinstance(value, int) else (None, False)
 
     def _value(self, position: str, word: str) -> Any:
-        for row, path in self._given():
+        for row, path in self._arguments():
             if path == (word if self.case.context.role[row] == Role.KWARG else position):
-                return self._told(row)
+                return self._value_of(row)
         return None
 
-    def _given(self) -> list[tuple[int, str]]:
+    def _arguments(self) -> list[tuple[int, str]]:
         rows = self.rows.tolist()
         return [(row, path) for row, path, out in zip(rows, self.paths, self.output.tolist(), strict=True) if not out]
 
@@ -193,7 +193,7 @@ class _Reader:
         items = self.case.target.items
         return items.types[int(items.type[self.case.context.target[row]])]
 
-    def _told(self, row: int) -> Any:
+    def _value_of(self, row: int) -> Any:
         items = self.case.target.items
         code = int(items.value[self.case.context.target[row]])
         return json.loads(items.values[code]) if code >= 0 else None

@@ -46,7 +46,7 @@ class RankFindings:
 
 
 def describe_for_ranks(case: Case, finding: Finding, origin: Origin, reached: Iterable[int]) -> DescribedFinding:
-    """The finding without its unit."""
+    """Takes from the unit what the ranks together need."""
     columns = case.columns
     return DescribedFinding(
         finding=finding,
@@ -59,7 +59,7 @@ def describe_for_ranks(case: Case, finding: Finding, origin: Origin, reached: It
 
 
 def connect_steps(units: Iterable[RankFindings]) -> dict[int, Traffic]:
-    """Communication by step."""
+    """All communication, by step."""
     messages: dict[int, dict[int, Sequence[Message]]] = {}
     for unit in units:
         messages.setdefault(unit.step, {})[unit.rank] = unit.messages
@@ -67,7 +67,7 @@ def connect_steps(units: Iterable[RankFindings]) -> dict[int, Traffic]:
 
 
 def drop_received(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[RankFindings]:
-    """Leave out what other ranks explain, and make one origin of a communication that fails on several ranks."""
+    """Drops what other ranks explain, and makes one origin of a communication that fails on several ranks."""
     failed: set[int] = set()  # collectives that have their origin, by identity
     kept_units = []
     for unit in sorted(units, key=lambda one: (one.step, one.rank)):
@@ -78,7 +78,7 @@ def drop_received(units: Sequence[RankFindings], traffic: Mapping[int, Traffic])
             excused = _is_unread(entry, unit.rank, calls) or _was_received(entry, unit.rank, calls)
             if excused if calls else _follows_unknown(entry, unit, connected):
                 continue
-            culprits = [one for one in calls if _took(one, unit.rank, entry.finding.pair)]
+            culprits = [one for one in calls if _took_bad(one, unit.rank, entry.finding.pair)]
             if culprits:
                 known = all(id(one) in failed for one in culprits)
                 failed.update(map(id, culprits))
@@ -111,12 +111,12 @@ def join_replicas(units: Sequence[RankFindings]) -> list[RankFindings]:
     for unit in units:
         for entry in unit.findings:
             if entry.listed:
-                alike.setdefault(_likeness(unit, entry), []).append(unit.rank)
+                alike.setdefault(_likeness_of(unit, entry), []).append(unit.rank)
     joined = []
     for unit in units:
         kept = []
         for entry in unit.findings:
-            ranks = sorted(alike.get(_likeness(unit, entry), ()))
+            ranks = sorted(alike.get(_likeness_of(unit, entry), ()))
             if entry.listed and len(ranks) > 1:
                 first = unit.rank == ranks[0]
                 kept.append(
@@ -142,7 +142,7 @@ def add_reached_ranks(units: Sequence[RankFindings], traffic: Mapping[int, Traff
     ]
 
 
-def causal_order(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[DescribedFinding]:
+def sort_causally(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) -> list[DescribedFinding]:
     """All findings that are listed, causal first: those that change values before those that do not, then by step and by the
     order that communication forces upon the ranks; where it forces none, forward before backward, the share of the rank's
     run that had passed, and rank."""
@@ -164,25 +164,25 @@ def causal_order(units: Sequence[RankFindings], traffic: Mapping[int, Traffic]) 
 def time_key(
     traffic: Traffic, unit: RankFindings, pair: int, share: float, *, backward: bool = False
 ) -> tuple[int, int, int, bool, float, int]:
-    """What sorts node pairs of all units by the time at which they ran, as far as it can be told."""
+    """Sort key of node pairs of all units by the time at which they ran, as far as it is known."""
     return (unit.step, *traffic.clock(unit.rank, pair), backward, share, unit.rank)
 
 
-def _took(one: Collective, rank: int, pair: int) -> bool:
-    return any(part.rank == rank and part.message.pair == pair for part in one.hit)
+def _took_bad(one: Collective, rank: int, pair: int) -> bool:
+    return any(part.rank == rank and part.message.pair == pair for part in one.bad_takers)
 
 
 def _was_received(entry: DescribedFinding, rank: int, calls: Sequence[Collective]) -> bool:
-    """All that is bad in what a communication call took was fed to it."""
-    taken = [one for one in calls if _took(one, rank, entry.finding.pair)]
-    return bool(taken) and all(one.fed for one in taken)
+    """Everything bad that a communication call took was given by another rank."""
+    taken = [one for one in calls if _took_bad(one, rank, entry.finding.pair)]
+    return bool(taken) and all(one.bad_givers for one in taken)
 
 
 def _is_unread(entry: DescribedFinding, rank: int, calls: Sequence[Collective]) -> bool:
-    """Only the content of a buffer differs that the communication does not read, or what it leaves in one that nobody reads."""
+    """Only a buffer with meaningless content differs: one that the communication does not read, or that is not read after it."""
     shown_by = rule_of(entry.finding.rule).shown_by
     if shown_by == "received":
-        return not any(one.fed or one.hit for one in calls)
+        return not any(one.bad_givers or one.bad_takers for one in calls)
     own = [
         part.message
         for one in calls
@@ -193,20 +193,20 @@ def _is_unread(entry: DescribedFinding, rank: int, calls: Sequence[Collective]) 
 
 
 def _follows_unknown(entry: DescribedFinding, unit: RankFindings, traffic: Traffic) -> bool:
-    """Data that nothing dumped made, after a communication that was fed and whose result on this rank is not known."""
+    """Data from outside the dump, after a communication that was given something bad and whose result here is unknown."""
     return rule_of(entry.finding.rule).shown_by == "received" and any(
         message.taken is not None
         and message.taken.score != message.taken.score
-        and any(part.rank != unit.rank for one in traffic.of(unit.rank, message.pair) for part in one.fed)
+        and any(part.rank != unit.rank for one in traffic.of(unit.rank, message.pair) for part in one.bad_givers)
         for message in unit.messages
         if message.pair < entry.finding.pair
     )
 
 
 def _blame_collective(origin: Origin, culprits: Sequence[Collective]) -> Origin:
-    """What all ranks together say of a communication that failed."""
+    """The origin of a failed communication, with what the ranks together show: who is missing, who received bad data."""
     missing = sorted({rank for one in culprits for rank in one.missing})
-    hit = sorted({part.rank for one in culprits for part in one.hit})
+    hit = sorted({part.rank for one in culprits for part in one.bad_takers})
     givers = sum(1 for one in culprits for part in one.parts if part.message.given is not None)
     more: list[Phrase] = []
     confidence = origin.confidence
@@ -225,7 +225,7 @@ def _blame_collective(origin: Origin, culprits: Sequence[Collective]) -> Origin:
     return replace(origin, confidence=round(confidence, 2), evidence=english(said), evidence_said=said)
 
 
-def _likeness(unit: RankFindings, entry: DescribedFinding) -> tuple[object, ...]:
+def _likeness_of(unit: RankFindings, entry: DescribedFinding) -> tuple[object, ...]:
     finding = entry.finding
     return unit.step, entry.name, finding.kind, finding.rule, finding.name, *entry.origin.stack
 
@@ -249,18 +249,18 @@ def _add_reached(origin: Origin, spread: list[Reached]) -> Origin:
 
 
 def _find_reached(entry: DescribedFinding, rank: int, traffic: Traffic) -> list[Reached]:
-    """The calls through which other ranks received what this finding spoiled, one for each rank, in order."""
+    """The first call on each other rank that received bad data because of this finding, in order."""
     found: dict[int, Part] = {}
     visited = {rank, *entry.origin.ranks}
     queue = [
         (rank, one)
         for pair in sorted(entry.reached)
         for one in traffic.of(rank, pair)
-        if _gave(one, rank) or (pair == entry.finding.pair and one.hit)
+        if _gave_bad(one, rank) or (pair == entry.finding.pair and one.bad_takers)
     ]
     while queue:
         giver, one = queue.pop(0)
-        for part in one.hit:
+        for part in one.bad_takers:
             if part.rank == giver or part.rank in visited:
                 continue
             visited.add(part.rank)
@@ -271,14 +271,14 @@ def _find_reached(entry: DescribedFinding, rank: int, traffic: Traffic) -> list[
                 for pair in later
                 if pair >= part.message.pair
                 for other in traffic.of(part.rank, pair)
-                if _gave(other, part.rank)
+                if _gave_bad(other, part.rank)
             ]
     parts = sorted(found.values(), key=lambda part: (part.clock, part.rank))
     return [Reached(rank=part.rank, node=part.message.name) for part in parts]
 
 
-def _gave(one: Collective, rank: int) -> bool:
-    return any(part.rank == rank for part in one.fed)
+def _gave_bad(one: Collective, rank: int) -> bool:
+    return any(part.rank == rank for part in one.bad_givers)
 
 
 def _join_ranks(ranks: Sequence[int]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from dumpscope.analysis.rules.evidence import count_group
 from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
-from dumpscope.analysis.unit.gather_columns import differing_arguments
+from dumpscope.analysis.unit.gather_columns import find_differing_arguments
 from dumpscope.domain.records import Int64, NodeKind, Role
 from dumpscope.texts import Phrase, phrase
 
@@ -21,7 +21,7 @@ NEAR: Final = 0.01
 
 
 class Arguments(Rule):
-    """A call gets another argument and its output differs."""
+    """An argument differs between the sides, and so does the output of its call."""
 
     id: ClassVar = "O-3"
     kinds: ClassVar = ("configuration",)
@@ -41,29 +41,30 @@ class Arguments(Rule):
 
 
 def _find(case: Case, *, alone: bool) -> list[Finding]:
-    """Calls whose argument and output differ. A number may be computed from bad data, so it counts only beside clean tensors.
+    """Calls whose argument and output differ. A number may be computed from bad data, so it counts only where the tensors of
+    the call are clean.
 
     alone: nothing else was found; then an argument that differs at a call before the first difference is the cause even where
     its effect is below what counts (coarse dtypes round it away). A number must differ by more than a computed one would.
     """
     columns = case.columns
     with np.errstate(invalid="ignore"):
-        dirty = columns.out_score > columns.threshold
-        wrong = np.flatnonzero(dirty | (columns.own_in > columns.threshold))
-    suspects = columns.argument & dirty
+        differs = columns.out_score > columns.threshold
+        wrong = np.flatnonzero(differs | (columns.own_in > columns.threshold))
+    suspects = columns.argument & differs
     faint = np.zeros(len(columns), bool)
     if alone and not suspects.any():
         first = int(wrong[0]) if len(wrong) else len(columns)
-        faint = columns.argument & ~dirty & (np.arange(len(columns)) <= first)
+        faint = columns.argument & ~differs & (np.arange(len(columns)) <= first)
         if not len(wrong):  # without an effect it is a difference of the scripts, and no cause
             faint &= columns.out_score > 0
     findings: dict[tuple[str, str], Finding] = {}
     for pair in np.flatnonzero(suspects | faint).tolist():
         items = case.inputs_of(pair)
-        items = items[differing_arguments(case.context, case.facts)[items]]
+        items = items[find_differing_arguments(case.context, case.facts)[items]]
         if faint[pair]:
             items = np.array([i for i in items.tolist() if not _are_close(case, i)], np.int64)
-        elif not columns.clean(pair):
+        elif not columns.received_clean(pair):
             items = np.array([i for i in items.tolist() if not _is_number(case, i)], np.int64)
         if not len(items) or (not columns.leaf[pair] and columns.kind[pair] == NodeKind.MODULE):
             continue
@@ -86,7 +87,7 @@ def _find(case: Case, *, alone: bool) -> list[Finding]:
 
 
 def _are_close(case: Case, row: int) -> bool:
-    """Two numbers that noise may set apart."""
+    """The item pair is two numbers that noise may have made different."""
     if not _is_number(case, row):
         return False
     try:

@@ -19,7 +19,7 @@ from dumpscope.analysis.rules.rule import Finding, Rule
 from dumpscope.analysis.unit.case import Case
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.noise import JUMP
-from dumpscope.analysis.unit.taint import untainted
+from dumpscope.analysis.unit.taint import drop_tainted
 from dumpscope.domain.facts import Outcome
 from dumpscope.domain.limits import LIMITS, at_limit, limits
 from dumpscope.domain.records import Bool, Direction, Float64, Int64, Kind, NodeKind, Role, State
@@ -30,7 +30,7 @@ TIES: Final = "ties"
 RANDOM: Final = "random"
 """Variants of a configuration: only the order of equal elements differs; a random call."""
 STEEP: Final = 10.0
-"""An output that differs so much more than inputs that do not count as different owes nothing to them."""
+"""An output this many times worse than inputs below the threshold does not follow from them."""
 RANDOM_CALLS: Final = frozenset(
     {
         "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "normal", "normal_",
@@ -49,7 +49,8 @@ ORDERING: Final = frozenset(
 
 
 class Computation(Rule):
-    """Inputs agree and the output does not. The kind says what of: a communication, a random call, a new NaN or infinity..."""
+    """Inputs agree and the output does not. The kind is that of the call or of the difference: a communication, a random call, a
+    new NaN or infinity..."""
 
     id: ClassVar = "O-1"
     kinds: ClassVar = ("computation", "overflow", "communication", "configuration", "input")
@@ -101,12 +102,12 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
     """
     columns = case.columns
     broken = nonfinite_differs(case.context, case.facts)
-    new_nonfinite = _at(case, broken, outputs=True) & ~_at(case, broken, outputs=False)
+    new_nonfinite = _nodes_with(case, broken, outputs=True) & ~_nodes_with(case, broken, outputs=False)
     with np.errstate(invalid="ignore"):
         # A weight that differs is a cause of its own, or left so by the step before.
         wrong = columns.argument | (columns.out_score > columns.threshold) | (columns.own_data > columns.threshold)
         first = min([int(np.flatnonzero(wrong)[0]) if wrong.any() else len(columns), *causes])
-        noise = np.minimum(_noise(np.fmax(columns.out_score, columns.own_in), first), columns.threshold / JUMP)
+        noise = np.minimum(_largest_before(np.fmax(columns.out_score, columns.own_in), first), columns.threshold / JUMP)
         clean = ~(columns.in_score > np.maximum(0.5 * columns.threshold, noise))
         clean |= (columns.in_score <= columns.threshold) & (columns.out_score > STEEP * columns.in_score)
         clean |= new_nonfinite & ~np.isinf(columns.in_score)
@@ -124,9 +125,9 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
     if case.history.went_wrong:
         suspects &= ~(columns.inexact > 0)
     findings = []
-    for pair in _independent(case, np.flatnonzero(suspects), first, noise, causes):
+    for pair in _drop_dependent(case, np.flatnonzero(suspects), first, noise, causes):
         items = case.different(case.outputs_of(pair))
-        ties = _only_order(case, pair, items)
+        ties = _is_order_only(case, pair, items)
         if ties and not _reaches_values(case, pair):
             continue
         clipped = not broken[items].any() and bool(_stands_at_limit(case, items).any())
@@ -141,8 +142,8 @@ def _find(case: Case, causes: Sequence[int]) -> list[Finding]:
 
 
 def _find_run_again(columns: NodeColumns) -> Bool:
-    """Backward calls inside which a checkpoint ran forward calls again, one of which went wrong: these are recorded behind it,
-    and it computed with what they made. What follows the last backward call is an optimizer."""
+    """Backward calls inside which a checkpoint ran forward calls again, one of which went wrong. These are recorded after the
+    backward call, which used their results. Calls after the last backward call belong to an optimizer."""
     found = np.zeros(len(columns), bool)
     leaf = np.flatnonzero(columns.leaf & (columns.kind != NodeKind.GRADIENT) & ~columns.alone)
     bad = within = False
@@ -150,7 +151,7 @@ def _find_run_again(columns: NodeColumns) -> Bool:
         if columns.direction[pair] == Direction.BACKWARD:
             found[pair], bad, within = bad, False, True
         else:
-            bad = bad or (within and columns.dirty(pair))
+            bad = bad or (within and columns.made_different(pair))
     return found
 
 
@@ -165,36 +166,36 @@ def _stands_at_limit(case: Case, rows: Int64) -> Bool:
     return found
 
 
-def _only_order(case: Case, pair: int, items: Int64) -> bool:
-    """A call that sorts or picks puts out other indices and, where it puts out values too, equal ones: equal elements stand in
-    another order, which no kernel is to blame for."""
+def _is_order_only(case: Case, pair: int, items: Int64) -> bool:
+    """A call that sorts or picks returns other indices and, if it returns values too, equal ones. Equal elements are in another
+    order, and no kernel is wrong."""
     label, direction = case.columns.labels[pair].rpartition(".")[2], case.columns.direction[pair]
     integers = bool(is_exact_kind(case.context)[items].all())
     return label in ORDERING and direction == Direction.FORWARD and integers
 
 
-def only_order(case: Case) -> Bool:
-    """Nodes at which nothing differs but integers, from the first on that put equal values in another order."""
+def find_order_only(case: Case) -> Bool:
+    """By node: only integers differ, and it or a call before it put equal values in another order."""
     columns = case.columns
     with np.errstate(invalid="ignore"):
-        dirty = (case.opinions.score > case.threshold) & (case.context.kind == Kind.TENSOR)
+        differs = (case.opinions.score > case.threshold) & (case.context.kind == Kind.TENSOR)
     values = np.zeros(len(columns), bool)
-    values[case.context.pair[dirty & ~is_exact_kind(case.context)]] = True
+    values[case.context.pair[differs & ~is_exact_kind(case.context)]] = True
     for pair in np.flatnonzero(columns.wrong & columns.leaf).tolist():
         items = case.different(case.outputs_of(pair))
-        if len(items) and _only_order(case, pair, items):
+        if len(items) and _is_order_only(case, pair, items):
             return ~values & (np.arange(len(columns)) >= pair)
     return np.zeros(len(columns), bool)
 
 
 def _reaches_values(case: Case, pair: int) -> bool:
-    """Something that is no integer differs later on."""
+    """A tensor that does not hold integers differs later on."""
     rows = (case.context.pair > pair) & (case.context.kind == Kind.TENSOR) & ~is_exact_kind(case.context)
     with np.errstate(invalid="ignore"):
         return bool((case.opinions.score[rows] > case.threshold[rows]).any())
 
 
-def _at(case: Case, rows: Bool, *, outputs: bool) -> Bool:
+def _nodes_with(case: Case, rows: Bool, *, outputs: bool) -> Bool:
     """Nodes that have one of `rows` among their outputs (or inputs)."""
     side = np.isin(case.context.role, (Role.OUTPUT, Role.GRADIENT)) == outputs
     out = np.zeros(len(case.columns), bool)
@@ -202,14 +203,14 @@ def _at(case: Case, rows: Bool, *, outputs: bool) -> Bool:
     return out
 
 
-def _noise(worst: Float64, first: int) -> float:
+def _largest_before(worst: Float64, first: int) -> float:
     """Largest score before the first difference: what this pair of runs shows where nothing is wrong."""
     before = worst[:first]
     return float(np.nanmax(before)) if len(before) and not np.isnan(before).all() else 0.0
 
 
-def _independent(case: Case, suspects: Int64, first: int, noise: Float64, causes: Sequence[int]) -> list[int]:
-    """The first suspect, and those after it that owe nothing to it.
+def _drop_dependent(case: Case, suspects: Int64, first: int, noise: Float64, causes: Sequence[int]) -> list[int]:
+    """The first suspect, and those after it that do not follow from it.
 
     Statistics can hide an error in one call and show it again in the next, and a difference too small for a score can grow. So
     after the first difference a suspect must be as clean as everything was before it (bit-equal in a quiet pair), and
@@ -222,7 +223,7 @@ def _independent(case: Case, suspects: Int64, first: int, noise: Float64, causes
             clean &= ~(columns.inexact > 0)
     early = [pair for pair in suspects.tolist() if pair <= first]
     late = [pair for pair in suspects.tolist() if pair > first and clean[pair]]
-    return early + (untainted(case, first, late, causes) if late else [])
+    return early + (drop_tainted(case, first, late, causes) if late else [])
 
 
 def _kind_of(case: Case, pair: int, broken: bool) -> str:
@@ -255,7 +256,7 @@ def _describe_inputs(case: Case, pair: int) -> Phrase:
 
 
 def _half_known_inputs(case: Case, pair: int) -> list[int]:
-    """Inputs of which only Max and Min were there to compare, as msprobe keeps of integers, masks and float64."""
+    """Inputs with only Max and Min to compare: msprobe stores no more for integers, masks and float64."""
     context = case.context
     rows = case.inputs_of(pair)
     stored = (context.t_state[rows] != State.ABSENT) & (context.g_state[rows] != State.ABSENT)

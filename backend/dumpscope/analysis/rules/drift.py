@@ -1,4 +1,4 @@
-"""O-7: an error that grows along the forward pass until it matters, with no call at which it jumps."""
+"""O-7: an error that grows slowly along the forward pass, with no call at which it jumps."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def _measure(columns: NodeColumns) -> Drift | None:
 
 
 def _forward_calls(columns: NodeColumns) -> Int64:
-    """Forward calls that stand for themselves and whose output was compared, in order. What follows the backward pass is the
-    optimizer, which lifts gradients that are pure rounding to any size."""
+    """Leaf forward calls whose output was compared, in order. Calls after the backward pass belong to the optimizer, which makes
+    large differences of gradients that are pure rounding."""
     backward = np.flatnonzero(columns.direction == Direction.BACKWARD)
     last = int(backward[-1]) if len(backward) else len(columns)
     kind = (columns.kind == NodeKind.API) | (columns.kind == NodeKind.MODULE)

@@ -44,7 +44,7 @@ def advise_by_kind(case: Case, finding: Finding) -> list[Phrase]:
 
 
 def describe_birth(case: Case, finding: Finding) -> list[Phrase]:
-    """Of a NaN or infinity in the backward pass: the forward call behind it, where that holds none on either side."""
+    """For a NaN or infinity in the backward pass: names its forward call, if that holds none on either side."""
     if finding.kind != "overflow" or finding.variant == SATURATED:
         return []
     name = ""
@@ -73,7 +73,7 @@ def describe_item(case: Case, row: int) -> Phrase:
         return phrase("shown.nonfinite", place=place, count=int(facts.nonfinite_disagree[row]))
     if facts.unequal[row] >= 0:
         worst = facts.details[row].worst_index if row in facts.details else None
-        numbers = {"rel_l2": _number(facts, row, "rel_l2"), "largest": _number(facts, row, "max_abs")}
+        numbers = {"rel_l2": _format_metric(facts, row, "rel_l2"), "largest": _format_metric(facts, row, "max_abs")}
         counts = {"unequal": int(facts.unequal[row]), "elements": int(facts.elements[row])}
         if worst is None:
             return phrase("shown.tensor", place=place, **counts, **numbers)
@@ -84,7 +84,7 @@ def describe_item(case: Case, row: int) -> Phrase:
         if State.ABSENT in (t_state, g_state):
             continue
         left, right = case.context.t_stats[row, column], case.context.g_stats[row, column]
-        t, g = _stat(left, t_state), _stat(right, g_state)
+        t, g = _format(left, t_state), _format(right, g_state)
         if t == g and t_state == g_state == State.FINITE and left != right:  # in the last digits
             t, g = f"{left:.9g}", f"{right:.9g}"
         if t != g:
@@ -106,13 +106,13 @@ def _shape(items: Items, item: int) -> str:
     return str(list(items.shapes[items.shape[item]]))
 
 
-def _number(facts: Facts, row: int, metric: str) -> str:
+def _format_metric(facts: Facts, row: int, metric: str) -> str:
     column = TENSOR_METRICS.index(metric)
     state = facts.tensor_state[row, column]
-    return _stat(facts.tensor[row, column], state) if state != State.ABSENT else "unknown"
+    return _format(facts.tensor[row, column], state) if state != State.ABSENT else "unknown"
 
 
-def _stat(value: float, state: int) -> str:
+def _format(value: float, state: int) -> str:
     if state == State.FINITE:
         return f"{value:.6g}"
     return {State.NAN: "NaN", State.POS_INF: "+inf", State.NEG_INF: "-inf"}.get(State(state), "absent")

@@ -1,4 +1,4 @@
-"""What is done with the findings of all rules together, as named steps in a fixed order."""
+"""Joins the findings of all rules, in named steps of a fixed order."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Step = Callable[[Case, Sequence[Finding]], list[Finding]]
 
 
 def trace_back(case: Case, findings: Sequence[Finding]) -> list[Finding]:
-    """In a quiet pair statistics may hide that what a call received was already wrong (its rows in another order): where they do
-    not agree to the last bit, the call that made it so is the cause."""
+    """In a quiet pair statistics can hide that an input was already wrong (its rows in another order). If the inputs of a call
+    differ in any bit, the call with the first differing bit takes its place."""
     return [_traced_back(case, finding) for finding in findings]
 
 
@@ -40,10 +40,11 @@ def _traced_back(case: Case, finding: Finding) -> Finding:
 def keep_one_a_node(case: Case, findings: Sequence[Finding]) -> list[Finding]:
     """Two rules may name the same node: the first of ours stays, and one of another package takes its place. A weight is a cause
     beside what else a node is."""
-    kept: dict[tuple[int, str], Finding] = {}
-    for finding in sorted(findings, key=lambda one: one.rule in OURS):
-        kept.setdefault((finding.pair, finding.kind if finding.kind == "weight" else ""), finding)
-    return [finding for finding in findings if any(finding is one for one in kept.values())]
+    kept: dict[tuple[int, str], int] = {}  # number of the finding, by node and whether it is a weight
+    for number in sorted(range(len(findings)), key=lambda number: findings[number].rule in OURS):
+        finding = findings[number]
+        kept.setdefault((finding.pair, finding.kind if finding.kind == "weight" else ""), number)
+    return [findings[number] for number in sorted(kept.values())]
 
 
 def gather_many(case: Case, findings: Sequence[Finding]) -> list[Finding]:

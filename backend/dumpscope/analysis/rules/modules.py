@@ -14,7 +14,7 @@ from dumpscope.texts import Phrase, phrase
 
 
 class Modules(Rule):
-    """The module's own code is at fault, which was not dumped."""
+    """The module's own code, which was not dumped, is at fault."""
 
     id: ClassVar = "O-6"
     kinds: ClassVar = ("computation", "overflow")

@@ -1,4 +1,4 @@
-"""What one step leaves to the next: whether weights that differ were made so by the step before, and by which part of it."""
+"""Weights that the step before made different: which they are, and which part of that step did it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dumpscope.domain.records import Direction, NodeKind, Role
 BACKWARD: Final = "backward"
 OPTIMIZER: Final = "optimizer"
 OUTSIDE: Final = "outside"
-"""Who changed weights between two steps: the backward pass, whose gradients differ already; the optimizer, since they agree; what
-was not recorded, since nothing tells of gradients or of the step between."""
+"""What made weights different between two steps: the backward pass, if its gradients differ; the optimizer, if they agree;
+something outside the record, if no gradients or not all steps were recorded."""
 MANY: Final = 3
 """Weights of a noisy pair that must all be off: an optimizer lifts single gradients that are pure rounding to any size."""
 

@@ -15,6 +15,7 @@ from dumpscope.analysis.rules.sources import Sources
 from dumpscope.analysis.rules.structure import Structure
 from dumpscope.analysis.rules.weights import Weights
 from dumpscope.errors import DumpscopeError
+from dumpscope.texts import say
 
 RULES: Final[tuple[Rule, ...]] = (
     Weights(),
@@ -40,10 +41,11 @@ def all_rules() -> dict[str, Rule]:
         rule = entry() if isinstance(entry, type) else entry
         if not isinstance(rule, Rule):
             raise DumpscopeError(
-                f"the extension {rule!r} is no causal rule", hint="derive it from dumpscope.analysis.rules.rule.Rule"
+                say("extensions.no_rule", object=f"{rule!r}"),
+                hint=say("extensions.derive_from", base="dumpscope.analysis.rules.rule.Rule"),
             )
         if rule.id in rules:
-            raise DumpscopeError(f"two causal rules have the id {rule.id!r}", hint="give the installed one another id")
+            raise DumpscopeError(say("extensions.rule_id_taken", id=f"{rule.id!r}"), hint=say("extensions.rename_rule"))
         rules[rule.id] = rule
     return rules
 

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from dumpscope.analysis.rules.computation import only_order
+from dumpscope.analysis.rules.computation import find_order_only
 from dumpscope.analysis.rules.evidence import (
     advise_by_kind,
     count_group,
@@ -38,11 +38,11 @@ class Sources(Rule):
 
     def find(self, case: Case, found: Sequence[Finding]) -> list[Finding]:
         history = case.history
+        if history.differs and (history.went_wrong or history.before is None):
+            return []
         weights = {int(case.context.target[row]) for weight in case.weights for row in weight.items}
         if not history.differs:
             return self._find_in_first_step(case, found, weights)
-        if history.went_wrong or history.before is None:
-            return []
         # Later steps differ in the last bits: only integers, masks and indices from outside must still agree.
         exact = is_exact_kind(case.context)
         return [
@@ -85,7 +85,7 @@ class Sources(Rule):
 
 
 def _find(case: Case, weights: set[int]) -> list[Finding]:
-    """O-4: data that differs before any dumped operator made it; O-5 where a call of one side only stands before it."""
+    """Data that differs before any dumped call made it; a call of one side only (O-5) where one comes right before it."""
     columns = case.columns
     leaf = columns.leaf & ~columns.alone
     with np.errstate(invalid="ignore"):
@@ -129,8 +129,8 @@ def _find(case: Case, weights: set[int]) -> list[Finding]:
 
 
 def _was_computed(case: Case, pair: int, items: list[int]) -> bool:
-    """Floating-point data that turns up after the first call of a pass was computed by something that was not dumped. Masks and
-    indices are given, and so is what the first call receives."""
+    """Floating-point data that first appears after some call made other data was computed by a call that was not dumped. Masks,
+    indices and what the first call receives are given."""
     exact = is_exact_kind(case.context)
     if all(exact[item] for item in items):
         return False
@@ -139,8 +139,8 @@ def _was_computed(case: Case, pair: int, items: list[int]) -> bool:
 
 
 def _find_first_visible(case: Case) -> list[Finding]:
-    """Last resort: something differs and no rule names a cause, since it lies in what was not dumped (of an API's backward
-    msprobe records its last autograd node only). Say where it is first seen."""
+    """The first node at which something differs, for a cause that was not dumped (of an API's backward msprobe records only the
+    last autograd node)."""
     columns = case.columns
     with np.errstate(invalid="ignore"):
         seen = (columns.own_in > columns.threshold) | (columns.out_score > columns.threshold)
@@ -148,7 +148,7 @@ def _find_first_visible(case: Case) -> list[Finding]:
         broken = np.zeros(len(columns), bool)
         broken[case.context.pair[nonfinite_differs(case.context, case.facts)]] = True
         seen &= broken
-    seen &= ~only_order(case)
+    seen &= ~find_order_only(case)
     if not (seen & (np.fmax(columns.own_in, columns.out_score) > 4 * columns.threshold)).any():
         return []
     ordered = np.flatnonzero(seen & ~columns.alone & (columns.kind != NodeKind.GRADIENT))
@@ -170,7 +170,12 @@ def _find_hiding_module(case: Case, pair: int, items: list[int]) -> int | None:
     parent = int(tree.parent[columns.entry[pair]])
     while parent >= 0:
         module = int(tree.pair[parent])
-        if module >= 0 and columns.clean(module) and columns.dirty(module) and _leaves_out(case, parent, pair):
+        if (
+            module >= 0
+            and columns.received_clean(module)
+            and columns.made_different(module)
+            and _leaves_out(case, parent, pair)
+        ):
             return module
         parent = int(tree.parent[parent])
     return None
@@ -189,8 +194,7 @@ def _leaves_out(case: Case, entry: int, pair: int) -> bool:
 
 
 def _find_unmatched_before(case: Case, pair: int) -> list[int]:
-    """The run of calls of one side only right before `pair`, in order. A matched call in between that received and made
-    the same on both sides clears them."""
+    """The run of calls of one side only right before `pair`, in order. A matched call between them and `pair` ends the search."""
     columns = case.columns
     same_pass = columns.direction[:pair] == columns.direction[pair]
     before = np.flatnonzero(columns.leaf[:pair] & same_pass)[-LOOKBACK:][::-1].tolist()
@@ -204,8 +208,8 @@ def _find_unmatched_before(case: Case, pair: int) -> list[int]:
 
 
 def find_first_bit(case: Case, before: int) -> list[Finding]:
-    """In a quiet pair, the first call before `before` of which any bit differs: the cause of a difference that statistics hide
-    at first and that comes to light where nothing dumped made it."""
+    """In a quiet pair, the first call before `before` with any differing bit: statistics can hide a difference where it is made
+    and show it only later."""
     context, columns = case.context, case.columns
     if not columns.quiet:
         return []
@@ -221,7 +225,7 @@ def find_first_bit(case: Case, before: int) -> list[Finding]:
 
 
 def _name_last_call(case: Case, pair: int) -> Phrase:
-    """The call that ended last before `pair`: what it did beyond its own record is among the suspects."""
+    """Names the last call before `pair`: something that it did and that was not recorded may be the cause."""
     leaf = np.flatnonzero(case.columns.leaf[:pair])
     if not len(leaf):
         return phrase("origin.hidden")

@@ -8,7 +8,7 @@ from dumpscope.domain.records import Direction, NodeKind, Nodes, RankDump
 
 
 def forward_of(nodes: Nodes, node: int) -> int:
-    """Node of the forward call whose backward `node` is; -1 where there is none, or nothing tells which."""
+    """Node of the forward call whose backward `node` is; -1 where there is none, or it is unknown."""
     label = nodes.label[node]
     backward = nodes.direction[node] == Direction.BACKWARD or nodes.kind[node] == NodeKind.GRADIENT
     if label < 0 or not backward:
@@ -20,7 +20,7 @@ def forward_of(nodes: Nodes, node: int) -> int:
 
 
 def stack_of(dump: RankDump, node: int) -> list[str]:
-    """Call stack of a node, or of its forward call where a backward node has none; empty where nothing is known."""
+    """Call stack of a node, or of its forward call where a backward node has none; empty where none was stored."""
     if node < 0:
         return []
     nodes = dump.nodes

@@ -1,4 +1,4 @@
-"""How large the terms were that a gradient is the sum of. Where they cancel, what is left is rounding, whatever it differs by."""
+"""Gradients that are sums: their scores measured against the terms. Where the terms cancel, only rounding is left."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from dumpscope.domain.records import Bool, Direction, Float64, Int8, Int64, Kind
 from dumpscope.verdict.score import MAX, MIN, NORM
 
 
-def against_terms(context: Context, score: Float64, kind: Int8, direction: Int8, label: Int64, flat: Bool) -> Float64:
+def score_against_terms(
+    context: Context, score: Float64, kind: Int8, direction: Int8, label: Int64, flat: Bool
+) -> Float64:
     """Scores, by item pair, with those of sums measured against their terms where these are larger than the sum.
 
-    A sum is a vector that a backward call makes of a gradient with more elements (of a bias): its terms have the norm of the
-    gradient that arrives. So is a parameter's gradient: its terms have the norm of what arrives at its module, times the largest
-    input of the module's forward for a parameter of more than one dimension.
+    A sum is a vector that a backward call computes from a gradient with more elements (as for a bias): its terms have the norm
+    of the gradient that arrives. So is a parameter's gradient: its terms have the norm of what arrives at its module, times the
+    largest input of the module's forward for a parameter of more than one dimension.
+
     kind, direction, label: by node pair; nodes with the same label are one API or module
     flat: by item pair, at most one dimension
     """
-    norm = _size(context, [NORM])
-    peak = _size(context, [MAX, MIN])
+    norm = _largest_magnitude(context, [NORM])
+    peak = _largest_magnitude(context, [MAX, MIN])
     backward, forward = direction == Direction.BACKWARD, direction == Direction.FORWARD
     module, gradient = kind == NodeKind.MODULE, kind == NodeKind.GRADIENT
     received = ((context.role == Role.INPUT) | (context.role == Role.KWARG)) & (context.kind == Kind.TENSOR)
-    arriving = _largest(context, norm, received & backward[context.pair])
-    count = _largest(context, context.elements.astype(np.float64), received & backward[context.pair])
-    entering = _largest(context, peak, received & forward[context.pair])
-    factor = np.where(flat, 1.0, np.nan_to_num(_shared(label, entering, module), nan=1.0)[context.pair])
-    of_module = _shared(label, arriving, module)[context.pair] * factor
+    arriving = _fold_largest(context, norm, received & backward[context.pair])
+    count = _fold_largest(context, context.elements.astype(np.float64), received & backward[context.pair])
+    entering = _fold_largest(context, peak, received & forward[context.pair])
+    factor = np.where(flat, 1.0, np.nan_to_num(_share_largest(label, entering, module), nan=1.0)[context.pair])
+    of_module = _share_largest(label, arriving, module)[context.pair] * factor
     sums = (context.role == Role.OUTPUT) & backward[context.pair] & flat & (context.elements < count[context.pair])
     terms = np.where(gradient[context.pair], of_module, np.where(sums, arriving[context.pair], np.nan))
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -35,7 +38,7 @@ def against_terms(context: Context, score: Float64, kind: Int8, direction: Int8,
         return np.where(cancels, score * norm / terms, score)
 
 
-def _size(context: Context, columns: list[int]) -> Float64:
+def _largest_magnitude(context: Context, columns: list[int]) -> Float64:
     """Largest finite magnitude of some statistics on either side; nan where there is none."""
     sides = [
         np.where(state[:, columns] == State.FINITE, np.abs(stats[:, columns]), np.nan)
@@ -45,13 +48,13 @@ def _size(context: Context, columns: list[int]) -> Float64:
     return size
 
 
-def _largest(context: Context, size: Float64, rows: Bool) -> Float64:
+def _fold_largest(context: Context, size: Float64, rows: Bool) -> Float64:
     out = np.full(context.nodes, np.nan)
     np.fmax.at(out, context.pair[rows], size[rows])
     return out
 
 
-def _shared(key: Int64, value: Float64, rows: Bool) -> Float64:
+def _share_largest(key: Int64, value: Float64, rows: Bool) -> Float64:
     """For every node the largest value of those in `rows` that have its key, nan where there is none."""
     keys, code = np.unique(key, return_inverse=True)
     best = np.full(len(keys), np.nan)

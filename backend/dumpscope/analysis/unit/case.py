@@ -49,7 +49,7 @@ class History:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Everything that the rules look at. first_item: by node pair, its first item pair; one more for the end"""
+    """All that the rules look at. first_item: first item pair of each node pair, and the number of item pairs at the end"""
 
     target: RankDump
     golden: RankDump

@@ -1,9 +1,8 @@
-"""Which call made the tensor that another call receives, as the dump names it, else told by identity of what it stored.
+"""Which call made the tensor that another call receives, as the dump names it, else by identity of what it stored.
 
 A dump of our own capture names the producer of an argument. Where none is named, a tensor is known again by its statistics and
 size, or by its hash where there are none; a view keeps both. What is the same number throughout (zeros, ones, a mask) says
-nothing about who made it.
-"""
+nothing about its maker."""
 
 from __future__ import annotations
 
@@ -40,12 +39,12 @@ class Reach:
 
 @dataclass(frozen=True, kw_only=True)
 class Flow:
-    """Data flow inside one unit. maker: per item pair the node pair that made the received tensor, -1 where nothing tells"""
+    """Data flow inside one unit. maker: per item pair the node pair that made the received tensor, -1 where unknown"""
 
     case: Case = field(repr=False)
     maker: Int64
 
-    def reach(self, pairs: Iterable[int]) -> Reach:
+    def find_reach(self, pairs: Iterable[int]) -> Reach:
         """What follows from these node pairs, the first of which is the finding's own."""
         own = dict.fromkeys(pairs, -1)
         came_from = dict(own)
@@ -54,7 +53,7 @@ class Flow:
             step = depth.get(maker, -2) + 1
             if step > 0 and reader not in own and step < depth.get(reader, step + 1):
                 came_from[reader], depth[reader] = maker, step
-        explained = {*came_from, *self._around(came_from)}
+        explained = {*came_from, *self._find_around(came_from)}
         goal = min((pair for pair in came_from if self._failed[pair]), default=-1)
         path: list[int] = []
         while goal >= 0:
@@ -62,7 +61,7 @@ class Flow:
             goal = came_from[goal]
         return Reach(nodes=len(explained) - len(own), path=path[::-1], pairs=frozenset(came_from))
 
-    def _around(self, pairs: Iterable[int]) -> set[int]:
+    def _find_around(self, pairs: Iterable[int]) -> set[int]:
         """The node pairs around these in the module tree that differ too."""
         tree, entry = self.case.tree, self.case.columns.entry
         found: set[int] = set()
@@ -78,8 +77,8 @@ class Flow:
                 at = int(tree.parent[at])
         return found
 
-    def _untraced(self) -> list[tuple[int, int]]:
-        """Calls that received something different and nothing tells from whom, each with the leaf call before it that differs:
+    def _link_untraced(self) -> list[tuple[int, int]]:
+        """Calls that received something different and whose maker is unknown, each with the leaf call before it that differs:
         what stands between them was not dumped (a view of another size, an operator left out), and took what was there. A
         parameter gradient comes out of the backward call before it."""
         case, columns = self.case, self.case.columns
@@ -119,7 +118,7 @@ class Flow:
         columns, context = self.case.columns, self.case.context
         span = len(columns)
         rows = np.flatnonzero((self.maker >= 0) & self._differs[context.pair])
-        lost = self._untraced()
+        lost = self._link_untraced()
         forward = {
             columns.names[pair].removesuffix(".forward"): pair
             for pair in np.flatnonzero(self._differs & (columns.direction == Direction.FORWARD)).tolist()
@@ -136,13 +135,13 @@ class Flow:
 
 def find_makers(case: Case, *, golden: bool = False) -> Int64:
     """Per item pair the node pair of the leaf call before it that put out the same tensor; -1 for what no dumped call made, for
-    outputs, and for constants nobody names. golden: told from what the golden stored"""
+    outputs, and for constants without a named producer. golden: by what the golden stored"""
     context, side, rows = case.context, case.target, case.context.target
     if golden:
         side, rows = case.golden, case.context.golden
         context = replace(context, target=context.golden, t_stats=context.g_stats, t_state=context.g_state)
     leaf = case.columns.leaf
-    made = _sources(context, side.items, rows, leaf, case.received, context.pair)
+    made = _find_sources(context, side.items, rows, leaf, case.received, context.pair)
     maker = np.where(case.received, _pair_of(made, context), -1)
     return np.where((maker >= 0) & leaf[maker], maker, -1)
 
@@ -166,12 +165,12 @@ def trace(unit: Unit) -> Trace:
     leaf = leaf_pairs(unit.target, unit.golden, unit.pairs, unit.tree)
     received = np.isin(context.role, RECEIVED)
     until = np.where(received, _first_inside(unit.tree, len(unit.pairs))[context.pair], context.pair)
-    maker = _pair_of(_sources(context, unit.target.items, unit.items.target, leaf, received, until), context)
+    maker = _pair_of(_find_sources(context, unit.target.items, unit.items.target, leaf, received, until), context)
     return Trace(received=np.where(received, maker, -1), handed=np.where(received, -1, maker))
 
 
 def trace_rank(dump: RankDump) -> Int32:
-    """Per item of one dump the output of an earlier node that its call received: as the dump names it, else told as in `trace`;
+    """Per item of one dump the output of an earlier node that its call received: as the dump names it, else found as in `trace`;
     -1 where nothing tells, and for what no call received. A module that the dump names stays named."""
     nodes, items = np.arange(len(dump.nodes), dtype=np.int32), np.arange(len(dump.items), dtype=np.int32)
     size = len(nodes)
@@ -195,7 +194,7 @@ def trace_rank(dump: RankDump) -> Int32:
     leaf = leaf_pairs(dump, dump, pairs, tree)
     received = np.isin(context.role, RECEIVED)
     until = np.where(received, _first_inside(tree, size)[context.pair], context.pair)
-    made = np.where(received, _sources(context, dump.items, items, leaf, received, until), -1).astype(np.int32)
+    made = np.where(received, _find_sources(context, dump.items, items, leaf, received, until), -1).astype(np.int32)
     return np.where(dump.items.producer >= 0, dump.items.producer, made)
 
 
@@ -213,12 +212,12 @@ def _first_inside(tree: ResultTree, pairs: int) -> Int32:
     return found
 
 
-def _sources(context: Context, items: Items, numbers: Int32, leaf: Bool, received: Bool, until: Int32) -> Int64:
+def _find_sources(context: Context, items: Items, numbers: Int32, leaf: Bool, received: Bool, until: Int32) -> Int64:
     """Per item pair the item pair of the output, of a node pair before `until`, that is the same tensor, else -1: what the dump
     names, and what a leaf call put out where a module only handed it on; where it names nothing, the last leaf call's that
     stored the same. Of outputs only a module's have one. numbers: of the item of each item pair"""
-    same = _alike(context, items.hash, leaf, received | ~leaf[context.pair], until)
-    named = _named(items, numbers)
+    same = _find_alike(context, items.hash, leaf, received | ~leaf[context.pair], until)
+    named = _find_named_producers(items, numbers)
     rows = np.flatnonzero(named >= 0)
     rows = rows[context.pair[named[rows]] < until[rows]]
     source = named[rows]
@@ -227,7 +226,7 @@ def _sources(context: Context, items: Items, numbers: Int32, leaf: Bool, receive
     return same
 
 
-def _named(items: Items, numbers: Int32) -> Int64:
+def _find_named_producers(items: Items, numbers: Int32) -> Int64:
     """Per item pair the item pair of the record that the dump names as its producer, -1 where it names none."""
     rows = np.full(len(items) + 1, -1, np.int64)  # the last one is for -1
     rows[numbers] = np.arange(len(numbers))
@@ -243,15 +242,15 @@ def _pair_of(rows: Int64, context: Context) -> Int64:
     return np.where(rows >= 0, context.pair[rows], -1)
 
 
-def _alike(context: Context, hashes: Int32, leaf: Bool, wanted: Bool, until: Int32) -> Int64:
+def _find_alike(context: Context, hashes: Int32, leaf: Bool, wanted: Bool, until: Int32) -> Int64:
     """Per item pair in `wanted` the first output of the last leaf call before node pair `until` that stored the same, else -1."""
-    tensors = (context.kind == Kind.TENSOR) & (context.target >= 0) & ~_constant(context, hashes)
+    tensors = (context.kind == Kind.TENSOR) & (context.target >= 0) & ~_is_constant(context, hashes)
     made = np.flatnonzero(tensors & ~np.isin(context.role, RECEIVED) & leaf[context.pair])
     taken = np.flatnonzero(tensors & wanted)
     found = np.full(len(context), -1, np.int64)
     if not len(made) or not len(taken):
         return found
-    identity = _identity(context, hashes, np.concatenate([made, taken]))
+    identity = _hash_contents(context, hashes, np.concatenate([made, taken]))
     _, code = np.unique(identity, return_inverse=True)
     span = context.nodes + 1
     outputs = code[: len(made)] * span + context.pair[made]
@@ -264,8 +263,8 @@ def _alike(context: Context, hashes: Int32, leaf: Bool, wanted: Bool, until: Int
     return found
 
 
-def _constant(context: Context, hashes: Int32) -> Bool:
-    """Tensors that tell nothing: one number throughout, or neither statistics nor a hash."""
+def _is_constant(context: Context, hashes: Int32) -> Bool:
+    """Tensors that cannot be recognised: one number throughout, or neither statistics nor a hash."""
     top, bottom = context.t_stats[:, 0], context.t_stats[:, 1]
     finite = (context.t_state[:, 0] == State.FINITE) & (context.t_state[:, 1] == State.FINITE)
     absent = (context.t_state == State.ABSENT).all(axis=1)
@@ -276,8 +275,8 @@ def _constant(context: Context, hashes: Int32) -> Bool:
     return found
 
 
-def _identity(context: Context, hashes: Int32, rows: Int64) -> Words:
-    """A number of 64 bits that is the same for the same statistics and size, or hash."""
+def _hash_contents(context: Context, hashes: Int32, rows: Int64) -> Words:
+    """64-bit hash of statistics and size, or of the stored hash."""
     columns: list[NDArray[Any]] = [context.elements[rows]]
     for column in range(4):
         state = context.t_state[rows, column]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dumpscope.analysis.unit import noise
-from dumpscope.analysis.unit.cancellation import against_terms
+from dumpscope.analysis.unit.cancellation import score_against_terms
 from dumpscope.analysis.unit.node_columns import NodeColumns
 from dumpscope.analysis.unit.weight_items import holds_weight
 from dumpscope.domain.context import Context
@@ -32,8 +32,8 @@ def gather_columns(
     bulk: the floor that rules it (verdict.score.common_floor)
     carried: an earlier step differs, so an optimizer may have made weights differ by any size
     """
-    names, labels, kind, direction = _names(target, golden, pairs)
-    score = _known(context, facts, opinions.score)
+    names, labels, kind, direction = _name_nodes(target, golden, pairs)
+    score = _drop_lone_hashes(context, facts, opinions.score)
     tensor = facts.outcome != Outcome.SCALAR
     output = (context.role == Role.OUTPUT) | (context.role == Role.GRADIENT) | (context.role == Role.DEBUG)
     own_in = _worst(context, score, ~output & tensor)
@@ -41,37 +41,39 @@ def gather_columns(
     own_data = _worst(context, score, ~output & tensor & ~weight)
     out_score = _worst(context, score, output)
     argument = np.zeros(len(pairs), bool)
-    argument[context.pair[differing_arguments(context, facts)]] = True
+    argument[context.pair[find_differing_arguments(context, facts)]] = True
     alone = (pairs.target < 0) | (pairs.golden < 0)
     entry = _entries(tree, len(pairs))
     saved = _SavedValues(pairs, kind, direction, labels, target, golden, tree, entry)
     differs = ((facts.equal == 0) & ~context.unread).astype(np.float64)
     excuse = ((facts.equal == 0) & (score == 0)).astype(np.float64)
     backward = direction == Direction.BACKWARD
-    inexact = saved.added(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0)
+    inexact = saved.add_to(_worst(context, differs, ~output & tensor), _worst(context, differs, output), unknown=1.0)
     quiet = noise.is_quiet(context, facts, score, np.fmax(own_in, out_score), labels, kind, bulk)
     flat = np.array([len(shape) <= 1 for shape in target.items.shapes] + [True])
-    flat = flat[np.where(context.target >= 0, _taken(target.items.shape, context.target), -1)]
-    guarded = against_terms(context, score, kind, direction, saved.label, flat)
+    flat = flat[np.where(context.target >= 0, _take(target.items.shape, context.target), -1)]
+    guarded = score_against_terms(context, score, kind, direction, saved.label, flat)
     # Where the runs are bit-equal, a sum of equal terms has no rounding to show, however small it is.
     out_score = np.where(quiet & ~(inexact > 0), out_score, _worst(context, guarded, output))
     threshold = np.full(len(pairs), noise.QUIET)
     if not quiet:
         weights = _worst(context, score, weight)
-        weights = saved.added(weights, weights, unknown=np.nan)
+        weights = saved.add_to(weights, weights, unknown=np.nan)
         worst = np.fmax(own_data, out_score)
-        threshold = noise.threshold(context, worst, weights, own_in, labels, backward, bulk)
+        threshold = noise.find_thresholds(context, worst, weights, own_in, labels, backward, bulk)
     return NodeColumns(
         kind=kind,
         direction=direction,
-        in_score=saved.added(own_in, out_score, unknown=np.inf),
-        seen_in=saved.added(own_in, out_score, unknown=np.nan),
+        in_score=saved.add_to(own_in, out_score, unknown=np.inf),
+        seen_in=saved.add_to(own_in, out_score, unknown=np.nan),
         own_data=own_data,
-        data_score=saved.added(own_data, out_score, unknown=np.inf),
+        data_score=saved.add_to(own_data, out_score, unknown=np.inf),
         out_score=out_score,
         own_in=own_in,
         inexact=inexact,
-        excused=saved.added(_worst(context, excuse, ~output & tensor), _worst(context, excuse, output), unknown=np.nan),
+        excused=saved.add_to(
+            _worst(context, excuse, ~output & tensor), _worst(context, excuse, output), unknown=np.nan
+        ),
         argument=argument,
         leaf=_leaves(tree, entry, alone | (kind == NodeKind.GRADIENT)),
         alone=alone,
@@ -80,7 +82,7 @@ def gather_columns(
         & _dumped_kind(target, golden, kind, pairs)
         & (pairs.leftover != Leftover.LEFT_OUT)
         & ~_moves_data(labels)
-        & ~_filtered(target, golden, pairs),
+        & ~_find_filtered(target, golden, pairs),
         entry=entry,
         names=names,
         labels=labels,
@@ -89,15 +91,15 @@ def gather_columns(
     )
 
 
-def _known(context: Context, facts: Facts, score: Float64) -> Float64:
-    """Scores without those that a hash alone tells, where the runs computed in different dtypes: no bits can agree there."""
-    if not noise.other_dtypes(context):
+def _drop_lone_hashes(context: Context, facts: Facts, score: Float64) -> Float64:
+    """Scores without those that rest on a hash alone, where the runs computed in different dtypes: no bits can agree there."""
+    if not noise.have_other_dtypes(context):
         return score
     absent = (context.t_state == State.ABSENT).all(axis=1) & (facts.outcome == Outcome.COMPARED)
     return np.where(absent & (facts.unequal < 0) & ~is_exact_kind(context), np.nan, score)
 
 
-def differing_arguments(context: Context, facts: Facts) -> Bool:
+def find_differing_arguments(context: Context, facts: Facts) -> Bool:
     """Non-tensor inputs that differ, or that only one side passes to a call that both sides make."""
     given = (context.role == Role.INPUT) | (context.role == Role.KWARG)
     differs = (facts.outcome == Outcome.SCALAR) & (facts.equal == 0)
@@ -117,7 +119,7 @@ def node_verdicts(context: Context, opinions: ItemOpinions) -> Int8:
     return np.array([Verdict.NA, Verdict.YES, Verdict.WARNING, Verdict.NO], np.int8)[worst]
 
 
-def _names(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[str], list[str], Int8, Int8]:
+def _name_nodes(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[str], list[str], Int8, Int8]:
     names: list[str] = []
     labels: list[str] = []
     kind = np.zeros(len(pairs), np.int8)
@@ -134,7 +136,7 @@ def _names(target: RankDump, golden: RankDump, pairs: NodePairs) -> tuple[list[s
 
 def leaf_pairs(target: RankDump, golden: RankDump, pairs: NodePairs, tree: ResultTree) -> Bool:
     """`NodeColumns.leaf` alone, without the columns that need numbers."""
-    _, _, kind, _ = _names(target, golden, pairs)
+    _, _, kind, _ = _name_nodes(target, golden, pairs)
     alone = (pairs.target < 0) | (pairs.golden < 0)
     return _leaves(tree, _entries(tree, len(pairs)), alone | (kind == NodeKind.GRADIENT))
 
@@ -148,6 +150,7 @@ def _entries(tree: ResultTree, pairs: int) -> Int64:
 
 
 def _worst(context: Context, score: Float64, where: Bool) -> Float64:
+    """By node pair: the largest score of its item pairs in `where`, nan where there is none."""
     out = np.full(context.nodes, np.nan)
     rows = where & ~np.isnan(score)
     np.fmax.at(out, context.pair[rows], score[rows])
@@ -155,7 +158,7 @@ def _worst(context: Context, score: Float64, where: Bool) -> Float64:
 
 
 def _leaves(tree: ResultTree, entry: Int64, passed_over: Bool) -> Bool:
-    """Nodes below which nothing stands but what is passed over: calls without a partner, parameter gradients."""
+    """By node pair: the tree holds nothing below it but what is passed over (calls without a partner, parameter gradients)."""
     inner = np.zeros(len(tree) + 1, bool)
     children = np.flatnonzero((tree.pair >= 0) & (tree.parent >= 0))
     inner[tree.parent[children[~passed_over[tree.pair[children]]]]] = True
@@ -176,7 +179,7 @@ def _dumped_kind(target: RankDump, golden: RankDump, kind: Int8, pairs: NodePair
 
 
 def _moves_data(labels: list[str]) -> Bool:
-    """Calls that only move or make data are left out of a dump by its risk level: missing ones say nothing."""
+    """By node pair: the call only moves or makes data. A risk level leaves those out of a dump, so missing ones mean nothing."""
     return np.array([label.rpartition(".")[2] in noise.MOVES for label in labels], bool)
 
 
@@ -198,7 +201,7 @@ class _SavedValues:
         entry: Int64,
     ) -> None:
         index = np.where(
-            pairs.target >= 0, _taken(target.nodes.index, pairs.target), _taken(golden.nodes.index, pairs.golden)
+            pairs.target >= 0, _take(target.nodes.index, pairs.target), _take(golden.nodes.index, pairs.golden)
         )
         self.label = _codes(labels)
         self.call = self.label * (int(index.max(initial=0)) + 2) + index
@@ -207,19 +210,19 @@ class _SavedValues:
         self.api = kind == NodeKind.API
         self.module = kind == NodeKind.MODULE
         self.gradient = kind == NodeKind.GRADIENT
-        self.home = self._homes(tree, entry)
+        self.home = self._find_homes(tree, entry)
 
-    def _homes(self, tree: ResultTree, entry: Int64) -> Int64:
+    def _find_homes(self, tree: ResultTree, entry: Int64) -> Int64:
         """Label of the module around each API call, of the forward call for a backward one; -1 where there is none."""
         n = len(entry)
         parent = np.where(entry >= 0, tree.parent[entry], -1) if len(tree) else np.full(n, -1)
         pair = np.where(parent >= 0, tree.pair[parent], -1) if len(tree) else np.full(n, -1)
         home = np.where((pair >= 0) & self.api & self.forward, self.label[pair], -1) if n else np.zeros(0, np.int64)
-        found = _looked_up(self.call, home.astype(np.float64), self.api & self.forward)
+        found = _look_up(self.call, home.astype(np.float64), self.api & self.forward)
         homes: Int64 = np.where(self.api & ~np.isnan(found), np.nan_to_num(found, nan=-1), -1).astype(np.int64)
         return homes
 
-    def added(self, own_in: Float64, out_score: Float64, *, unknown: float) -> Float64:
+    def add_to(self, own_in: Float64, out_score: Float64, *, unknown: float) -> Float64:
         """own_in with what a backward node takes from elsewhere; nan where nothing is known.
 
         unknown: stands for the gradient that arrives at a module whose backward was not dumped
@@ -227,20 +230,20 @@ class _SavedValues:
         combined = np.fmax(own_in, out_score)
         saved = np.where(
             self.api,
-            _looked_up(self.call, combined, self.forward),
-            _looked_up(self.label, combined, self.forward & self.module),
+            _look_up(self.call, combined, self.forward),
+            _look_up(self.label, combined, self.forward & self.module),
         )
-        saved = np.fmax(saved, self._run_again(combined))
-        arriving = _looked_up(self.label, own_in, self.backward & self.module)
+        saved = np.fmax(saved, self._find_run_again(combined))
+        arriving = _look_up(self.label, own_in, self.backward & self.module)
         arriving = np.where(np.isnan(arriving), unknown, arriving)
         inside = self.backward & self.api & (self.home >= 0)
         keys = np.where(inside, self.home, self.label)
-        within = np.where(self.gradient, _looked_up(keys, combined, inside), np.nan)
+        within = np.where(self.gradient, _look_up(keys, combined, inside), np.nan)
         saved = np.where(self.gradient, np.fmax(np.fmax(saved, arriving), within), saved)
         in_score: Float64 = np.where(self.backward, np.fmax(own_in, saved), own_in)
         return in_score
 
-    def _run_again(self, combined: Float64) -> Float64:
+    def _find_run_again(self, combined: Float64) -> Float64:
         """For a backward call the largest value of the calls of its API that ran between backward calls before it: a checkpoint
         runs forward calls again under new numbers, and it is those whose values are used."""
         found = np.full(len(combined), np.nan)
@@ -259,7 +262,7 @@ class _SavedValues:
         return found
 
 
-def _taken(column: Int32, index: Int32) -> Int32:
+def _take(column: Int32, index: Int32) -> Int32:
     """column[index]; -1 throughout where the side has no node at all."""
     taken: Int32 = column[index] if len(column) else np.full(len(index), -1, np.int32)
     return taken
@@ -270,7 +273,7 @@ def _codes(labels: list[str]) -> Int64:
     return np.array([table.setdefault(label, len(table)) for label in labels], np.int64)
 
 
-def _looked_up(key: Int64, value: Float64, where: Bool) -> Float64:
+def _look_up(key: Int64, value: Float64, where: Bool) -> Float64:
     """For every row the largest value of the rows in `where` that have its key, nan where there is none."""
     keys, code = np.unique(key, return_inverse=True)
     best = np.full(len(keys), np.nan)
@@ -279,12 +282,12 @@ def _looked_up(key: Int64, value: Float64, where: Bool) -> Float64:
     return found
 
 
-def _filtered(target: RankDump, golden: RankDump, pairs: NodePairs) -> Bool:
-    """Calls that hold nothing but what the other side's dump drops of every call, by ptdbg's filter_switch: numbers, tensors of
-    whole numbers, and those without dimensions or elements."""
+def _find_filtered(target: RankDump, golden: RankDump, pairs: NodePairs) -> Bool:
+    """Calls that hold only what the other side's dump leaves out of every call (ptdbg's filter_switch): numbers, tensors of whole
+    numbers, and those without dimensions or elements."""
     found = np.zeros(len(pairs), bool)
     for own, other, nodes in ((target, golden, pairs.target), (golden, target, pairs.golden)):
-        if other.header.layout.startswith("ptdbg") and len(other.items) and _is_major(other).all():
+        if other.ref.traits.filtered and len(other.items) and _is_major(other).all():
             holds = np.zeros(len(own.nodes), bool)
             holds[own.items.node[_is_major(own)]] = True
             lone = np.flatnonzero((nodes >= 0) & ((pairs.target < 0) | (pairs.golden < 0)))

@@ -13,16 +13,19 @@ from dumpscope.domain.records import Bool, Float64, Int8, Int64
 class NodeColumns:
     """One row per node pair.
 
-    in_score: worst score of tensor inputs and parameters; for a backward node also of its forward call (saved values);
-        inf for a parameter gradient of which nothing is known that went into it. seen_in: the same, nan there
+    own_in: worst score of tensor inputs and parameters; nan where nothing was compared
+    in_score: the same, for a backward node also of its forward call (saved values); inf for a parameter gradient of which no
+        input is known. seen_in: the same, but nan for such a gradient
     own_data, data_score: as own_in and in_score, without weights where an optimizer may have made them differ
     out_score: worst score of outputs (or parameter gradients); nan where nothing was compared
     inexact: 1 where a bit of what in_score covers differs, whatever its score; excused: 1 where such a difference is so
         small that its score is 0. Neither proves that an input is clean
     argument: a non-tensor argument differs
-    leaf: no other node with a partner stands below it; alone: without a partner
-    extra: made by one side only, as far as the dumps can tell (alone, not merely left out of the other dump)
+    leaf: the tree holds no other node with a partner below it; alone: without a partner
+    extra: made by one side only, as far as the dumps show (alone, and not merely left out of the other dump)
+    entry: its entry in the result tree; labels: its API or module, as "Functional.linear"
     threshold: by node, the score above which a value counts as different in this pair of runs
+    quiet: the two runs are bit-equal up to the first difference, so any visible difference is a finding
     """
 
     kind: Int8
@@ -55,8 +58,8 @@ class NodeColumns:
             found: Bool = (self.out_score > self.threshold) | (self.own_in > self.threshold) | self.argument
         return found
 
-    def clean(self, pair: int) -> bool:
+    def received_clean(self, pair: int) -> bool:
         return not self.in_score[pair] > 0.5 * self.threshold[pair]
 
-    def dirty(self, pair: int) -> bool:
+    def made_different(self, pair: int) -> bool:
         return bool(self.out_score[pair] > self.threshold[pair])

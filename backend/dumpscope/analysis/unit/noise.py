@@ -1,4 +1,4 @@
-"""How loud the rounding noise of a pair of runs is: from which score on a value counts as different."""
+"""How large the rounding noise of a pair of runs is, and from which score on a value counts as different."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ LOUD: Final = 8.0
 """Threshold where the two runs use different dtypes: rounding grows along the net, so only a large step is a finding."""
 
 
-def threshold(
+def find_thresholds(
     context: Context,
     worst: Float64,
     weights: Float64,
@@ -76,20 +76,20 @@ def threshold(
 ) -> Float64:
     """By node, the score above which a value of a noisy pair counts as different.
 
-    What came before tells how loud noise is: a difference counts from JUMP times the largest score before it. A forward call
-    owes nothing to a backward pass before it (of another micro-batch), so only forward calls tell how loud it may be.
+    What came before shows how large noise is: a difference counts from JUMP times the largest score before it. A forward call
+    owes nothing to a backward pass before it (of another micro-batch), so only forward calls show how large its noise may be.
     worst: largest score of a node, without weights that an optimizer may have made different; weights: the largest of these.
-        What they explain is as loud as noise is
+        What they explain counts as noise
     """
     base = least_threshold(context)
     forward = ~backward & (np.arange(len(worst)) < context.end)
     known = np.where(np.isfinite(worst), worst, 0.0)
-    before_forward = _level(np.where(forward, known, 0.0))
+    before_forward = _running_maximum(np.where(forward, known, 0.0))
     if backward.any():
         bends = [pair for pair in np.flatnonzero(backward).tolist() if labels[pair].rpartition(".")[2] in KINKED]
         first = max(0, (bends[0] if bends else int(np.argmax(backward))) - 1)  # what bends may differ itself
-        known[first] = max(known[first], _kinks(own_in, labels, backward, bulk))
-    before = _level(known)
+        known[first] = max(known[first], _kink_level(own_in, labels, backward, bulk))
+    before = _running_maximum(known)
     with np.errstate(invalid="ignore"):
         unexplained = np.where(JUMP * weights > worst, np.nan, worst)
         wrong = np.flatnonzero(
@@ -102,16 +102,16 @@ def threshold(
 
 def least_threshold(context: Context) -> float:
     """The least score above which a value of a noisy pair counts as different."""
-    return LOUD if other_dtypes(context) else 1.0
+    return LOUD if have_other_dtypes(context) else 1.0
 
 
-def other_dtypes(context: Context) -> bool:
+def have_other_dtypes(context: Context) -> bool:
     """The two runs computed in different dtypes."""
     tensors = (context.t_dtype >= 0) & (context.g_dtype >= 0) & (context.pair < context.end)
     return bool(tensors.any() and (context.t_dtype != context.g_dtype)[tensors].mean() > 0.25)
 
 
-def _level(known: Float64) -> Float64:
+def _running_maximum(known: Float64) -> Float64:
     """Largest value before each place, and before the end."""
     level: Float64 = np.maximum.accumulate(np.concatenate([[0.0], known]))
     return level
@@ -141,7 +141,7 @@ def is_quiet(
     fine = np.array(
         [name in ("torch.float32", "torch.float64", "torch.complex64") for name in context.dtypes] + [False]
     )
-    strong = (facts.unequal == 0) | (fine[context.t_dtype] & fine[context.g_dtype]) | _wide(context)
+    strong = (facts.unequal == 0) | (fine[context.t_dtype] & fine[context.g_dtype]) | _has_fine_digits(context)
     outputs = tensors & (context.role == Role.OUTPUT) & (facts.equal == 1) & ~is_exact_kind(context)
     weight: dict[int, int] = {}
     for pair, sure in zip(context.pair[outputs].tolist(), strong[outputs].tolist(), strict=True):
@@ -154,8 +154,8 @@ def is_quiet(
     return False
 
 
-def _wide(context: Context) -> Bool:
-    """Means or norms with more digits than a 16-bit number has: where these agree, so do the elements."""
+def _has_fine_digits(context: Context) -> Bool:
+    """By item pair: a mean or norm has more digits than a 16-bit number; where these agree, so do the elements."""
     both = np.stack([context.t_stats[:, MEAN:], context.g_stats[:, MEAN:]])
     finite = (context.t_state[:, MEAN:] == State.FINITE) & (context.g_state[:, MEAN:] == State.FINITE)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -164,7 +164,7 @@ def _wide(context: Context) -> Bool:
     return found
 
 
-def _kinks(own_in: Float64, labels: list[str], backward: Bool, bulk: float) -> float:
+def _kink_level(own_in: Float64, labels: list[str], backward: Bool, bulk: float) -> float:
     """Level that a backward pass may show because its forward had kinks (ReLU, pooling): a relative error e flips the mask
     of about e of the elements, so the gradient differs by about the square root of e."""
     if not bulk:

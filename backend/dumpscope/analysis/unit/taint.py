@@ -1,4 +1,4 @@
-"""Data flow inside one unit: which call made the tensor that another call receives, told by identity of what was stored."""
+"""Which calls received something that a wrong call made, directly or through others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Fingerprint = tuple[float, ...]
 
 
 def fingerprint(case: Case, row: int) -> Fingerprint:
-    """Identity of the target's tensor: statistics and size, or the hash where there are none. A view keeps it."""
+    """Identity of the target's tensor: its statistics and size, or its hash if there are none. A view has the same."""
     context, items = case.context, case.target.items
     state = context.t_state[row]
     if not (state != State.ABSENT).any():
@@ -24,12 +24,12 @@ def fingerprint(case: Case, row: int) -> Fingerprint:
     return (*numbers, float(context.elements[row]))
 
 
-def untainted(case: Case, first: int, suspects: list[int], causes: Iterable[int] = ()) -> list[int]:
+def drop_tainted(case: Case, first: int, suspects: list[int], causes: Iterable[int] = ()) -> list[int]:
     """Those suspects that received nothing made by a wrong call, directly or through others.
 
     Walks the calls from the first difference on. A call passes its taint to whatever it makes; a received tensor that was
-    read and found bit-equal is clean, whoever made it. Equal statistics prove nothing, and what differs and was made by
-    nobody that is known may come from anywhere. causes: further calls at which something went wrong
+    read and found bit-equal is clean, whoever made it. Equal statistics prove nothing, and what differs and has no
+    known maker may come from anywhere. causes: further calls at which something went wrong
     """
     columns, context, facts = case.columns, case.context, case.facts
     last = max(suspects)
@@ -47,7 +47,7 @@ def untainted(case: Case, first: int, suspects: list[int], causes: Iterable[int]
             sources.setdefault(pair, []).append(made_by)
     tainted = wrong.tolist()
     received = np.zeros(last + 1, bool)
-    received[context.pair[_untraced(case, maker) & (context.pair <= last)]] = True
+    received[context.pair[_find_untraced(case, maker) & (context.pair <= last)]] = True
     received[: first + 1] = False
     by_call: dict[tuple[str, str], bool] = {}
     by_module: dict[str, bool] = {}
@@ -79,9 +79,9 @@ def untainted(case: Case, first: int, suspects: list[int], causes: Iterable[int]
     return [pair for pair in suspects if not received[pair]]
 
 
-def _untraced(case: Case, maker: Int64) -> Bool:
-    """Tensors that were received from nobody knows whom and differ. Of a gradient equal statistics prove nothing; weights and
-    data have no maker."""
+def _find_untraced(case: Case, maker: Int64) -> Bool:
+    """By item pair: a received tensor that differs and has no known maker. Equal statistics of a gradient prove nothing; weights
+    and data have no maker."""
     context, facts = case.context, case.facts
     gradient = case.columns.direction[context.pair] == Direction.BACKWARD
     doubtful = (facts.equal == 0) | (gradient & (facts.unequal != 0))

@@ -133,7 +133,7 @@ def _find_repeated_norms(target: RankDump, context: Context) -> set[int]:
 
 
 def _fingerprint(context: Context, row: int) -> tuple[float, ...]:
-    """Identity of a tensor by its statistics and size: the module's parameter and the API's argument are the same one."""
+    """Identity of a tensor by its statistics and size, the same for a module's parameter and the API's argument."""
     stats, state = context.t_stats[row], context.t_state[row]
     numbers = np.where(state == 1, stats, -state.astype(float)).tolist()
     if not state.any():

@@ -104,6 +104,7 @@ class FirstNo(Wire):
     item: str
     metrics: dict[str, Real]
     reason: str
+    reason_said: list[Phrase]
     stack: Stack
     frames: FramesOfStack
 

@@ -13,6 +13,7 @@ from dumpscope.cli.options import Json
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.errors import UsageError
 from dumpscope.pipeline.operators.bisect import NO_CALL, Bisection, Trial, Wanted
+from dumpscope.texts import say, tell
 
 
 def bisect(
@@ -39,9 +40,9 @@ def bisect(
     Without --metric and --golden a run is right when it ends with status 0. Exit status: 1 where nothing is found.
     """
     if metric is not None and expect is None and below is None and above is None:
-        raise UsageError("--metric needs --expect, --below or --above", hint="they say when the number is right")
+        raise UsageError(say("cli.metric_needs_expect_below_above"), hint=say("cli.they_say_when_number_right"))
     if (golden is None) != (dump is None):
-        raise UsageError("--golden needs --dump, the dump that the command writes, and the other way round")
+        raise UsageError(say("cli.golden_needs_dump_dump_command_writes"))
     wanted = Wanted(
         metric=metric,
         expect=expect,
@@ -52,7 +53,10 @@ def bisect(
         golden=None if golden is None else str(golden),
     )
     if not json:
-        line(f"{'run':>4} {'calls':>7} {'seconds':>8}  {'right':5} value")
+        line(
+            f"{tell('cli.head_run'):>4} {tell('cli.head_calls'):>7} {tell('cli.head_seconds'):>8}  {tell('cli.head_right'):5} "
+            + tell("cli.head_value")
+        )
     search = Bisection(
         tuple(command),
         wanted,
@@ -75,18 +79,24 @@ def bisect(
             ],
         })  # fmt: skip
     elif found.needed is None:
-        line(f"Not even all {found.total} calls as {treatment} make it right: the fault is elsewhere.")
+        line(tell("cli.not_even_all_calls_make_right", total=found.total, treatment=treatment))
     elif not found.needed:
-        line("The program is right as it is: nothing to search.")
+        line(tell("cli.program_right_nothing_search"))
     else:
         twice = 2 * math.log2(max(found.total, 2))
         runs = plural(len(found.trials) - 1, "run")
         line(
-            f"{plural(len(found.needed), 'call')} of {found.total}, the first run and {runs} (2 log2(n) is {twice:.1f}):"
+            tell(
+                "cli.first_run_2_log2_n",
+                calls=plural(len(found.needed), "call"),
+                total=found.total,
+                runs=runs,
+                twice=f"{twice:.1f}",
+            )
         )
         for name in found.needed:
-            line(f"  {styled(name, 'red')} as {treatment}")
-        line("Controls that the operator itself is at fault: docs/proof.md, What proves an operator wrong.")
+            line("  " + tell("cli.as", styled=styled(name, "red"), treatment=treatment))
+        line(tell("cli.controls_operator_itself_fault_docs_proof"))
     return COMPARED if found.needed else DIVERGED
 
 

@@ -14,6 +14,7 @@ from dumpscope.cli.printing import line, plural, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
 from dumpscope.pipeline.compare.in_process import compare_layouts
+from dumpscope.texts import tell
 from dumpscope.verdict.calibration import MOST, Calibration, calibrate as measure_noise
 
 LISTED: Final = 10
@@ -34,32 +35,41 @@ def calibrate(
     found = measure_noise(outcome.units)
     output.write_text(found.policy)
     _print(found)
-    line(f"wrote {output}; use it with: dumpscope compare TARGET GOLDEN --policy {output}")
+    line(tell("cli.wrote_use_dumpscope_compare_target_golden", output=output))
     return NOT_FULLY_JUDGED if outcome.incomplete else COMPARED
 
 
 def _print(found: Calibration) -> None:
     if not found.noise:
-        line(styled("no float tensors were compared: the default floors stay", "yellow"))
+        line(styled(tell("cli.no_float_tensors_compared_default_floors"), "yellow"))
     for dtype, noise in sorted(found.noise.items()):
-        kept = "default floors kept" if noise.factor == 1.0 else f"floors x {noise.factor:.2g}"
+        kept = (
+            tell("cli.default_floors_kept")
+            if noise.factor == 1.0
+            else tell("cli.floors_x", factor=f"{noise.factor:.2g}")
+        )
         line(
-            f"{dtype.removeprefix('torch.'):10} {plural(noise.tensors, 'forward tensor')}, {noise.equal} bit-equal,"
-            f" 99 % within {noise.level:.2g} of the default floor: {kept}"
+            tell(
+                "cli.bit_equal_99_within_default_floor",
+                dtype=f"{dtype.removeprefix('torch.'):10}",
+                tensors=plural(noise.tensors, "forward tensor"),
+                equal=noise.equal,
+                level=f"{noise.level:.2g}",
+                kept=kept,
+            )
         )
     if found.noise and all(noise.level == 0 for noise in found.noise.values()):
-        line("the runs are bit-equal: they show no noise to measure, and comparisons of such runs need no wider floor")
+        line(tell("cli.runs_bit_equal_they_show_no"))
     if found.widened:
-        line(f"widened for {plural(len(found.widened), 'kind')} of calls that are louder than their dtype:")
+        line(tell("cli.widened_calls_louder_than_their_dtype", kinds=plural(len(found.widened), "kind")))
         for pattern, factor in found.widened[:LISTED]:
             line(f"  x {factor:<8.2g} {pattern}")
         if len(found.widened) > MOST:
-            line(styled(f"only {MOST} were written: is this pair healthy?", "yellow"))
+            line(styled(tell("cli.only_written_pair_healthy", most=MOST), "yellow"))
     if found.never:
         line(
             styled(
-                f"{plural(len(found.never), 'kind')} of calls differ by what no floor excuses (integers, NaN at other places,"
-                " shapes, arguments); they are random or wrong, and stay No:",
+                tell("cli.calls_differ_by_what_no_floor", kinds=plural(len(found.never), "kind")),
                 "yellow",
             )
         )

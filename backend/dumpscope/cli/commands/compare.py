@@ -20,6 +20,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
+from dumpscope.texts import say, tell
 
 FAIL_ON: Final = ("no", "warning", "never")
 
@@ -167,12 +168,12 @@ def run(request: Request) -> int:
             print_answer(outcome.answer, outcome.units.places)
         sys.stdout.flush()
         if request.output is not None:
-            progress.say(1.0, "writing results")
+            progress.say(1.0, tell("cli.writing_results"))
             written = _write(outcome, request.output, formats, options, pairs=request.pairs)
             progress.clear()
             if not request.as_json:
                 for path in written:
-                    line(f"wrote {path}")
+                    line(tell("cli.wrote", path=path))
     return status(outcome.answer, request.fail_on, incomplete=outcome.incomplete)
 
 
@@ -189,13 +190,13 @@ def status(answer: Answer, fail_on: str, *, incomplete: bool) -> int:
 
 def _options(request: Request) -> Options:
     if request.fail_on not in FAIL_ON:
-        raise UsageError(f"--fail-on {request.fail_on!r} is not one of {', '.join(FAIL_ON)}")
+        raise UsageError(say("cli.fail_not_one", fail_on=f"{request.fail_on!r}", names=", ".join(FAIL_ON)))
     if request.pairs and not request.as_json and "json" not in request.formats:
-        raise UsageError("--pairs adds to the JSON document", hint="give --json too, or -o DIR --format json")
+        raise UsageError(say("cli.pairs_adds_json_document"), hint=say("cli.give_json_too_o_dir_format"))
     if request.dry_run and request.output is not None:
-        raise UsageError("--dry-run writes no files", hint="leave out -o DIR")
+        raise UsageError(say("cli.dry_run_writes_no_files"), hint=say("cli.leave_out_o_dir"))
     if request.formats and request.output is None:
-        raise UsageError("--format needs a folder to write to", hint="add -o DIR")
+        raise UsageError(say("cli.format_needs_folder_write"), hint=say("cli.add_o_dir"))
     return Options(
         policy=_policy(request.policy),
         fuzzy=request.fuzzy,
@@ -239,14 +240,14 @@ def _text(path: Path | None) -> str | None:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise UsageError(say("pipeline.cannot_read", reason=error.strerror), where=str(path)) from error
     except UnicodeDecodeError as error:
-        raise UsageError("is not UTF-8 text", where=str(path)) from error
+        raise UsageError(say("cli.not_utf_8_text"), where=str(path)) from error
 
 
 def _print_json(outcome: Outcome, *, pairs: bool) -> None:
     from dumpscope.export.document import json_text  # noqa: PLC0415
-    from dumpscope.export.table.series import Table  # noqa: PLC0415
+    from dumpscope.export.table.unit_table import Table  # noqa: PLC0415
 
     for piece in json_text(outcome.answer, map(Table, outcome.units) if pairs else None):
         sys.stdout.write(piece)
@@ -256,7 +257,7 @@ def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Op
     from functools import partial  # noqa: PLC0415
 
     from dumpscope.export.files import write_files  # noqa: PLC0415
-    from dumpscope.export.table.series import Table  # noqa: PLC0415
+    from dumpscope.export.table.unit_table import Table  # noqa: PLC0415
     from dumpscope.pipeline.results.report import report  # noqa: PLC0415
     from dumpscope.pipeline.results.save import keep_file  # noqa: PLC0415
 

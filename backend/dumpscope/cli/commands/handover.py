@@ -16,6 +16,7 @@ from dumpscope.cli.options import Dump
 from dumpscope.cli.printing import line
 from dumpscope.errors import UnreadableError
 from dumpscope.pipeline.operators.handover import Evidence, hand_over
+from dumpscope.texts import tell
 
 
 def handover(
@@ -44,7 +45,7 @@ def handover(
             python=None if no_run else python or sys.executable, attached=tuple(attach or ()), report=report
         )
         names = hand_over(found, describe_source(path, found), output, evidence)
-    line(f"wrote {output}: {', '.join(name for name in names if '/' not in name)}")
+    line(tell("cli.wrote_2", output=output, names=", ".join(name for name in names if "/" not in name)))
     return COMPARED
 
 

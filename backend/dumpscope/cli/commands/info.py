@@ -11,10 +11,11 @@ from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json
 from dumpscope.cli.printing import line, listed, plural, print_json
-from dumpscope.domain.records import Kind, Layout, NodeKind, RankDump
+from dumpscope.domain.records import DumpIndex, Kind, NodeKind, RankDump
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.export.document import problem_document
 from dumpscope.readers.kernel_files import KernelFolder, kernel_folders
+from dumpscope.texts import tell, translate
 from dumpscope_format.run import GROUPS
 
 
@@ -46,17 +47,30 @@ def _list_kernels(path: Path, folders: list[KernelFolder], *, as_json: bool) -> 
         return COMPARED
     line(str(path))
     line(
-        f"  kernels of an Ascend device, {plural(sum(one.files for one in folders), 'file')} (convert with CANN's msaccucmp.py)"
+        "  "
+        + tell(
+            "cli.kernels_ascend_device_convert_canns_msaccucmp", files=plural(sum(one.files for one in folders), "file")
+        )
     )
     for one in folders:
         place = ", ".join(f"{word} {value}" for word, value in (("device", one.device), ("model", one.model)) if value)
         listed_types = ", ".join(f"{name} {count}" for name, count in one.operators.items())
-        line(f"  {one.time or one.path}{': ' if place else ''}{place}: {plural(one.files, 'file')}, {one.nbytes} bytes")
+        line(
+            "  "
+            + tell(
+                "cli.bytes",
+                time=one.time or one.path,
+                part=": " if place else "",
+                place=place,
+                files=plural(one.files, "file"),
+                nbytes=one.nbytes,
+            )
+        )
         line(f"    {listed_types}")
     return COMPARED
 
 
-def describe(path: Path, layout: Layout) -> tuple[dict[str, Any], bool]:
+def describe(path: Path, layout: DumpIndex) -> tuple[dict[str, Any], bool]:
     """The info document, and whether some rank could not be read or holds nothing."""
     problems: list[Problem] = list(layout.problems)
     units: list[dict[str, Any]] = []
@@ -108,28 +122,43 @@ def _print(document: dict[str, Any]) -> None:
     units = document["units"]
     line(document["path"])
     line(
-        f"  {document['framework'] or 'unknown framework'}{_format(document['layout'])}, task {document['task'] or 'unknown'},"
-        f" level {document['level'] or 'unknown'}: {_recorded(document)}"
+        "  "
+        + tell(
+            "cli.task_level",
+            document=document["framework"] or tell("cli.unknown_framework"),
+            format=_format(document["layout"]),
+            document2=document["task"] or tell("cli.unknown"),
+            document3=document["level"] or tell("cli.unknown"),
+            recorded=_recorded(document),
+        )
     )
     line(f"  {_numbers('step', document['steps'])}; {_numbers('rank', document['ranks'])}")
     if len(units) > 1:
-        line(f"  {plural(document['nodes'], 'node')}, {plural(document['items'], 'item')} in all")
+        line("  " + tell("cli.all", nodes=plural(document["nodes"], "node"), items=plural(document["items"], "item")))
     runs = [unit["run"] for unit in units]
     alike = all(run == runs[0] for run in runs)
     if alike:
         _print_run(runs[0], "  ")
     for unit in units:
-        line(f"  step {unit['step']} rank {unit['rank']}: {_contents(unit)}")
+        line("  " + tell("cli.step_rank", unit=unit["step"], unit2=unit["rank"], contents=_contents(unit)))
         if unit["nodes"]:
             line(f"    {_sources(unit)}")
         if unit["dtypes"]:
-            line(f"    dtypes {', '.join(unit['dtypes'])}")
+            line("    " + tell("cli.dtypes", names=", ".join(unit["dtypes"])))
         if not alike:
             _print_run(unit["run"], "    ")
     if document["problems"]:
         line(f"  {plural(len(document['problems']), 'problem')}:")
         for problem in document["problems"]:
-            line(f"    {problem['kind']} at {problem['loc']}: {problem['message']}")
+            line(
+                "    "
+                + tell(
+                    "cli.at",
+                    problem=problem["kind"],
+                    problem2=problem["loc"],
+                    problem3=translate(problem["message"], problem["said"] and [problem["said"]]),
+                )
+            )
 
 
 def _print_run(run: dict[str, Any] | None, indent: str) -> None:
@@ -137,7 +166,7 @@ def _print_run(run: dict[str, Any] | None, indent: str) -> None:
     if run is None:
         return
     if run["devices"]:
-        line(f"{indent}devices: {', '.join(run['devices'])}")
+        line(tell("cli.devices", indent=indent, names=", ".join(run["devices"])))
     for group in GROUPS:
         known = [f"{name} {value}" for name, value in run[group].items() if value]
         if known:
@@ -145,39 +174,39 @@ def _print_run(run: dict[str, Any] | None, indent: str) -> None:
 
 
 _SUMMARIES: Final = {
-    "statistics": "statistics (Max, Min, Mean, Norm)",
-    "md5": "statistics and a checksum (md5)",
-    "xor": "a checksum (xor)",
+    "statistics": "cli.summary_statistics",
+    "md5": "cli.summary_md5",
+    "xor": "cli.summary_xor",
 }
 
 
 def _recorded(document: dict[str, Any]) -> str:
     """What was recorded of each value."""
     if not document["nodes"]:
-        return "nothing was recorded"
+        return tell("cli.nothing_recorded")
     if not document["items"]:
-        return "the calls and their order, no values"
-    of = " of saved variables" if "debug" in document["level"] else ""
-    summaries = " or ".join(_SUMMARIES.get(word, word) for word in document["summary"].split(", "))
-    tensors = " and tensors" if any(unit["tensor_files"] for unit in document["units"]) else ""
+        return tell("cli.calls_their_order_no_values")
+    of = " " + tell("cli.saved_variables") if "debug" in document["level"] else ""
+    summaries = tell("cli.or").join(
+        (tell(_SUMMARIES[word]) if word in _SUMMARIES else word) for word in document["summary"].split(", ")
+    )
+    tensors = " " + tell("cli.tensors") if any(unit["tensor_files"] for unit in document["units"]) else ""
     return f"{summaries}{tensors}{of}"
 
 
 def _format(layout: str) -> str:
     """The file format, where it is not the usual one."""
-    return "" if layout in ("", "msprobe") else f", form of {layout}"
+    return "" if layout in ("", "msprobe") else tell("cli.form", layout=layout)
 
 
 def _contents(unit: dict[str, Any]) -> str:
     if not unit["nodes"]:
-        return "nothing was recorded"
+        return tell("cli.nothing_recorded")
     kinds = unit["kinds"]
     if set(kinds) == {"debug"}:
         nodes = plural(unit["nodes"], "saved variable")
     else:
-        nodes = (
-            f"{plural(unit['nodes'], 'node')} ({', '.join(f'{count} {_KINDS[kind]}' for kind, count in kinds.items())})"
-        )
+        nodes = f"{plural(unit['nodes'], 'node')} ({', '.join(f'{count} {tell(_KINDS[kind])}' for kind, count in kinds.items())})"
     if not unit["items"]:
         return nodes
     files = f", {plural(unit['tensor_files'], 'tensor file')}" if unit["tensor_files"] else ""
@@ -185,22 +214,26 @@ def _contents(unit: dict[str, Any]) -> str:
 
 
 _KINDS: Final = {
-    "api": "API",
-    "module": "module",
-    "gradient": "gradient",
-    "debug": "saved",
-    "other": "of no known form",
+    "api": "cli.kind_api",
+    "module": "cli.kind_module",
+    "gradient": "cli.kind_gradient",
+    "debug": "cli.kind_saved",
+    "other": "cli.kind_other",
 }
 
 
 def _sources(unit: dict[str, Any]) -> str:
     """Whether stacks and the module tree were recorded."""
-    stacks = "call stacks recorded" if unit["stacks"] else "no call stacks"
+    stacks = tell("cli.call_stacks_recorded") if unit["stacks"] else tell("cli.no_call_stacks")
     if set(unit["kinds"]) == {"debug"}:
         return stacks
     if unit["tree"] == "recorded":
-        return f"{stacks}, module tree recorded"
-    return f"{stacks}, module tree inferred from names{' and stacks' if unit['stacks'] else ''}"
+        return tell("cli.module_tree_recorded", stacks=stacks)
+    return tell(
+        "cli.module_tree_inferred_from_names",
+        stacks=stacks,
+        part=" " + tell("cli.and_stacks") if unit["stacks"] else "",
+    )
 
 
 def _numbers(word: str, numbers: list[int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dumpscope.analysis.overflow.births import Finding, Overflow, overflow as find_overflow
+from dumpscope.analysis.overflow.births import NodeOverflow, Overflow, find_overflow
 from dumpscope.cli.exit_codes import COMPARED, DIVERGED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.options import Dump, Json
@@ -12,6 +12,7 @@ from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.errors import Problem
 from dumpscope.export.document import problem_document
 from dumpscope.export.stack_frames import frame_documents, user_frame
+from dumpscope.texts import tell, translate, word
 
 LISTED: Final = 100
 """Findings listed per rank and step; the counts are over all."""
@@ -63,7 +64,7 @@ def _document(found: Overflow) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: NodeOverflow) -> dict[str, Any]:
     return {
         "ordinal": finding.ordinal,
         "node": finding.node,
@@ -82,30 +83,33 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _print(found: list[Overflow], problems: list[Problem]) -> None:
     for one in found:
-        where = f"step {one.step} rank {one.rank}"
+        where = tell("pipeline.step_rank", step=one.step, rank=one.rank)
         first = one.first
         if first is None:
-            line(styled(f"{where}: no NaN, infinity or clipped number that was not asked for", "green"))
+            line(styled(tell("cli.no_nan_infinity_clipped_number_not", where=where), "green"))
         else:
-            line(styled(f"{where}: {first.node}", "red") + f"  [{first.part}, {first.level}]")
+            line(
+                styled(f"{where}: {first.node}", "red")
+                + f"  [{word('overflow.part', first.part)}, {word('overflow.level', first.level)}]"
+            )
             _print_finding(first)
             for other in one.causes[1:6]:
-                line(f"  also: {other.node}: {other.evidence}")
+                line("  " + tell("cli.also", node=other.node, evidence=translate(other.evidence, other.said)))
             if len(one.causes) > 6:
-                line(f"  and {len(one.causes) - 6} more causes")
-        counts = ", ".join(f"{count} {part}" for part, count in one.parts.items())
-        line(f"  {plural(one.checked, 'node')} checked{f': {counts}' if counts else ''}")
+                line("  " + tell("cli.more_causes", count=len(one.causes) - 6))
+        counts = ", ".join(f"{count} {word('overflow.part', part)}" for part, count in one.parts.items())
+        line("  " + tell("cli.checked", nodes=plural(one.checked, "node"), part=f": {counts}" if counts else ""))
         if one.unknown:
-            line(f"  {plural(one.unknown, 'node')} without extrema (hashes only, fp8): nothing can be said about them")
+            line("  " + tell("cli.without_extrema_hashes_only_fp8_nothing", nodes=plural(one.unknown, "node")))
     for problem in problems:
-        line(f"problem: {problem.kind} at {problem.loc}: {problem.message}")
+        line(tell("cli.problem", kind=problem.kind, loc=problem.loc, message=problem.message))
 
 
-def _print_finding(finding: Finding) -> None:
-    line(f"  {finding.evidence}")
+def _print_finding(finding: NodeOverflow) -> None:
+    line(f"  {translate(finding.evidence, finding.said)}")
     if finding.advice:
-        line(f"  what to do: {finding.advice}")
+        line("  " + tell("cli.what_do", advice=translate(finding.advice, finding.advised)))
     frame = user_frame(finding.stack)
     if frame is not None:
-        line(f"  called at {frame}")
-    line(f"  items: {', '.join(finding.items[:8])}")
+        line("  " + tell("cli.called", frame=frame))
+    line("  " + tell("cli.items", names=", ".join(finding.items[:8])))

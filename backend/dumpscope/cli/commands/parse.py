@@ -13,6 +13,7 @@ from dumpscope.cli.opening import open_layout, read_ranks, require_read
 from dumpscope.cli.printing import line, number, styled
 from dumpscope.domain.records import STATISTICS, Kind, RankDump, item_name
 from dumpscope.errors import NotFoundError, Problem, UsageError
+from dumpscope.texts import say, tell
 
 
 def parse(
@@ -33,7 +34,7 @@ def parse(
 
         return prompt()
     if prefix is None:
-        raise UsageError("parse PATH needs a NODE_PREFIX", hint="dumpscope parse PATH NODE_PREFIX")
+        raise UsageError(say("cli.parse_path_needs_node_prefix"), hint=say("cli.dumpscope_parse_path_node_prefix"))
     return _print_nodes(path, prefix)
 
 
@@ -49,12 +50,12 @@ def _print_nodes(path: Path, prefix: str) -> int:
             nodes = _found(dump, prefix)
             found += len(nodes)
             if nodes and len(layout.ranks) > 1:
-                line(styled(f"step {ref.step} rank {ref.rank or 0}", "bold"))
+                line(styled(tell("pipeline.step_rank", step=ref.step, rank=ref.rank or 0), "bold"))
             for node, items in nodes.items():
                 _print(dump, node, items)
         require_read(read, layout, problems)
     if not found:
-        raise NotFoundError(f"no node or value begins with {prefix!r}", where=str(path))
+        raise NotFoundError(say("cli.no_node_value_begins", prefix=f"{prefix!r}"), where=str(path))
     return NOT_FULLY_JUDGED if problems else COMPARED
 
 

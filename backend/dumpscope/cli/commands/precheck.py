@@ -28,6 +28,7 @@ from dumpscope.pipeline.operators.precheck import (
 )
 from dumpscope.pipeline.operators.precheck_config import CheckConfig, read_check_config
 from dumpscope.reproduce.tables import counts, result_row
+from dumpscope.texts import say, tell
 
 LISTED = 40
 
@@ -111,7 +112,7 @@ def _run(request: _Request) -> int:
             and (not request.ranks or (ref.rank or 0) in request.ranks)
         ]
         if not refs:
-            raise UsageError("no such step or rank in this dump")
+            raise UsageError(say("cli.no_such_step_rank_dump"))
         with Progress() as progress:
             answers = run_calls(
                 refs,
@@ -139,22 +140,40 @@ def _run(request: _Request) -> int:
             "results": rows,
         })  # fmt: skip
     else:
-        for title, found in ((f"wrong on {request.workers.device}", wrong), ("recorded result is wrong", recorded)):
+        for title, found in (
+            (tell("cli.wrong", device=request.workers.device), wrong),
+            (tell("cli.recorded_result_wrong"), recorded),
+        ):
             for row in found[:LISTED]:
                 line(
-                    f"{styled(row['API name'], 'red')}  step {row['Step']} rank {row['Rank']}  {title}: {row['Reason']}"
+                    tell(
+                        "cli.step_rank_2",
+                        styled=styled(row["API name"], "red"),
+                        row=row["Step"],
+                        row2=row["Rank"],
+                        title=title,
+                        row3=row["Reason"],
+                    )
                 )
             if len(found) > LISTED:
-                line(f"... and {len(found) - LISTED} more")
+                line(tell("cli.more", count=len(found) - LISTED))
         here = ", ".join(f"{count} {word}" for word, count in counts(rows, "Verdict").items())
         there = ", ".join(f"{count} {word}" for word, count in counts(rows, "Recorded Verdict").items())
         if why:
-            line(f"nothing to run: {why}")
+            line(tell("cli.nothing_run", why=why))
         else:
-            line(f"{plural(len(rows), 'call')} on {request.workers.device}: {here}; recorded results: {there}")
-        print(f"wrote {request.output / RESULTS} and {DETAILS}", file=sys.stderr)
+            line(
+                tell(
+                    "cli.recorded_results",
+                    calls=plural(len(rows), "call"),
+                    device=request.workers.device,
+                    here=here,
+                    there=there,
+                )
+            )
+        print(tell("cli.wrote_3", output=request.output / RESULTS, details=DETAILS), file=sys.stderr)
     if sent is not None:
-        print(f"sent {plural(sent, 'result')} to {request.server}", file=sys.stderr)
+        print(tell("cli.sent", results=plural(sent, "result"), server=request.server), file=sys.stderr)
     if wrong or recorded:
         return DIVERGED
     return COMPARED if any(row["Verdict"] != "SKIP" for row in rows) else NOT_FULLY_JUDGED

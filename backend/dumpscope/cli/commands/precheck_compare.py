@@ -13,6 +13,7 @@ from dumpscope.cli.options import Json
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.pipeline.operators.precheck_compare import DETAIL_FILE, RESULT_FILE, compare_prechecks
 from dumpscope.reproduce.tables import Row, counts
+from dumpscope.texts import tell
 
 LISTED: Final = 40
 
@@ -42,15 +43,27 @@ def precheck_compare(
             "details": details,
         })  # fmt: skip
     else:
-        for title, column, found in (("by ratio", "Message", by_ratio), ("by units", "Reason", by_units)):
+        for title, column, found in (
+            (tell("cli.by_ratio"), "Message", by_ratio),
+            (tell("cli.by_units"), "Reason", by_units),
+        ):
             for row in found[:LISTED]:
-                place = f"  step {row['Step']} rank {row['Rank']}" if row["Step"] else ""
-                line(f"{styled(row['API Name'], 'red')}{place}  worse {title}: {row[column]}")
+                place = "  " + tell("cli.step_rank_3", row=row["Step"], row2=row["Rank"]) if row["Step"] else ""
+                line(
+                    tell("cli.worse", styled=styled(row["API Name"], "red"), place=place, title=title, row=row[column])
+                )
             if len(found) > LISTED:
-                line(f"... and {len(found) - LISTED} more")
-        line(f"{plural(len(calls), 'call')}: {len(by_ratio)} worse by ratio, {len(by_units)} by units")
+                line(tell("cli.more", count=len(found) - LISTED))
+        line(
+            tell(
+                "cli.worse_by_ratio_by_units",
+                calls=plural(len(calls), "call"),
+                count=len(by_ratio),
+                count2=len(by_units),
+            )
+        )
         if output is not None:
-            print(f"wrote {output / RESULT_FILE} and {DETAIL_FILE}", file=sys.stderr)
+            print(tell("cli.wrote_4", output=output / RESULT_FILE, detail_file=DETAIL_FILE), file=sys.stderr)
     if by_ratio or by_units:
         return DIVERGED
     return (

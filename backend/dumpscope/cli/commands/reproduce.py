@@ -17,6 +17,7 @@ from dumpscope.cli.options import Dump
 from dumpscope.errors import UsageError
 from dumpscope.pipeline.operators.reproduce import FoundCall, copy_tensors, write_script
 from dumpscope.pipeline.tasks.temporary_folder import Room
+from dumpscope.texts import say, tell
 
 
 def reproduce(
@@ -80,18 +81,18 @@ class _Request:
 def _run(request: _Request) -> int:
     for value in request.values:
         if not request.matrix or not all(value.partition("=")[::2]):
-            raise UsageError(f"--value {value} is for --matrix", hint="--matrix --value eps=1e-5,1e-3")
+            raise UsageError(say("cli.value_matrix", value=value), hint=say("cli.matrix_value_eps_1e_5_1e"))
     with open_call(request.path, request.node, request.step, request.rank) as found, Room() as temporary:
         archive = not request.path.is_dir() and request.path.suffix != ".json"
         if request.output is None and not request.matrix:
             if archive and found.files:
-                raise UsageError("the tensors lie in an archive", hint="give -o FILE: they are copied beside it")
+                raise UsageError(say("cli.tensors_lie_archive"), hint=say("cli.give_o_file_they_copied_beside"))
             sys.stdout.write(write_script(found, origin=describe_source(request.path, found), data=_data(found)))
             return COMPARED
         target = request.output or temporary.path / "call.py"
         _write(request, found, target, copied=request.copy or archive)
         if request.output is not None:
-            print(f"wrote {request.output}", file=sys.stderr)
+            print(tell("cli.wrote_5", output=request.output), file=sys.stderr)
         if not request.matrix:
             return COMPARED
         words = ["--matrix", *(f"--{value}" for value in request.values)]

@@ -22,6 +22,7 @@ from dumpscope.cli.printing import line
 from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.pipeline.tasks.temporary_folder import Room
 from dumpscope.settings import Settings
+from dumpscope.texts import say, tell
 
 
 def serve(
@@ -57,8 +58,8 @@ def _serve(
         return
     if data_dir is not None:
         raise UsageError(
-            "RESULT is opened as a copy that ends with the server, --data-dir holds a server's own data",
-            hint="give one of them",
+            say("cli.result_opened_copy_ends_server_data"),
+            hint=say("cli.give_one_them"),
         )
     with ending.removing(_temporary) as folder:
         chosen = settings(host=host, port=port, data_dir=folder, roots=roots, database_url="")
@@ -73,13 +74,16 @@ def _copied(results: Sequence[Path], file: Path) -> str:
     opened = open_copies(results, file)
     for one in opened:
         count = len(one.comparisons)
-        told = "a comparison" if count == 1 else f"{count} comparisons"
+        told = tell("cli.comparison") if count == 1 else tell("cli.comparisons", count=count)
         line(
-            f"{one.file}: {told}{', made by an older dumpscope and brought up to date' if one.older else ''}, in a copy"
+            tell(
+                "cli.copy",
+                file=one.file,
+                told=told,
+                part=tell("cli.older") if one.older else "",
+            )
         )
-    line(
-        "notes, other policies and whatever else you change are lost when the server ends; Export > result file keeps them"
-    )
+    line(tell("cli.notes_other_policies_whatever_else_you"))
     known = [comparison for one in opened for comparison in one.comparisons]
     return f"/comparisons/{known[0]}" if len(known) == 1 else "/"
 
@@ -90,7 +94,9 @@ def _temporary() -> tuple[Path, Callable[[], None]]:
         room = Room("result")
     except OSError as error:
         raise DumpscopeError(
-            f"no folder for a copy can be made: {error.strerror}", where=tempfile.gettempdir(), hint="set TMPDIR"
+            say("cli.no_folder_copy_can_made", reason=error.strerror),
+            where=tempfile.gettempdir(),
+            hint=say("cli.set_tmpdir"),
         ) from error
 
     def remove() -> None:
@@ -122,7 +128,7 @@ def settings(
     }
     for root in roots:
         if not root.is_dir():
-            raise UsageError("is not a folder", where=str(root), hint="--root names folders whose dumps may be opened")
+            raise UsageError(say("api.not_folder"), where=str(root), hint=say("cli.root_names_folders_whose_dumps_may"))
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
@@ -153,14 +159,14 @@ def run_server(ending: Ending, chosen: Settings, page: str = "/", results: Seque
     Database.open(chosen.database).close()  # what is wrong with it is told in one line here, in a log later
     with closing(_listen(chosen.host, chosen.port)) as listener:
         app = create_app(chosen, results)
-        line(f"dumpscope serves at {address(chosen, listener)}{page}")
-        line("Ctrl-C ends it")
+        line(tell("cli.dumpscope_serves", address=address(chosen, listener), page=page))
+        line(tell("cli.ctrl_c_ends"))
         server = Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3))
         ending.serves(server)
         sys.stdout.flush()
         server.run(sockets=[listener])
     if not server.started:
-        raise DumpscopeError("the server did not start", hint="the lines above say why")
+        raise DumpscopeError(say("cli.server_did_not_start"), hint=say("cli.lines_above_say_why"))
 
 
 def address(chosen: Settings, listener: socket.socket) -> str:
@@ -182,6 +188,8 @@ def _listen(host: str, port: int) -> socket.socket:
             raise
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise UsageError(f"port {port} is in use", hint="choose another with --port, 0 takes a free one") from error
-        raise UsageError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+            raise UsageError(
+                say("cli.port_use", port=port), hint=say("cli.choose_another_port_0_takes_free")
+            ) from error
+        raise UsageError(say("cli.cannot_listen_port", host=host, port=port, reason=error.strerror or error)) from error
     return listener

@@ -18,7 +18,7 @@ from dumpscope.cli.options import Dump, Json, Ranks, Steps
 from dumpscope.cli.printing import line, number, print_json, styled
 from dumpscope.cli.progress import Progress
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Layout
+from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import Problem, UsageError
 from dumpscope.export.document import problem_document, wire
 from dumpscope.index.dump_queries.node_values import Statistic
@@ -31,6 +31,7 @@ from dumpscope.index.trees.trend_rows import Kind
 from dumpscope.pipeline.compare.in_process import compare_layouts
 from dumpscope.pipeline.results.save import keep
 from dumpscope.pipeline.tasks.temporary_folder import Room
+from dumpscope.texts import say, tell
 
 COLUMNS: Final = 12
 """Buckets of steps that a person is shown side by side."""
@@ -109,7 +110,9 @@ def _run(request: _Request) -> int:
         ask, problems, incomplete = _alone(request, database) if request.golden is None else _pair(request, database)
         first, rows = _rows(lambda after: ask(buckets, after), None if request.as_json else request.limit)
     if request.node is not None and not rows:
-        raise UsageError(f"no step and rank has a call {request.node!r}", hint="--find TEXT looks for a part of a name")
+        raise UsageError(
+            say("cli.no_step_rank_has_call", node=f"{request.node!r}"), hint=say("cli.find_text_looks_part_name")
+        )
     if request.as_json:
         print_json(_document(request, first, rows, problems))
     else:
@@ -123,9 +126,9 @@ def _check(request: _Request) -> None:
         ("--statistic", request.statistic, (None, *get_args(Statistic))),
     ):
         if value not in known:
-            raise UsageError(f"{word} {value!r} is not one of {', '.join(filter(None, known))}")
+            raise UsageError(say("cli.not_one", word=word, value=f"{value!r}", names=", ".join(filter(None, known))))
     if request.golden is not None and request.inputs:
-        raise UsageError("--inputs is about one dump", hint="leave out GOLDEN, or compare outputs")
+        raise UsageError(say("cli.inputs_about_one_dump"), hint=say("cli.leave_out_golden_compare_outputs"))
 
 
 Ask = Callable[[int, int | None], Found]
@@ -202,7 +205,7 @@ def _database() -> Iterator[Database]:
             database.close()
 
 
-def _chosen(request: _Request, layout: Layout) -> Layout:
+def _chosen(request: _Request, layout: DumpIndex) -> DumpIndex:
     """The steps and ranks asked for; raises UsageError for a number that the dump lacks."""
     for word, wanted, there in (
         ("step", request.steps, layout.steps),
@@ -210,7 +213,10 @@ def _chosen(request: _Request, layout: Layout) -> Layout:
     ):
         missing = [one for one in wanted if one not in there]
         if missing:
-            raise UsageError(f"there is no {word} {missing[0]}", hint=f"there are {', '.join(map(str, there))}")
+            raise UsageError(
+                say("cli.there_no", word=word, missing=missing[0]),
+                hint=say("cli.there", names=", ".join(map(str, there))),
+            )
     kept = [
         ref
         for ref in layout.ranks
@@ -256,7 +262,13 @@ def _document(request: _Request, found: Found, rows: Sequence[Row], problems: Se
 
 def _print(request: _Request, found: Found, rows: Sequence[Row], problems: Sequence[Problem]) -> None:
     shared = not rows or rows[0].rank is None or len(found.ranks) < 2
-    heads = ["call", *([] if shared else ["rank"]), "first bad", "growth", *map(_span, found.steps)]
+    heads = [
+        tell("cli.call"),
+        *([] if shared else ["rank"]),
+        tell("cli.first_bad"),
+        tell("cli.growth"),
+        *map(_span, found.steps),
+    ]
     table = [heads]
     colours: list[list[str | None]] = [[None] * len(heads)]
     for row in rows:
@@ -276,18 +288,22 @@ def _print(request: _Request, found: Found, rows: Sequence[Row], problems: Seque
         ]
         line("  ".join(styled(part, tone) if tone else part for part, tone in zip(parts, tones, strict=True)))
     if len(rows) < found.page.total:
-        line(
-            f"and {found.page.total - len(rows)} more (--limit N shows more, --find TEXT looks for some, --json lists all)"
-        )
+        line(tell("cli.more_limit_n_shows_more_find", total=found.page.total - len(rows)))
     for problem in problems[:10]:
-        line(styled(f"problem: {problem.kind} at {problem.loc}: {problem.message}", "yellow"))
+        line(styled(tell("cli.problem", kind=problem.kind, loc=problem.loc, message=problem.message), "yellow"))
 
 
 def _title(request: _Request) -> str:
     if request.golden is None:
-        return f"{request.statistic or 'norm'} of the {'inputs' if request.inputs else 'outputs'}, by step"
-    also = f", {request.statistic} of target/golden" if request.statistic else ", errors in units of the floor"
-    return f"worst verdict (✗ no, ! warning, ✓ yes, – not comparable) by step{also}"
+        return tell(
+            "cli.by_step",
+            statistic=request.statistic or "norm",
+            part=tell("cli.inputs") if request.inputs else tell("cli.outputs"),
+        )
+    also = (
+        tell("cli.target_golden", statistic=request.statistic) if request.statistic else tell("cli.errors_units_floor")
+    )
+    return tell("cli.worst_verdict_no_warning_yes_not", also=also)
 
 
 def _cell(request: _Request, cell: Any) -> tuple[str, str | None]:
@@ -310,4 +326,4 @@ def _span(steps: Bucket) -> str:
 
 
 def _place(place: tuple[int, int], known: Sequence[int]) -> str:
-    return f"step {place[0]}" + (f" rank {place[1]}" if len(known) > 1 else "")
+    return tell("cli.step", place=place[0]) + (" " + tell("cli.rank", place=place[1]) if len(known) > 1 else "")

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from typing import Final
 
-from dumpscope.export.table.rows import Number
+from dumpscope.export.table.row_values import Number
 
 Cell = str | int | float | bool
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t")
 
 
-def guarded(text: str) -> str:
+def guard(text: str) -> str:
     """Text from a dump, made safe for spreadsheets: what they would run as a formula gets a leading quote."""
     text = text.replace("\r", "\\r")  # a bare carriage return ends a line in some csv readers, quoted or not
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
-def all_guarded(texts: list[str]) -> list[str]:
+def guard_all(texts: list[str]) -> list[str]:
     """`guarded` of every text; quick where none needs it."""
     if {text[:1] for text in texts}.isdisjoint(_FORMULA) and "\r" not in "".join(texts):
         return texts
-    return [guarded(text) for text in texts]
+    return [guard(text) for text in texts]
 
 
 def cell(value: Number, absent: str) -> Cell:
     """A number as itself, text guarded, nothing as `absent`."""
     if value is None:
         return absent
-    return guarded(value) if isinstance(value, str) else value
+    return guard(value) if isinstance(value, str) else value
 
 
 def percent(value: Number, absent: str = "N/A") -> Cell:

@@ -66,7 +66,7 @@ class Series:
         return [number if code < 0 else self.table[code] for code, number in zip(codes, numbers, strict=True)]
 
 
-class Drawn:
+class CellWriter:
     """Text of one column, block by block: distinct values are formatted once, numbers in one go."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Drawn:
             return self._texts(column.texts)
         if column.table is not self._table:
             self._table = column.table
-            self._words = objects(map(self._text, column.table))
+            self._words = object_array(map(self._text, column.table))
         codes, numbers = column.codes, column.numbers
         found: list[str]
         if numbers is None:
@@ -107,7 +107,7 @@ class Drawn:
         return self._texts([text + unit for text in texts]) if unit else self._numbers(texts)
 
 
-def objects(values: Any) -> Any:
+def object_array(values: Any) -> Any:
     """A one-dimensional array of Python objects, whatever they are."""
     listed = list(values)
     out = np.empty(len(listed), object)

@@ -10,23 +10,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.domain.facts import TENSOR_METRICS, Outcome, Verdict
+from dumpscope.domain.facts import Outcome, Verdict
 from dumpscope.domain.records import Int64
-from dumpscope.export.table.cell_text import Cell, all_guarded, cell, guarded, percent
+from dumpscope.export.table.cell_text import Cell, cell, guard, guard_all, percent
 from dumpscope.export.table.cells import MISSING, Bound, Series, Texts
-from dumpscope.export.table.series import Table
 from dumpscope.export.table.sides import SideTable
+from dumpscope.export.table.unit_table import Table
+from dumpscope.metrics import METRICS, all_metrics
 
 ACCURACY: Final = "Accuracy Reached or Not"
 ACCURACY_WORDS: Final = {Verdict.YES: "Yes", Verdict.NA: "N/A", Verdict.WARNING: "Warning", Verdict.NO: "No"}
-REAL: Final = (
-    "Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio",
-)  # fmt: skip
-"""Columns of the first six of TENSOR_METRICS."""
+OF_MSPROBE: Final = ("cosine", "euclidean", "max_abs", "max_rel", "ratio_1e3", "ratio_5e3")
+"""Metrics that msprobe's table has, in its order; the others stand among our own columns."""
 REFERENCE: Final = ("Target to Reference", "Golden to Reference", "Reference Ratio")
 """Columns of a comparison with an absolute reference."""
-_OF_SCALARS: Final = (2, 3)
-"""Places of the metrics msprobe has for a single element."""
+_OF_SCALARS: Final = ("max_abs", "max_rel")
+"""Metrics that msprobe has for a single element."""
 _STATS: Final = ("max", "min", "mean", "l2norm")
 
 
@@ -43,7 +42,8 @@ def columns(mode: str, *, stacks: bool, reference: bool = False) -> list[TableCo
     where there is a reference."""
     listed = [*_basic()]
     if mode == "tensor":
-        listed += [TableColumn(name=name, bind=_tensor(place)) for place, name in enumerate(REAL)]
+        labels = {metric.name: metric.label for metric in METRICS}
+        listed += [TableColumn(name=labels[name], bind=_metric(name)) for name in OF_MSPROBE]
         listed += stat_columns("N/A")
     elif mode == "statistics":
         names = ("Max", "Min", "Mean", "L2norm")
@@ -71,7 +71,7 @@ def columns(mode: str, *, stacks: bool, reference: bool = False) -> list[TableCo
 
 def names_of(side: SideTable, absent: str) -> Bound:
     """Item names, `absent` in rows without this side."""
-    return lambda rows: Texts(texts=all_guarded([absent if name is None else name for name in side.names(rows)]))
+    return lambda rows: Texts(texts=guard_all([absent if name is None else name for name in side.names(rows)]))
 
 
 def stat_columns(missing: str) -> list[TableColumn]:
@@ -91,7 +91,7 @@ def stack_column(absent: str) -> TableColumn:
 
 
 def message_column(name: str) -> TableColumn:
-    return TableColumn(name=name, bind=lambda table: lambda rows: Texts(texts=all_guarded(table.messages(rows))))
+    return TableColumn(name=name, bind=lambda table: lambda rows: Texts(texts=guard_all(table.messages(rows))))
 
 
 def _basic() -> list[TableColumn]:
@@ -114,27 +114,28 @@ def _ours(mode: str, *, reference: bool) -> list[TableColumn]:
         TableColumn(name="Rule", bind=lambda table: table.rule.shown(str)),
         TableColumn(name="Score", bind=lambda table: table.score.shown(_known)),
         message_column("Message"),
-        TableColumn(name="Node", bind=lambda table: lambda rows: Texts(texts=all_guarded(table.nodes(rows)))),
+        TableColumn(name="Node", bind=lambda table: lambda rows: Texts(texts=guard_all(table.nodes(rows)))),
         TableColumn(name="Node Class", bind=lambda table: table.cls.shown(str)),
         TableColumn(name="Step", bind=lambda table: table.constant(table.step).shown(_known)),
         TableColumn(name="Rank", bind=lambda table: table.constant(table.rank).shown(_known)),
-        TableColumn(name="No Partner", bind=lambda table: lambda rows: Texts(texts=all_guarded(table.leftovers(rows)))),
+        TableColumn(name="No Partner", bind=lambda table: lambda rows: Texts(texts=guard_all(table.leftovers(rows)))),
     ]
     if mode == "tensor":
-        metrics = (("Relative L2", "rel_l2"), ("Max ULP", "max_ulp"), ("Median ULP", "median_ulp"))
-        listed += [TableColumn(name=name, bind=_tensor(TENSOR_METRICS.index(metric))) for name, metric in metrics]
+        ours = [metric for metric in all_metrics() if metric.name not in OF_MSPROBE]
+        listed += [TableColumn(name=one.label, bind=_metric(one.name)) for one in ours if one.measure is not None]
         counts = (
             ("Elements", "elements"), ("Unequal Elements", "unequal"), ("NPU NonFinite", "nonfinite_target"),
             ("Bench NonFinite", "nonfinite_golden"), ("NonFinite Disagree", "nonfinite_disagree"),
         )  # fmt: skip
         listed += [TableColumn(name=name, bind=_count(count)) for name, count in counts]
+        listed += [TableColumn(name=one.label, bind=_metric(one.name)) for one in ours if one.derive is not None]
     if reference:
         listed += [TableColumn(name=name, bind=_standing(place)) for place, name in enumerate(REFERENCE)]
     return listed
 
 
 def _text(value: Any) -> str:
-    return "N/A" if value is None or value is MISSING else guarded(value)
+    return "N/A" if value is None or value is MISSING else guard(value)
 
 
 def _known(value: Any) -> Cell:
@@ -148,11 +149,11 @@ def _stat(golden: bool, place: int, missing: str) -> Callable[[Table], Bound]:
     return lambda table: (table.golden if golden else table.target).stat(place).shown(show)
 
 
-def _tensor(place: int) -> Callable[[Table], Bound]:
+def _metric(name: str) -> Callable[[Table], Bound]:
     words = ("N/A", "shape unmatched", "unsupported", math.nan)
 
     def bind(table: Table) -> Bound:
-        series = table.tensor(place)
+        series = table.metric(name)
         width = len(series.table)
         disagree, elements = table.count_column("nonfinite_disagree"), table.count_column("elements")
         outcome = table.row_outcome
@@ -160,7 +161,7 @@ def _tensor(place: int) -> Callable[[Table], Bound]:
         def codes(rows: Int64) -> Any:
             found = series.codes(rows)
             other = np.where(outcome[rows] == Outcome.SHAPE, 1, 2)
-            single = np.where(elements[rows] != 1, 0, 3 if place in _OF_SCALARS else 2)
+            single = np.where(elements[rows] != 1, 0, 3 if name in _OF_SCALARS else 2)
             absent = np.where(disagree[rows] > 0, single, other)
             return np.where(found == 0, width + absent, found)
 

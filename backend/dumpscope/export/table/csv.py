@@ -8,9 +8,9 @@ from typing import Final
 
 from dumpscope.domain.records import Bool, Int64
 from dumpscope.export.table.cell_text import Cell
-from dumpscope.export.table.cells import Bound, Drawn
+from dumpscope.export.table.cells import Bound, CellWriter
 from dumpscope.export.table.columns import TableColumn, columns
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 
 _QUOTED: Final = re.compile(r'[",\r\n]')
 
@@ -32,22 +32,24 @@ def heading_line(listed: Sequence[TableColumn]) -> str:
 
 def csv_rows(table: Table) -> Iterator[str]:
     """The lines below the heading, some thousand at a time."""
-    return lines(table.blocks(), bound(columns(table.mode, stacks=table.stacks, reference=table.reference), table))
+    return csv_lines(
+        table.blocks(), bind_columns(columns(table.mode, stacks=table.stacks, reference=table.reference), table)
+    )
 
 
-def bound(listed: Sequence[TableColumn], table: Table) -> list[Bound]:
+def bind_columns(listed: Sequence[TableColumn], table: Table) -> list[Bound]:
     return [column.bind(table) for column in listed]
 
 
-def lines(blocks: Iterator[Int64], sources: Sequence[Bound]) -> Iterator[str]:
+def csv_lines(blocks: Iterator[Int64], sources: Sequence[Bound]) -> Iterator[str]:
     """csv lines of blocks of rows."""
-    drawn = [Drawn(_cell, _fields) for _ in sources]
+    drawn = [CellWriter(_cell, _fields) for _ in sources]
     for rows in blocks:
         texts = [draw(source(rows)) for draw, source in zip(drawn, sources, strict=True)]
         yield "\n".join(map(",".join, zip(*texts, strict=True))) + "\n"
 
 
-def selected(blocks: Iterator[Int64], keep: Bool) -> Iterator[Int64]:
+def select_rows(blocks: Iterator[Int64], keep: Bool) -> Iterator[Int64]:
     """The blocks without the rows that `keep` has False for."""
     for rows in blocks:
         left = rows[keep[rows]]

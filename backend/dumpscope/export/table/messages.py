@@ -10,7 +10,7 @@ import numpy as np
 from dumpscope.domain.context import Context
 from dumpscope.domain.facts import TENSOR_METRICS, Facts, ItemOpinions
 from dumpscope.domain.records import STATISTICS, Float64, Int64, State, UInt8
-from dumpscope.export.table.cells import objects
+from dumpscope.export.table.cells import object_array
 from dumpscope.texts import template as catalogued
 from dumpscope.verdict.rules import CODES
 from dumpscope.verdict.sentences import sentence
@@ -103,7 +103,7 @@ def _written(
             template = catalogued("item.scored").format(parts=said, score="%.3g")
         else:
             template = catalogued("item.measured").format(parts=said)
-        out[rows] = objects(map(template.__mod__, zip(*columns, strict=True))) if columns else template
+        out[rows] = object_array(map(template.__mod__, zip(*columns, strict=True))) if columns else template
     return out
 
 

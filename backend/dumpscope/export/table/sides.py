@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from dumpscope.domain.records import Int32, Int64, Kind, RankDump, Role, State, derived_name, names_item
-from dumpscope.export.table.cells import MISSING, Series, objects
-from dumpscope.export.table.rows import IN_SHAPE, INTEGERS, Head, head
+from dumpscope.export.table.cells import MISSING, Series, object_array
+from dumpscope.export.table.row_values import IN_SHAPE, INTEGERS, Head, row_head
 from dumpscope_format.naming import separator
 
 _MISSING, _NONE = 0, 1
@@ -33,7 +33,7 @@ class SideTable:
         """nodes: row numbers in, numbers of their calls out, -1 where this side made no such call"""
         self.dump, self.places, self._node_of = dump, places, nodes
         items = dump.items
-        self._names = objects([*dump.nodes.names, None])
+        self._names = object_array([*dump.nodes.names, None])
         self._nodes = _padded(items.node, 0, 0)
         self._suffixes, self._suffix = _suffixes(dump)
         heads, self._head = _heads(dump)
@@ -119,7 +119,7 @@ def _suffixes(dump: RankDump) -> tuple[Any, Int32]:
     width = len(items.paths) + 1
     key = items.role.astype(np.int64) * width + items.path
     span = len(Role) * width
-    if dump.header.layout != "msprobe":
+    if dump.ref.traits.ptdbg_names:
         marks = np.array([separator(name) == "_" for name in dump.nodes.names] or [False])
         key += np.where(marks[items.node], span, 0)
     found, codes = np.unique(key, return_inverse=True)
@@ -127,7 +127,7 @@ def _suffixes(dump: RankDump) -> tuple[Any, Int32]:
     for one in found.tolist():
         role, path = divmod(one % span, width)
         words.append(derived_name("_forward" if one >= span else "", role, items.paths[path]).removeprefix("_forward"))
-    return objects([*words, ""]), _padded(codes, len(words), len(words))
+    return object_array([*words, ""]), _padded(codes, len(words), len(words))
 
 
 def _heads(dump: RankDump) -> tuple[list[Head], Int32]:
@@ -149,7 +149,7 @@ def _heads(dump: RankDump) -> tuple[list[Head], Int32]:
     for item in first.tolist():
         dtype, shape = _at(items.dtypes, items.dtype[item]), _at(items.shapes, items.shape[item])
         value, type_name = _at(items.values, items.value[item]), _at(items.types, items.type[item]) or ""
-        heads.append(head(Kind(int(items.kind[item])), type_name, dtype, shape, value))
+        heads.append(row_head(Kind(int(items.kind[item])), type_name, dtype, shape, value))
     return heads, _padded(codes + 2, _NONE, _MISSING)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from sqlalchemy import Connection, select
 
-from dumpscope.analysis.reference import deciding
+from dumpscope.analysis.reference import find_deciding_items
 from dumpscope.domain.distances import MEASURE_WORDS, Distances, Standing as Standings
 from dumpscope.domain.facts import Facts, ItemOpinions
 from dumpscope.domain.records import Float64, Int8, Int64
@@ -74,7 +74,7 @@ def node_columns(unit: Unit, roles: Int8, opinions: ItemOpinions) -> list[list[A
     distances, standing = unit.facts.distances, opinions.standing
     if distances is None or standing is None:
         return empty
-    rows = deciding(unit.items, roles, opinions, size)
+    rows = find_deciding_items(unit.items, roles, opinions, size)
     for node in np.flatnonzero(rows >= 0).tolist():
         row, measure = int(rows[node]), int(standing.measure[rows[node]])
         values = (

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dumpscope.domain.facts import TENSOR_METRICS, Facts
+from dumpscope.domain.facts import Facts
 from dumpscope.domain.records import Bool, Float64, Int8, Role, State, UInt8
 from dumpscope.domain.result import Unit
 
-_REL_L2 = TENSOR_METRICS.index("rel_l2")
 _MAX, _MIN, _NORM = 0, 1, 3
 
 
@@ -23,7 +22,7 @@ def item_errors(facts: Facts, endless: Bool) -> Float64:
     for values, known in (
         (ends, ends_known),
         (norms, (facts.rel_state[:, _NORM] != State.ABSENT) & ~(endless & ends_known & (norms == 0))),
-        (facts.tensor[:, _REL_L2], facts.tensor_state[:, _REL_L2] != State.ABSENT),
+        (facts.metric("rel_l2"), facts.metric_state("rel_l2") != State.ABSENT),
     ):
         errors[known] = values[known]
     errors[(errors < 0) & (facts.equal == 1)] = 0.0

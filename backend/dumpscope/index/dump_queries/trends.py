@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
-from dumpscope.analysis.trends import Bucket, buckets_of, growth_of
+from dumpscope.analysis.trends import Bucket, fit_growth_of_buckets, make_buckets
 from dumpscope.errors import NotFoundError
 from dumpscope.index.dump_queries.node_values import RANKS, NodeValue, Part, Statistic, node_values
 from dumpscope.index.dumps.catalogue import get_dump
@@ -75,7 +75,7 @@ def dump_trends(
         ranks = list(connection.execute(select(owner.rank).where(mine).distinct().order_by(owner.rank)).scalars())
         if not steps:
             raise NotFoundError(say("api.dump_has_no_ranks_yet"), hint=say("api.wait_ingest_job"))
-        edges = buckets_of(steps, buckets)
+        edges = make_buckets(steps, buckets)
         calls = _calls(connection, serial, rank)
         listed = calls.listed(kind, q, name)
         shown, more = cut(listed, after, limit, len(edges))
@@ -118,7 +118,7 @@ def _trend(call: Call, values: dict[int, NodeValue], edges: Sequence[Bucket]) ->
         name=call.name,
         kind=kind_word(call.kind),
         rank=call.rank or 0,
-        growth=growth_of(edges, {cell.bucket: cell.value for cell in cells}),
+        growth=fit_growth_of_buckets(edges, {cell.bucket: cell.value for cell in cells}),
         first_bad=None if bad is None else divmod(bad, RANKS),
         cells=cells,
     )

@@ -11,13 +11,13 @@ from sqlalchemy.ext.compiler import compiles
 from dumpscope.domain.facts import METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS, TensorFacts
 from dumpscope.domain.records import STATISTICS
 from dumpscope.errors import NotFoundError
-from dumpscope.export.table.rows import Number
+from dumpscope.export.table.row_values import Number
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.comparisons.distances import Standing, item_distances, item_standing
 from dumpscope.index.comparisons.load_unit import COUNTS, tensor_facts
 from dumpscope.index.dumps.leaves import Leaf, leaves
 from dumpscope.index.pair_queries.dataflow import producers
-from dumpscope.index.pair_queries.item_sentences import reasons
+from dumpscope.index.pair_queries.item_sentences import Explained, explain
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions, item_range, word_codes
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score
@@ -25,7 +25,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.keys import key_at
 from dumpscope.index.store.page import Page, Seek
 from dumpscope.texts import Phrase, english, say
-from dumpscope.verdict.rules import RULES
+from dumpscope.verdict.rules import VERDICT_RULES
 
 Sort = Literal["order", "-score"]
 
@@ -158,11 +158,11 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
     left = [None if row.target is None else targets[row.target] for row in rows]
     right = [None if row.golden is None else goldens[row.golden] for row in rows]
     far = item_distances(connection, [row.id for row in rows])
-    said = reasons(rows, facts, left, right, [far.get(row.id) for row in rows])
+    explained = explain(rows, facts, left, right, [far.get(row.id) for row in rows])
     made = producers(connection, unit, [row.id for row in rows])
     return [
         _row(*parts, made.get(parts[0].id), item_standing(far.get(parts[0].id)))
-        for parts in zip(rows, facts, left, right, said, strict=True)
+        for parts in zip(rows, facts, left, right, explained, strict=True)
     ]
 
 
@@ -178,7 +178,7 @@ def _row(
     facts: TensorFacts | None,
     target: Leaf | None,
     golden: Leaf | None,
-    said: list[Phrase],
+    explained: Explained,
     producer: str | None,
     standing: Standing | None,
 ) -> ItemPairRow:
@@ -191,23 +191,24 @@ def _row(
         role=side.role if side else "",
         match=METHOD_WORDS[row.method],
         verdict=VERDICT_WORDS[row.verdict],
-        rule=RULES[row.rule].id,
+        rule=VERDICT_RULES[row.rule],
         score=score(row.severity),
-        message=english(said),
-        said=said,
-        metrics=_metrics(row, facts),
+        message=english(explained.said),
+        said=explained.said,
+        metrics=_metrics(row, facts, explained.derived),
         detail=facts if facts is not None and facts.abs_histogram else None,
         producer=producer,
         standing=standing,
     )
 
 
-def _metrics(row: Any, facts: TensorFacts | None) -> dict[str, Number]:
+def _metrics(row: Any, facts: TensorFacts | None, derived: dict[str, float]) -> dict[str, Number]:
     found: dict[str, Number] = {}
     if facts is not None:
         for name in TENSOR_METRICS:
             if (value := getattr(facts, name)) is not None:
                 found[name] = value
+        found |= derived
         for name in COUNTS:
             if (count := getattr(facts, name)) >= 0:
                 found[name] = count

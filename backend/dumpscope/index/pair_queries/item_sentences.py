@@ -1,8 +1,10 @@
-"""Sentences for single item pairs of a page: the same words as a comparison in memory has for them."""
+"""Sentences and derived metrics of a page of item pairs: the same as a comparison in memory has for them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,21 +15,29 @@ from dumpscope.domain.records import STATISTICS
 from dumpscope.index.comparisons.distances import some_distances
 from dumpscope.index.dumps.leaves import Leaf
 from dumpscope.index.store.codec import numbers, scores, states_of, unpack_states, with_phrases
+from dumpscope.metrics import derive_metrics
 from dumpscope.texts import Phrase
-from dumpscope.verdict.sentences import said
+from dumpscope.verdict.sentences import describe_verdict
 
 WIDTH = len(STATISTICS)
 
 
-def reasons(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """What follows from a row of item_pair. said: why it has its verdict; derived: metrics by name, without absent ones"""
+
+    said: list[Phrase]
+    derived: dict[str, float]
+
+
+def explain(
     rows: Sequence[Any],
     facts: Sequence[TensorFacts | None],
     targets: Sequence[Leaf | None],
     goldens: Sequence[Leaf | None],
     far: Sequence[Any],
-) -> list[list[Phrase]]:
-    """What is to say per row of item_pair (joined with its failure), given what belongs to it. far: its row
-    of `distance` or None"""
+) -> list[Explained]:
+    """Explain each row of item_pair (joined with its failure), given what belongs to it. far: its row of `distance` or None"""
     size = len(rows)
     states = unpack_states(np.array([row.states for row in rows], dtype=np.int64), 2 * WIDTH)
     names = [f"{kind}_{name.lower()}" for kind in ("diff", "rel") for name in STATISTICS]
@@ -68,7 +78,14 @@ def reasons(
         standing=standing,
     )
     context = _context(rows, targets, goldens)
-    return [said(context, measured, opinions, number) for number in range(size)]
+    derived = {name: column.tolist() for name, column in derive_metrics(context, measured).items()}
+    return [
+        Explained(
+            said=describe_verdict(context, measured, opinions, number),
+            derived={name: column[number] for name, column in derived.items() if not math.isnan(column[number])},
+        )
+        for number in range(size)
+    ]
 
 
 def _context(rows: Sequence[Any], targets: Sequence[Leaf | None], goldens: Sequence[Leaf | None]) -> Context:

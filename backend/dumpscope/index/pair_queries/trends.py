@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, Integer, case, cast, func, select
 
-from dumpscope.analysis.trends import Bucket, buckets_of, growth_of
+from dumpscope.analysis.trends import Bucket, fit_growth_of_buckets, make_buckets
 from dumpscope.domain.facts import VERDICT_WORDS, Verdict
 from dumpscope.domain.records import State
 from dumpscope.errors import NotFoundError
@@ -98,7 +98,7 @@ def comparison_trends(
             where.append(_UNIT.rank == rank)
         calls, partners = _calls(connection, where)
         listed = calls.listed(kind, q, name, by_rank=by_rank)
-        edges = buckets_of(steps, buckets)
+        edges = make_buckets(steps, buckets)
         shown, more = cut(listed, after, limit, len(edges))
         names = list(dict.fromkeys(one.name for _, one in shown))
         cells = _cells(connection, where, names, edges, by_rank)
@@ -213,9 +213,9 @@ def _trend(
         name=call.name,
         kind=kind_word(call.kind),
         rank=call.rank,
-        growth=growth_of(edges, {cell.bucket: cell.score for cell in cells}),
-        target_growth=growth_of(edges, target),
-        golden_growth=growth_of(edges, golden),
+        growth=fit_growth_of_buckets(edges, {cell.bucket: cell.score for cell in cells}),
+        target_growth=fit_growth_of_buckets(edges, target),
+        golden_growth=fit_growth_of_buckets(edges, golden),
         first_bad=None if bad is None else divmod(bad, RANKS),
         cells=cells,
     )

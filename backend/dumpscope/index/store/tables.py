@@ -362,7 +362,7 @@ item_error = Table(
     metadata,
     Column("id", Key, primary_key=True, autoincrement=False),
     Column("message", Text, nullable=False),
-    Column("said", Text),  # the phrases behind the message, null where it has none (codec.phrases_to_json)
+    Column("said", Text),  # the phrases behind the message (codec.phrases_to_json)
 )
 
 job = Table(

@@ -1,6 +1,6 @@
 """Calls of a graph beside those of an eager run: `Aten.addmm` is what `Functional.linear` or a module `Linear` ends in.
 
-Which operator is the end of which function is told by aten_names.json (bench/aten_names.py makes it from torch
+aten_names.json says which operator each function ends in (bench/aten_names.py makes it from torch
 itself). The operators between two ends belong to the function that ends there where they only move data or the table
 has them inside it.
 """
@@ -28,7 +28,7 @@ CONFIDENCE: Final = 0.8
 _NAMED: Final = 1.0
 """Weight of a pair whose names go together; what it holds adds to that."""
 _AFTER_FORWARD: Final = ("torch/autograd/__init__.py", "in _engine_run_backward", "torch/optim/")
-"""What stands in a frame of calls in a backward pass or an optimizer's step."""
+"""Words found in the call stacks of a backward pass or an optimizer step."""
 _SHAPE, _NUMBERS, _GIVEN = 2.0, 4.0, 6.0
 
 
@@ -121,9 +121,9 @@ class _Weights:
         taken, result = self._values(j, graph=True)
         weight = _NAMED
         if made and result:
-            weight += _SHAPE * (made[0].size == result[0].size) + _NUMBERS * alike(made[0], result[0])
+            weight += _SHAPE * (made[0].size == result[0].size) + _NUMBERS * holds_same_numbers(made[0], result[0])
         if given and taken:
-            agreeing = sum(any(alike(one, other) for other in taken) for one in given)
+            agreeing = sum(any(holds_same_numbers(one, other) for other in taken) for one in given)
             weight += _GIVEN * agreeing / len(given)
         return weight
 
@@ -136,7 +136,7 @@ class _Weights:
         return known
 
 
-def alike(one: Value, other: Value) -> bool:
+def holds_same_numbers(one: Value, other: Value) -> bool:
     """Whether two tensors hold the same numbers, in whatever shape."""
     return one.size == other.size and same_numbers(one, other)
 

@@ -1,4 +1,4 @@
-"""What a call receives and makes, and a call of one side beside a run of calls of the other, joined at the run's boundary."""
+"""Inputs and outputs of calls, and how one call pairs with a run of calls at the boundary of the run."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def _by_rule(
 
 
 def _proposed(single_side: Side, run_side: Side, single: int, calls: Sequence[int]) -> Found | None:
-    """The one extra call here beside all extra calls there, where inputs agree in numbers and the output in shape."""
+    """Pair the one extra call here with all extra calls there if inputs agree in numbers and the output in shape."""
     cores = computing(run_side, list(calls))
     if single_side.kind[single] != NodeKind.API or len(cores) < 2:
         return None

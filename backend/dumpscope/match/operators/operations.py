@@ -1,4 +1,4 @@
-"""What a call computes, told by its label alone: one word per operation, however it was spelled."""
+"""What a call computes, by its label: one word per operation for all its spellings."""
 
 from __future__ import annotations
 

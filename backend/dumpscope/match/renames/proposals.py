@@ -1,4 +1,4 @@
-"""Rename rules proposed for calls without a partner: told from what both sides have left, and proven by matching with them."""
+"""Rename rules proposed for unmatched calls: derived from the labels of both sides, and tested by matching with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dumpscope.domain.records import NodeKind, RankDump
 from dumpscope.match import match_nodes
 from dumpscope.match.align import align
 from dumpscope.match.matching import Matching
-from dumpscope.match.preview import Preview, counted, preview
+from dumpscope.match.preview import Preview, count_pairs, preview
 from dumpscope.match.renames.rule_texts import RuleText, general, write_rules
 from dumpscope.match.sides import Side, is_call, similarity
 
@@ -37,7 +37,7 @@ class Proposals:
 def propose(target: RankDump, golden: RankDump, options: Options, *, step: int, rank: int) -> Proposals:
     """Rules to add to those of `options`, none where they would make no pair more. Raises UsageError as `preview` does."""
     matching, pairs, _, _ = match_nodes(target, golden, options)
-    now = counted(matching, pairs, options, step=step, rank=rank)
+    now = count_pairs(matching, pairs, options, step=step, rank=rank)
     rules = write_rules(_wanted(matching)) if now.left else []
     while rules:
         after = preview(target, golden, _with(options, rules), step=step, rank=rank)

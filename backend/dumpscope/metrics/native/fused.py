@@ -1,4 +1,4 @@
-"""Machine code for one pass over float32, bfloat16 or float16 pairs. Importing this imports numba: `compiled` decides when.
+"""Machine code for one pass over float32, bfloat16 or float16 pairs. Importing this imports numba: `loader` decides when.
 
 Pairs are taken a chunk at a time: everything about a chunk stays in cache and is measured by short loops that the compiler
 vectorises. Sums are float64; errors are float32, sixteen to a register, in float64 where they leave it. Nothing is screened for
@@ -25,8 +25,8 @@ from dumpscope.metrics.native.ulp_steps import (
     short_steps,
     step_bin,
 )
-from dumpscope.metrics.stretches import IN_MEMORY, READ, ROOM
-from dumpscope.numba_support import READS, holds, machine, read_at, read_last_at, uint16_at, uint32_at
+from dumpscope.metrics.stretches import IN_MEMORY, READ
+from dumpscope.numba_support import READS, machine, read_at, uint16_at, uint32_at
 
 __all__ = ["READS", "compare"]
 
@@ -36,19 +36,17 @@ shows."""
 
 (
     EXCLUDED, UNEQUAL, BAD_TARGET, BAD_GOLDEN, DISAGREE, BELOW_1E3, BELOW_5E3, MAX_AT, MAX_ABS, MAX_REL, MAX_ULP,
-    PRODUCTS, TARGETS, GOLDENS, DIFFERENCES, WORST_TARGET, WORST_GOLDEN, MEDIAN, CUT, ABS_DECADES,
-) = range(20)  # fmt: skip
+    PRODUCTS, TARGETS, GOLDENS, DIFFERENCES, WORST_TARGET, WORST_GOLDEN, CUT, ABS_DECADES,
+) = range(19)  # fmt: skip
 """Where the results stand in an int64 array. MAX_ABS and MAX_REL are float64 bit patterns (those of non-negative numbers
-are ordered like the numbers); the four sums and the two values at MAX_AT are float64 numbers; MEDIAN is the place of the lower
-median in the ULP histogram, -1 where that is empty; CUT is 1 where a file did not give what it should; two tables come last."""
+are ordered like the numbers); the four sums and the two values at MAX_AT are float64 numbers; CUT is 1 where a file did not give
+what it should; two tables come last."""
 REL_DECADES: Final = ABS_DECADES + DECADE_BINS
 RESULTS: Final = REL_DECADES + DECADE_BINS
 
 (
-    TARGET, TARGET_FILE, TARGET_SIZE, TARGET_ENDS, TARGET_PARTS, TARGET_COUNT, TARGET_FIXED, TARGET_FORM,
-    GOLDEN, GOLDEN_FILE, GOLDEN_SIZE, GOLDEN_ENDS, GOLDEN_PARTS, GOLDEN_COUNT, GOLDEN_FIXED, GOLDEN_FORM,
-    LENGTH, BEGIN, UNIT, SAMPLED_ONLY, BUFFER, OTHERWISE, PAIR,
-) = range(23)  # fmt: skip
+    TARGET, TARGET_FILE, TARGET_FORM, GOLDEN, GOLDEN_FILE, GOLDEN_FORM, LENGTH, BEGIN, UNIT, SAMPLED_ONLY, BUFFER, PAIR,
+) = range(12)  # fmt: skip
 """Where a stretch of a pair is described in an int64 array, and the length of that."""
 
 _INFINITY: Final = np.uint32(0x7F800000)
@@ -252,51 +250,11 @@ def _stretch(
 
 
 @machine
-def _median(counts: Any, top: Any) -> Any:
-    """Place of the lower median, -1 where nothing was counted; top: the last place that may hold any."""
-    total = 0
-    for place in range(top + 1):
-        total += counts[place]
-    place = -1
-    reached = 0
-    while reached < (total + 1) // 2:
-        place += 1
-        reached += counts[place]
-    return place
-
-
-@machine
-def _read(side: Any, buffer: int) -> Any:
-    """Read what a file is recognised by: all of it, or its ends one behind the other. Whether it has the size it should have."""
-    if side[TARGET_SIZE] == 0:
-        return True
-    ends = side[TARGET_ENDS]
-    if ends == 0:
-        return read_last_at(side[TARGET_FILE], buffer, side[TARGET_SIZE], 0)
-    return read_at(side[TARGET_FILE], buffer, ends, 0) and read_last_at(
-        side[TARGET_FILE], buffer + ends, ends, side[TARGET_SIZE] - ends
-    )
-
-
-@machine
-def _recognised(side: Any, buffer: int) -> Any:
-    return side[TARGET_SIZE] == 0 or holds(buffer, side[TARGET_PARTS], side[TARGET_COUNT], side[TARGET_FIXED])
-
-
-@machine
-def _place(side: Any, buffer: int) -> Any:
-    """Where the elements are: descriptor or IN_MEMORY, and the byte there or their address."""
-    if side[TARGET_SIZE] != 0 and side[TARGET_ENDS] == 0:
-        return np.int64(IN_MEMORY), np.int64(buffer + side[TARGET])
-    return side[TARGET_FILE], side[TARGET]
-
-
-@machine
 def _whole(stretch: Any, eps: float, detail: bool, ulps: Any, results: Any, work: Any, tables: Any) -> None:
-    """A stretch; what lies in a file and is not in the buffer yet is read a piece at a time."""
+    """A stretch; what lies in a file is read a piece at a time."""
     buffer = stretch[BUFFER]
-    target_file, first_target = _place(stretch[:GOLDEN], buffer)
-    golden_file, first_golden = _place(stretch[GOLDEN:LENGTH], buffer + ROOM)
+    target_file, first_target = stretch[TARGET_FILE], stretch[TARGET]
+    golden_file, first_golden = stretch[GOLDEN_FILE], stretch[GOLDEN]
     target_size = 4 if stretch[TARGET_FORM] == FLOAT32 else 2
     golden_size = 4 if stretch[GOLDEN_FORM] == FLOAT32 else 2
     step = stretch[LENGTH]
@@ -313,10 +271,10 @@ def _whole(stretch: Any, eps: float, detail: bool, ulps: Any, results: Any, work
                 return
             target = buffer
         if golden_file != IN_MEMORY:
-            if not read_at(golden_file, buffer + ROOM, length * golden_size, golden):
+            if not read_at(golden_file, buffer + READ, length * golden_size, golden):
                 results[CUT] = 1
                 return
-            golden = buffer + ROOM
+            golden = buffer + READ
         _stretch(
             target, stretch[TARGET_FORM], golden, stretch[GOLDEN_FORM], length, stretch[BEGIN] + done, stretch[UNIT],
             stretch[SAMPLED_ONLY] != 0, eps, detail, ulps, results, work, tables,
@@ -325,44 +283,23 @@ def _whole(stretch: Any, eps: float, detail: bool, ulps: Any, results: Any, work
 
 
 @machine
-def compare(stretches: Any, eps: float, detail: bool, ulps: Any, results: Any) -> None:
-    """Add stretches to results, shape (1, RESULTS), or each to its own row of them, shape (n, RESULTS).
+def compare(stretch: Any, eps: float, detail: bool, ulps: Any, results: Any) -> None:
+    """Add a stretch to results, shape (RESULTS,), and its steps to ulps, shape (ULP_BINS,).
 
-    stretches: int64, shape (n, PAIR):
+    stretch: int64, shape (PAIR,):
         TARGET, GOLDEN: addresses of aligned contiguous elements, or their first byte in a file
         TARGET_FILE, GOLDEN_FILE: descriptors of the files, or IN_MEMORY
-        TARGET_SIZE, GOLDEN_SIZE: bytes of a file that has to be recognised first, else 0
-        TARGET_ENDS, GOLDEN_ENDS: bytes at either end that it is recognised by, 0 for the whole of a file shorter than ROOM
-        TARGET_PARTS, GOLDEN_PARTS, TARGET_COUNT, GOLDEN_COUNT, TARGET_FIXED, GOLDEN_FIXED: what `holds` is to find there
         LENGTH: how many, fewer than 2**32; BEGIN: flat index of the first in the whole pair
         UNIT: the form whose steps are counted; FLOAT16 only where both sides are
         SAMPLED_ONLY: 1 where the ULP histogram counts only the places SAMPLE of each chunk
-        BUFFER: address of 2 * ROOM bytes where a side lies in a file
-        OTHERWISE: 1 for other layouts of the same two files as in the stretch before, only looked at where that did not fit
-    ulps: shape (ULP_BINS,), the ULP histogram of the last row, to be given empty
+        BUFFER: address of 2 * READ bytes where a side lies in a file
     """
     work = np.empty(7 * CHUNK + 16, np.uint32)
     aligned = np.intp((-(work.ctypes.data // 4)) % 16)
     work = work[aligned : aligned + 7 * CHUNK]
     tables = np.zeros((4, ULP_BINS), np.uint32)
-    waiting = False  # files are in the buffer and not recognised yet
-    for place in range(len(stretches)):
-        stretch = stretches[place]
-        row = results[place % len(results)]
-        target, golden = stretch[:GOLDEN], stretch[GOLDEN:LENGTH]
-        buffer = stretch[BUFFER]
-        if stretch[OTHERWISE] == 0:
-            waiting = _read(target, buffer) and _read(golden, buffer + ROOM)
-        if not (waiting and _recognised(target, buffer) and _recognised(golden, buffer + ROOM)):
-            row[CUT] = 1
-            continue
-        waiting = False
-        if len(results) > 1 and place > 0:
-            ulps[:] = 0
-        _whole(stretch, eps, detail, ulps, row, work, tables)
-        top = np.intp(step_bin(np.uint32(row[MAX_ULP])))
-        for table in range(4):
-            for step in range(top + 1):
-                ulps[step] += tables[table, step]
-                tables[table, step] = 0
-        row[MEDIAN] = _median(ulps, top)
+    _whole(stretch, eps, detail, ulps, results, work, tables)
+    top = np.intp(step_bin(np.uint32(results[MAX_ULP])))
+    for table in range(4):
+        for step in range(top + 1):
+            ulps[step] += tables[table, step]

@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from dumpscope.domain.records import Int64
-from dumpscope.metrics import kernels
+from dumpscope.metrics import numpy_kernel
 from dumpscope.metrics.histogram import ULP_BINS
 from dumpscope.metrics.partial import Partial
 from dumpscope.metrics.stretches import IN_MEMORY, Pair, Place, address
@@ -62,14 +62,14 @@ class _Loader:
         try:
             self._met += more
             if self._met >= LOAD_AT and not self._tried:
-                self._module = _load()
+                self._module = _import_kernel()
                 self._tried = True
         finally:
             self._lock.release()
         return self._module
 
 
-def _load() -> ModuleType | None:
+def _import_kernel() -> ModuleType | None:
     """The compiled kernel, if numba is here and it reproduces the numpy kernel: old machine code may lie in a cache folder.
 
     Why it is not used is logged; that happens once, as a process loads it once.
@@ -94,13 +94,13 @@ def _agrees(module: ModuleType) -> bool:
     noisy = values * np.geomspace(1 - 1e-6, 1.9, values.size, dtype=np.float32)
     for dtype, form in _FORMS.items():
         target, golden = values.astype(dtype), noisy.astype(dtype)
-        plan = kernels.plan(target.dtype, golden.dtype)
+        plan = numpy_kernel.plan_pair(target.dtype, golden.dtype)
         for sampled in (False, True):
             kernel = FusedKernel(module, form, form, form)
             ours = kernel(Pair(target, golden), 0, target.size, plan.eps, detail=True, sampled=sampled)
             theirs = Partial()
             with np.errstate(all="ignore"):
-                kernels.measure(target, golden, plan, 0, theirs, detail=True, sampled=sampled)
+                numpy_kernel.measure(target, golden, plan, 0, theirs, detail=True, sampled=sampled)
             if not ours.matches(theirs):
                 return False
     return True
@@ -109,17 +109,12 @@ def _agrees(module: ModuleType) -> bool:
 _loader: Final = _Loader()
 
 
-def prepare(size: int) -> bool:
+def load_kernel(size: int) -> bool:
     """Load the kernel now if `size` bytes of pairs are to come, before threads would start without it. Whether it is loaded."""
     return _loader.module(size if size >= LOAD_AT else 0) is not None
 
 
-def loaded() -> ModuleType | None:
-    """The kernel's module, if this process has loaded it."""
-    return _loader.module(0)
-
-
-def forms(target: np.dtype[Any], golden: np.dtype[Any]) -> tuple[int, int, int] | None:
+def kernel_formats(target: np.dtype[Any], golden: np.dtype[Any]) -> tuple[int, int, int] | None:
     """The kernel's names for both dtypes and for the one whose steps are counted; None for a pair it does not know."""
     first, second = _FORMS.get(target), _FORMS.get(golden)
     unit = _UNITS.get((first, second))  # type: ignore[arg-type]
@@ -130,7 +125,7 @@ def kernel_for(target: Raw, golden: Raw) -> FusedKernel | None:
     """The compiled kernel for two flat contiguous arrays, None where the numpy kernel has to do it."""
     if target.size < SMALLEST:
         return None
-    known = forms(target.dtype, golden.dtype)
+    known = kernel_formats(target.dtype, golden.dtype)
     if known is None:
         return None
     module = _loader.module(target.nbytes + golden.nbytes)
@@ -151,61 +146,57 @@ class FusedKernel:
     def __call__(self, pair: Pair, start: int, stop: int, eps: float, *, detail: bool, sampled: bool) -> Partial:
         """Measure elements start..stop."""
         fused = self._module
-        results, ulps = empty_results(fused, 1), np.zeros(ULP_BINS, np.int64)
-        known = (0, 0, 0, 0, 0)  # what the sides are need not be recognised
+        results, ulps = _empty_results(fused), np.zeros(ULP_BINS, np.int64)
 
         def measure(first: int, size: int, target: Place, golden: Place, buffer: int) -> None:
-            sides = (*reversed(target), *known, self._target_form, *reversed(golden), *known, self._golden_form)
-            stretch = (*sides, size, first, self._unit, sampled, buffer, False)
-            fused.compare(np.array((stretch,), np.int64), eps, detail, ulps, results)
+            sides = (*reversed(target), self._target_form, *reversed(golden), self._golden_form)
+            stretch = (*sides, size, first, self._unit, sampled, buffer)
+            fused.compare(np.array(stretch, np.int64), eps, detail, ulps, results)
 
         direct = pair.readable and fused.READS
         if direct:
             with pair.places(start) as (target, golden, buffer):
                 measure(start, stop - start, target, golden, buffer)
-        if not direct or results[0, fused.CUT]:
-            results, ulps = empty_results(fused, 1), np.zeros(ULP_BINS, np.int64)
+        if not direct or results[fused.CUT]:
+            results, ulps = _empty_results(fused), np.zeros(ULP_BINS, np.int64)
             for first, some, others in pair.parts(start, stop):  # a file that was cut shows here
                 one, other = _aligned(some), _aligned(others)
                 measure(first, one.size, (IN_MEMORY, address(one)), (IN_MEMORY, address(other)), 0)
-        return partials(fused, results, [stop - start], ulps)[0]
+        return _partial(fused, results, stop - start, ulps)
 
 
-def empty_results(fused: ModuleType, rows: int) -> Int64:
-    """What the kernel adds to, shape (rows, RESULTS)."""
-    results = np.zeros((rows, fused.RESULTS), dtype=np.int64)
-    results[:, fused.MAX_AT] = -1
+def _empty_results(fused: ModuleType) -> Int64:
+    """What the kernel adds to, shape (RESULTS,)."""
+    results = np.zeros(fused.RESULTS, dtype=np.int64)
+    results[fused.MAX_AT] = -1
     return results
 
 
-def partials(fused: ModuleType, results: Int64, elements: list[int], ulps: Int64) -> list[Partial]:
-    """Each row of the kernel's results as a Partial over so many elements; ulps: the histogram of all of them."""
-    numbers = results[:, : fused.ABS_DECADES].tolist()
-    reals = results.view(np.float64)[:, : fused.ABS_DECADES].tolist()
-    return [
-        Partial(
-            elements=size,
-            excluded=number[fused.EXCLUDED],
-            unequal=number[fused.UNEQUAL],
-            nonfinite_target=number[fused.BAD_TARGET],
-            nonfinite_golden=number[fused.BAD_GOLDEN],
-            disagree=number[fused.DISAGREE],
-            products=real[fused.PRODUCTS],
-            targets=real[fused.TARGETS],
-            goldens=real[fused.GOLDENS],
-            differences=real[fused.DIFFERENCES],
-            max_abs=real[fused.MAX_ABS],
-            max_at=number[fused.MAX_AT],
-            max_rel=real[fused.MAX_REL],
-            below_1e3=number[fused.BELOW_1E3] - number[fused.DISAGREE],
-            below_5e3=number[fused.BELOW_5E3] - number[fused.DISAGREE],
-            max_ulp=number[fused.MAX_ULP],
-            ulps=ulps,
-            abs_decades=row[fused.ABS_DECADES : fused.REL_DECADES],
-            rel_decades=row[fused.REL_DECADES :],
-        )
-        for row, number, real, size in zip(results, numbers, reals, elements, strict=True)
-    ]
+def _partial(fused: ModuleType, results: Int64, elements: int, ulps: Int64) -> Partial:
+    """The kernel's results as a Partial over so many elements; ulps: their histogram."""
+    number = results[: fused.ABS_DECADES].tolist()
+    real = results.view(np.float64)[: fused.ABS_DECADES].tolist()
+    return Partial(
+        elements=elements,
+        excluded=number[fused.EXCLUDED],
+        unequal=number[fused.UNEQUAL],
+        nonfinite_target=number[fused.BAD_TARGET],
+        nonfinite_golden=number[fused.BAD_GOLDEN],
+        disagree=number[fused.DISAGREE],
+        products=real[fused.PRODUCTS],
+        targets=real[fused.TARGETS],
+        goldens=real[fused.GOLDENS],
+        differences=real[fused.DIFFERENCES],
+        max_abs=real[fused.MAX_ABS],
+        max_at=number[fused.MAX_AT],
+        max_rel=real[fused.MAX_REL],
+        below_1e3=number[fused.BELOW_1E3] - number[fused.DISAGREE],
+        below_5e3=number[fused.BELOW_5E3] - number[fused.DISAGREE],
+        max_ulp=number[fused.MAX_ULP],
+        ulps=ulps,
+        abs_decades=results[fused.ABS_DECADES : fused.REL_DECADES],
+        rel_decades=results[fused.REL_DECADES :],
+    )
 
 
 def _aligned(values: Raw) -> Raw:

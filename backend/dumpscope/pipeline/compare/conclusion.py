@@ -7,23 +7,23 @@ from dataclasses import astuple, replace
 
 import numpy as np
 
-from dumpscope.analysis.classes import classify, exactness, mark
+from dumpscope.analysis.classes import classify, fold_equality, mark_causes
 from dumpscope.analysis.origins import describe_finding, find_origins
 from dumpscope.analysis.ranks.collectives import Collective
-from dumpscope.analysis.ranks.messages import messages
+from dumpscope.analysis.ranks.messages import read_messages
 from dumpscope.analysis.ranks.origins import (
     DescribedFinding,
     RankFindings,
     add_reached_ranks,
-    causal_order,
     connect_steps,
     describe_for_ranks,
     drop_echoes,
     drop_received,
     join_replicas,
+    sort_causally,
     time_key,
 )
-from dumpscope.analysis.reference import of_target, target_at_fault
+from dumpscope.analysis.reference import hide_golden_faults, target_at_fault
 from dumpscope.analysis.rules.previous_step import summarize_step
 from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.setting_differences import find_setting_differences
@@ -41,7 +41,7 @@ from dumpscope.pipeline.compare.unit_store import Shelf
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.score import common_floor
-from dumpscope.verdict.sentences import item_metrics, sentence
+from dumpscope.verdict.sentences import describe_verdict, item_metrics
 
 Place = tuple[int, int]
 """Step and rank of a unit."""
@@ -76,14 +76,14 @@ class Conclusion:
         def make_case(unit: Unit, facts: Facts, opinions: ItemOpinions) -> Case:
             return _case(unit, context, facts, opinions, floor, self._history(unit))
 
-        case = make_case(unit, *of_target(unit.facts, unit.item_opinions))
+        case = make_case(unit, *hide_golden_faults(unit.facts, unit.item_opinions))
         self._golden.add(unit, make_case)
         findings = self._findings(unit, case)
         found = RankFindings(
             step=unit.step,
             rank=unit.rank,
             findings=[with_reference(unit, one) for one in _describe(unit, case, findings)],
-            messages=messages(case, unit.rank),
+            messages=read_messages(case, unit.rank),
         )
         self._found.append(found)
         self._mode = self._mode or unit.mode
@@ -95,10 +95,10 @@ class Conclusion:
             self._settings[english([said])] = said
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
-        exact = exactness(unit.items, unit.facts.equal, len(unit.pairs))
+        exact = fold_equality(unit.items, unit.facts.equal, len(unit.pairs))
         opinions = classify(case.columns, unit.node_opinions.verdict, exact)
         self._unmarked[unit.step, unit.rank] = {finding.pair: int(opinions.cls[finding.pair]) for finding in findings}
-        mark(opinions.cls, findings)
+        mark_causes(opinions.cls, findings)
         return replace(unit, node_opinions=opinions)
 
     def answer(
@@ -118,7 +118,7 @@ class Conclusion:
             counts=self._counts,
             first_no=first[3] if first else None,
             origins=list(
-                _note_first_step([one.origin for one in causal_order(found, traffic)], {one.step for one in found})
+                _note_first_step([one.origin for one in sort_causally(found, traffic)], {one.step for one in found})
             ),
             settings=list(self._settings),
             settings_said=list(self._settings.values()),
@@ -139,7 +139,7 @@ class Conclusion:
         cls = unit.node_opinions.cls.copy()
         for pair, code in self._unmarked[unit.step, unit.rank].items():
             cls[pair] = code
-        mark(cls, self._kept[unit.step, unit.rank])
+        mark_causes(cls, self._kept[unit.step, unit.rank])
         return replace(unit, node_opinions=replace(unit.node_opinions, cls=cls))
 
     def _history(self, unit: Unit) -> History:
@@ -208,7 +208,7 @@ def _describe(unit: Unit, case: Case, findings: list[Finding]) -> list[Described
     flow = Flow(case=case, maker=find_makers(case))
     described = []
     for finding in findings:
-        reach = flow.reach([finding.pair, *finding.group])
+        reach = flow.find_reach([finding.pair, *finding.group])
         origin = describe_finding(case, finding, reach, rank=unit.rank, mode=unit.mode)
         described.append(describe_for_ranks(case, finding, origin, reach.pairs))
     return described
@@ -247,13 +247,15 @@ def _first_no(unit: Unit, context: Context) -> tuple[int, FirstNo] | None:
     pair = int(unit.items.pair[row])
     t, g = int(unit.pairs.target[pair]), int(unit.pairs.golden[pair])
     item = int(unit.items.target[row])
+    reason = describe_verdict(context, unit.facts, unit.item_opinions, row)
     return pair, FirstNo(
         step=unit.step,
         rank=unit.rank,
         node=unit.target.nodes.names[t] if t >= 0 else unit.golden.nodes.names[g],
         item=item_name(unit.target, item) if item >= 0 else item_name(unit.golden, int(unit.items.golden[row])),
-        metrics=item_metrics(unit.facts, row),
-        reason=sentence(context, unit.facts, unit.item_opinions, row),
+        metrics=item_metrics(context, unit.facts, row),
+        reason=english(reason),
+        reason_said=reason,
         stack=stack_of(unit.target, t) or stack_of(unit.golden, g),
     )
 

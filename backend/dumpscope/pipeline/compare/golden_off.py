@@ -9,7 +9,7 @@ import numpy as np
 
 from dumpscope.analysis.origins import find_origins
 from dumpscope.analysis.ranks.origins import DescribedFinding
-from dumpscope.analysis.reference import deciding, golden_at_fault, of_golden
+from dumpscope.analysis.reference import find_deciding_items, golden_at_fault, hide_target_faults
 from dumpscope.analysis.unit.calls import stack_of
 from dumpscope.analysis.unit.case import Case, History
 from dumpscope.domain.distances import FARTHER, MEASURE_WORDS
@@ -17,7 +17,7 @@ from dumpscope.domain.facts import Facts, ItemOpinions
 from dumpscope.domain.records import Header
 from dumpscope.domain.result import GoldenOff, Reference, Side, Unit
 from dumpscope.texts import english
-from dumpscope.verdict.sentences import referred
+from dumpscope.verdict.sentences import describe_distances
 
 MakeCase = Callable[[Unit, Facts, ItemOpinions], Case]
 
@@ -49,7 +49,7 @@ class GoldenFaults:
         ):  # fmt: skip
             self._counts[name] += int(rows.sum())
         if self._step in (None, unit.step) and (golden_at_fault(unit.facts, unit.item_opinions)).any():
-            self._look(unit, make_case(unit, *of_golden(unit.facts, unit.item_opinions)))
+            self._look(unit, make_case(unit, *hide_target_faults(unit.facts, unit.item_opinions)))
 
     def answer(self, side: Side | None) -> Reference | None:
         """What is known over all units taken in; None where there is no reference."""
@@ -65,7 +65,7 @@ class GoldenFaults:
 
     def _look(self, unit: Unit, case: Case) -> None:
         at_fault = golden_at_fault(unit.facts, unit.item_opinions)
-        rows = deciding(unit.items, case.context.role, unit.item_opinions, len(unit.pairs))
+        rows = find_deciding_items(unit.items, case.context.role, unit.item_opinions, len(unit.pairs))
         for finding in find_origins(replace(case, history=History())):
             name = case.columns.names[finding.pair]
             shown = [row for row in finding.items if at_fault[row]]
@@ -83,7 +83,7 @@ def with_reference(unit: Unit, described: DescribedFinding) -> DescribedFinding:
     if standing is None or not described.finding.items:
         return described
     row = max(described.finding.items, key=lambda item: np.nan_to_num(standing.ratio[item], nan=-1.0, posinf=np.inf))
-    said = referred(unit.facts, unit.item_opinions, row)
+    said = describe_distances(unit.facts, unit.item_opinions, row)
     origin = described.origin
     evidence = " ".join([origin.evidence, *([english(said)] if said else [])])
     return replace(described, origin=replace(origin, evidence=evidence, evidence_said=[*origin.evidence_said, *said]))

@@ -16,7 +16,7 @@ from typing import Final
 
 from dumpscope.analysis.ranks.collectives import Collective
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Header, Layout, RankDump, RankRef
+from dumpscope.domain.records import DumpIndex, Header, RankDump, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
 from dumpscope.match.preview import Preview, preview
@@ -66,12 +66,12 @@ class Outcome:
 
 
 def compare_layouts(
-    target: Layout,
-    golden: Layout,
+    target: DumpIndex,
+    golden: DumpIndex,
     options: Options,
     *,
     paths: tuple[str, str],
-    reference: tuple[str, Layout] | None = None,
+    reference: tuple[str, DumpIndex] | None = None,
     jobs: int = 0,
     progress: Progress = lambda _done, _message: None,
 ) -> Outcome:
@@ -120,7 +120,7 @@ def compare_layouts(
     return Outcome(answer=answer, units=units, collectives=collectives)
 
 
-def preview_layouts(target: Layout, golden: Layout, options: Options) -> tuple[list[Preview], Plan | None]:
+def preview_layouts(target: DumpIndex, golden: DumpIndex, options: Options) -> tuple[list[Preview], Plan | None]:
     """What matching every common rank would give, and the plan where ranks would be joined; measures nothing.
 
     Raises UnreadableError for a rank that cannot be read.
@@ -139,7 +139,7 @@ def preview_layouts(target: Layout, golden: Layout, options: Options) -> tuple[l
     return found, None
 
 
-def side(path: str, layout: Layout, headers: Sequence[Header]) -> Side:
+def side(path: str, layout: DumpIndex, headers: Sequence[Header]) -> Side:
     """One side as the answer names it; where ranks disagree about a word all are named."""
     head = {name: sorted({getattr(header, name) for header in headers}) for name in ("framework", "task", "level")}
     return Side(

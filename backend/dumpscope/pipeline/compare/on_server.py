@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from dumpscope.domain.joined import Joined
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Header, Layout, RankRef
+from dumpscope.domain.records import DumpIndex, Header, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import CancelledError, ConflictError, Problem, UnreadableError
 from dumpscope.index.comparisons.catalogue import (
@@ -79,7 +79,7 @@ def run_comparison(
     problems = [*no_plan, *problems]
     if not pairs:
         why = problems[-1].message if problems else say("pipeline.they_have_no_step_rank_common")
-        raise UnreadableError(say("pipeline.nothing_can_compared", why=why), where=row.name)
+        raise UnreadableError(say("pipeline.nothing_can_compared", why=why), where=row.title)
     if reference is not None:
         pairs, missing = add_reference(pairs, list(places[-1].values()))
         problems += [*reference.problems, *missing]
@@ -96,7 +96,7 @@ def run_comparison(
             (comparison_id, row.options, pair.step, pair.rank, ids[id(pair.target)], ids[id(pair.golden)], third)
         )
     if not calls:
-        raise UnreadableError(say("pipeline.nothing_can_compared_2", message=problems[-1].message), where=row.name)
+        raise UnreadableError(say("pipeline.nothing_can_compared_2", message=problems[-1].message), where=row.title)
     problems = [*target.problems, *golden.problems, *problems]
     if len(calls) == 1:  # everything in one place: the unit need not be loaded again
         spread(work, compare_alone, [(*calls[0], problems)], progress=progress, cancelled=cancelled)
@@ -136,7 +136,7 @@ def _run_joined(
     problems = [*problems, *missing]
     if not pairs:
         why = problems[-1].message if problems else say("pipeline.they_have_no_step_common")
-        raise UnreadableError(say("pipeline.nothing_can_compared", why=why), where=row.name)
+        raise UnreadableError(say("pipeline.nothing_can_compared", why=why), where=row.title)
     create_joined(work.database, row.id)
     calls = [
         (
@@ -374,7 +374,7 @@ def _empty_ranks(database: Database, dump_ids: Sequence[str]) -> dict[int, str]:
     )
     with database.read() as connection:
         found = {row.id: json.loads(row.problems) for row in connection.execute(statement)}
-    return {number: problems[0]["message"] if problems else "" for number, problems in found.items()}
+    return {number: Problem(**problems[0]).message if problems else "" for number, problems in found.items()}
 
 
 def _sides(
@@ -393,5 +393,5 @@ def _third(database: Database, row: ComparisonRow) -> Side | None:
 
 def _side(database: Database, dump_id: str, headers: Sequence[Header]) -> Side:
     dump = get_dump(database, dump_id)
-    layout = Layout(root=dump.path, ranks=list(rank_places(database, dump_id).values()), problems=[])
+    layout = DumpIndex(root=dump.path, ranks=list(rank_places(database, dump_id).values()), problems=[])
     return side(dump.path, layout, headers)

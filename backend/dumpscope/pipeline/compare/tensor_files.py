@@ -1,8 +1,7 @@
-"""Pairs of tensor files: which are compared together and by how many threads. Each ends as facts or as the reason why not."""
+"""Pairs of tensor files and how many threads compare them. Each ends as facts or as the reason why not."""
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,25 +14,15 @@ import numpy as np
 
 from dumpscope.domain.facts import TensorFacts
 from dumpscope.errors import TensorError
-from dumpscope.metrics import WHOLE, Laid, Sort, compare_many, compare_tensors, prepare, sort_of
-from dumpscope.readers.tensors import bulk, layout_cache, tensor_file
-from dumpscope.readers.tensors.bulk import Files
-from dumpscope.readers.tensors.layout_cache import Layout
+from dumpscope.metrics import compare_tensors, load_kernel
+from dumpscope.readers.tensors import tensor_file
 
 LARGE: Final = 16 << 20
 """Elements from which one tensor pair is split over all threads; smaller ones are spread one per thread."""
-ALONE: Final = 128 << 10
-"""Elements below which pairs that are not read in bulk are compared by one thread: others would wait for the interpreter."""
-SMALL: Final = bulk.LARGEST // 4
-"""Elements up to which pairs are read in bulk: a file that is too large for that after all is compared by itself."""
-CHUNK: Final = 64
-"""Small tensor pairs per task."""
-LAST: Final = 8
-"""The smallest task."""
-OPEN: Final = 512
-"""Files that are open at the same time: systems allow a process 1024 of old."""
+ALONE: Final = 32 << 10
+"""Elements below which pairs are compared by one thread: others would wait for the interpreter more than they compute."""
 PAIR: Final = 20 << 10
-"""What a pair costs one by one besides its bytes, some 100 us, in bytes of a side: whether the compiled kernel pays."""
+"""What a pair costs besides its bytes, some 100 us, in bytes of a side: whether the compiled kernel pays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,31 +54,18 @@ def compare_files(roots: tuple[str, str], pairs: list[FilePair], threads: int) -
         return [(pair.row, _compare(roots, pair, 1))]
 
     elements = np.array([pair.elements for pair in pairs], np.int64)
+    load_kernel(2 * (4 * int(elements.sum()) + PAIR * len(pairs)))
+    classes = np.searchsorted((ALONE, LARGE), elements, side="right").tolist()
+    small, middle, large = (
+        [pair for pair, found in zip(pairs, classes, strict=True) if found == one] for one in range(3)
+    )
+    yield from map(alone, small)
     with ExitStack() as stack:
-        together = _open(roots, stack) if prepare(2 * (4 * int(elements.sum()) + PAIR * len(pairs))) else None
-        classes = np.searchsorted((ALONE if together is None else SMALL, LARGE), elements, side="right").tolist()
-        small, middle, large = (
-            [pair for pair, found in zip(pairs, classes, strict=True) if found == one] for one in range(3)
-        )
         pool = stack.enter_context(ThreadPoolExecutor(max_workers=max(1, threads)))
         stack.callback(pool.shutdown, cancel_futures=True)  # when nobody wants the rest
-        if together is None:
-            yield from map(alone, small)
-        else:
-            yield from pool.map(together.compare, _chunks(small, threads))
         yield from pool.map(alone, middle)
     for pair in large:
         yield [(pair.row, _compare(roots, pair, threads))]
-
-
-def _chunks(pairs: list[FilePair], threads: int) -> Iterator[list[FilePair]]:
-    """Chunks of up to CHUNK, smaller towards the end, so that no thread is left with much when the others are done."""
-    most = max(1, min(CHUNK, OPEN // (2 * max(1, threads))))
-    start = 0
-    while start < len(pairs):
-        size = min(most, max(LAST, (len(pairs) - start) // (2 * max(1, threads))))
-        yield pairs[start : start + size]
-        start += size
 
 
 def _compare(roots: tuple[str, str], pair: FilePair, threads: int) -> TensorFacts | str:
@@ -105,74 +81,3 @@ def _compare(roots: tuple[str, str], pair: FilePair, threads: int) -> TensorFact
         return compare_tensors(left.array, right.array, threads=threads)
     except TensorError as error:
         return str(error)
-
-
-def _open(roots: tuple[str, str], stack: ExitStack) -> _Together | None:
-    """The way to compare many pairs at once, None where this system has none."""
-    calls = bulk.file_calls()
-    if calls is None:
-        return None
-    try:
-        folders = stack.enter_context(bulk.Folders(roots, calls))
-    except OSError:  # each file will say so
-        return None
-    return _Together(roots, folders)
-
-
-class _Together:
-    """Compares chunks of small files; several threads may do so at the same time."""
-
-    def __init__(self, roots: tuple[str, str], folders: bulk.Folders) -> None:
-        self._roots = roots
-        self._folders = folders
-        self._sorts: dict[tuple[Layout, Layout], Sort | None] = {}
-
-    def compare(self, chunk: list[FilePair]) -> list[Found]:
-        with self._folders.files([pair.target for pair in chunk], [pair.golden for pair in chunk]) as files:
-            return self._compare(chunk, files)
-
-    def _compare(self, pairs: list[FilePair], files: Files) -> list[Found]:
-        facts: dict[int, TensorFacts | str] = {}
-        sizes = list(zip(*files.sizes.tolist(), strict=True))
-        left = list(range(len(pairs)))
-        while left:
-            known = layout_cache.learnt()
-            sorts = {key: self._likely(*key) for key in {sizes[place] for place in left}}
-            places = np.array([place for place in left for _ in sorts[sizes[place]]], np.int64)
-            if places.size:
-                tried = [sort for place in left for sort in sorts[sizes[place]]]
-                otherwise = np.concatenate(([False], places[1:] == places[:-1]))
-                compared = compare_many(tried, files.descriptors[:, places], otherwise)
-                facts.update(
-                    (place, found) for place, found in zip(places.tolist(), compared, strict=True) if found is not None
-                )
-                left = [place for place in left if place not in facts]
-            for place in left.copy():  # one by one, until a file teaches how those like it are laid out
-                left.remove(place)
-                facts[place] = _compare(self._roots, pairs[place], 1)
-                if layout_cache.learnt() != known:
-                    break
-        return [(pair.row, facts[place]) for place, pair in enumerate(pairs)]
-
-    def _likely(self, target: int, golden: int) -> list[Sort]:
-        """What pairs of files of these sizes may be."""
-        layouts = itertools.product(layout_cache.of_size(target), layout_cache.of_size(golden))
-        return [sort for pair in layouts if (sort := self._sort(pair)) is not None]
-
-    def _sort(self, layouts: tuple[Layout, Layout]) -> Sort | None:
-        if layouts not in self._sorts:
-            target, golden = layouts
-            sort = None
-            if target.contiguous and golden.contiguous and target.model.shape == golden.model.shape:
-                sides = [(side.model.array.dtype, _laid(side)) for side in layouts]
-                sort = sort_of(sides[0], sides[1], target.model.shape)
-            self._sorts[layouts] = sort
-        return self._sorts[layouts]
-
-
-def _laid(layout: Layout) -> Laid:
-    ends = layout.size > WHOLE and layout.end_parts is not None
-    parts = layout.end_parts if ends and layout.end_parts is not None else layout.parts
-    return Laid(
-        start=layout.start, size=layout.size, ends=layout_cache.END if ends else 0, parts=parts, fixed=layout.fixed
-    )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dumpscope.analysis.reference import stand
+from dumpscope.analysis.reference import apply_reference
 from dumpscope.analysis.unit.gather_columns import node_verdicts
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import Facts, ItemPairs, Method, NodeOpinions, NodePairs, Outcome
@@ -124,7 +124,7 @@ def judge_unit(columns: Columns, policy_text: str, context: Context | None = Non
     opinions = judge(context, columns.facts, names, policy, columns.mode)
     if columns.facts.distances is not None:
         floors = score.floors(context, policy, score.factors(names, policy))
-        opinions = stand(opinions, columns.facts.distances, *floors)
+        opinions = apply_reference(opinions, columns.facts.distances, *floors)
     verdict = node_verdicts(context, opinions)
     n = len(columns.pairs)
     blank = NodeOpinions(

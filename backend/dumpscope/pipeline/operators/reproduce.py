@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from dumpscope.domain.records import Layout, RankRef
+from dumpscope.domain.records import DumpIndex, RankRef
 from dumpscope.domain.run import Run
 from dumpscope.errors import DumpscopeError, NotFoundError, UnreadableError, UsageError
+from dumpscope.readers.formats import format_of
 from dumpscope.readers.msprobe.rank import dump_root, read_rank
 from dumpscope.readers.msprobe.raw_records import Body, read_bodies
 from dumpscope.readers.msprobe.run_file import argument_names, read_run
@@ -54,7 +55,7 @@ def _parts(call: CallDocument) -> Iterator[object]:
     yield from (call["args"], list(call["kwargs"].values()), call["grads"], call["results"], call["gradients"])
 
 
-def find_call(layout: Layout, node: str, *, step: int | None = None, rank: int | None = None) -> FoundCall:
+def find_call(layout: DumpIndex, node: str, *, step: int | None = None, rank: int | None = None) -> FoundCall:
     """The call that `node` names, in the first step and rank that has it.
 
     Raises UsageError where it cannot be run alone, NotFoundError where no rank holds it."""
@@ -160,16 +161,11 @@ def _found(ref: RankRef, name: NodeName, bodies: dict[str, Body]) -> FoundCall:
 
 
 def _require_arguments(ref: RankRef) -> None:
-    """Raise UsageError for a dump in whose form not all arguments of a call are kept."""
-    lost = {
-        "ptdbg": "a dump of ptdbg_ascend does not keep all arguments of a call (names, None, texts)",
-        "cases": "what need_replicate kept has no results, and no types of tensors that a file widened",
-    }.get(ref.layout)
-    if lost is not None:
+    """Raise UsageError for a dump whose format does not keep all arguments of a call."""
+    written = format_of(ref)
+    if written.no_rerun is not None:
         raise UsageError(
-            say("pipeline.so_no_call_can_run_from", lost=lost),
-            where=ref.folder,
-            hint=say("pipeline.dump_step_again_msprobes_form_old"),
+            say("pipeline.so_no_call_can_run_from", lost=written.no_rerun), where=ref.folder, hint=written.rerun_hint
         )
 
 

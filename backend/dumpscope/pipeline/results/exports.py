@@ -18,7 +18,7 @@ from dumpscope.export.document import json_text
 from dumpscope.export.junit import junit_text
 from dumpscope.export.report import report_html
 from dumpscope.export.table.csv import csv_heading, csv_rows
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.export.xlsx import write_xlsx
 from dumpscope.index.comparisons.catalogue import StoredUnit, get_comparison, stored_units
 from dumpscope.index.comparisons.distances import has_distances

@@ -14,11 +14,11 @@ from dumpscope.domain.leftovers import said
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.export.report import TOP_ROWS, Drawing, Report, TopRow
-from dumpscope.export.table.series import Table
+from dumpscope.export.table.unit_table import Table
 from dumpscope.plots.run.distribution import ApiDistribution, api_distribution_data, api_distribution_said
 from dumpscope.plots.run.order import ErrorOrder, error_order_data, error_order_said
 from dumpscope.plots.svg import api_distribution_svg, error_order_svg
-from dumpscope.texts import english, say
+from dumpscope.texts import rendered, say, tell
 
 DRAWN: Final = 4
 """Units that get figures: those with origins first."""
@@ -43,7 +43,7 @@ def report(answer: Answer, units: Units) -> Report:
         for golden, names in alone.items():
             names.extend(unmatched(unit, golden=golden))
     return Report(
-        title=f"{answer.target.path} against {answer.golden.path}",
+        title=tell("report.title", target=answer.target.path, golden=answer.golden.path),
         answer=answer,
         version=__version__,
         drawings=_drawings(answer, units),
@@ -71,7 +71,7 @@ def unmatched(unit: Unit, *, golden: bool) -> list[str]:
 
 def _cause(unit: Unit, pair: int) -> str:
     word, beside = LEFTOVER_WORDS[unit.pairs.leftover[pair]], int(unit.pairs.beside[pair])
-    return english(said(word, pair_name(unit, beside) if beside >= 0 else None)) if word is not None else ""
+    return rendered(said(word, pair_name(unit, beside) if beside >= 0 else None)) if word is not None else ""
 
 
 def order_of(unit: Unit, selected: int | None = None, origins: Sequence[int] = ()) -> ErrorOrder:
@@ -132,16 +132,18 @@ def _drawings(answer: Answer, units: Units) -> list[Drawing]:
         order = order_of(unit, pairs[0] if pairs else None, pairs)
         drawings.append(
             Drawing(
-                title=f"Error in call order, {where}", svg=error_order_svg(order), text=english(error_order_said(order))
+                title=tell("report.error_in_order", where=where),
+                svg=error_order_svg(order),
+                text=rendered(error_order_said(order)),
             )
         )
         for pair in pairs[:1]:
             calls = calls_of(unit, pair)
             drawings.append(
                 Drawing(
-                    title=f"Every call of {calls.api}, {where}",
+                    title=tell("report.every_call", api=calls.api, where=where),
                     svg=api_distribution_svg(calls),
-                    text=english(api_distribution_said(calls)),
+                    text=rendered(api_distribution_said(calls)),
                 )
             )
     return drawings
@@ -162,7 +164,7 @@ def _top_of(table: Table, limit: int) -> list[TopRow]:
     rows = np.flatnonzero(table.verdict == Verdict.NO)[:limit]
     measured = [(name, series.values(rows)) for name, series in table.metrics()]
     scalar = (table.row_outcome[rows] == Outcome.SCALAR).tolist()
-    names = (table.target.names(rows), table.golden.names(rows), table.messages(rows))
+    names = (table.target.names(rows), table.golden.names(rows), table.sentences(rows))
     return [
         TopRow(
             target=target or "",

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dumpscope.domain.records import Header, Layout, RankRef
+from dumpscope.domain.records import DumpIndex, Header, RankRef
 from dumpscope.errors import CancelledError, Problem, UnreadableError
 from dumpscope.index.dumps.catalogue import PROBLEM_LIMIT, change_dump
 from dumpscope.index.dumps.store_rank import store_dump_rank
@@ -67,7 +67,7 @@ def ingest_dump(
         why = problems[0].message if problems else say("pipeline.no_rank_found")
         raise UnreadableError(say("pipeline.nothing_dump_can_read", why=why), where=path)
     read = [ref for ref, entry in zip(refs, found, strict=True) if entry.header is not None]
-    kept = Layout(root=layout.root, ranks=read, problems=[])
+    kept = DumpIndex(root=layout.root, ranks=read, problems=[])
     problems += import_beside(work.database, dump_id, path)
     change_dump(
         work.database,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from dumpscope.analysis.overflow.births import Overflow, overflow
+from dumpscope.analysis.overflow.births import Overflow, find_overflow
 from dumpscope.analysis.overflow.tree import Below, roll_up
 from dumpscope.index.dumps.load_rank import load_rank
 from dumpscope.index.store.database import Database
@@ -24,5 +24,5 @@ def stored_overflow(database: Database, job: str | None, rank_id: int) -> Stored
     """Findings of a rank; the last two are kept. job: the one that read the dump, so that an id used again is told apart"""
     del job
     dump = load_rank(database, rank_id)
-    found = overflow(dump)
+    found = find_overflow(dump)
     return StoredOverflow(found=found, below=roll_up(dump.tree, found.findings))

@@ -1,4 +1,4 @@
-"""Two tensors of one shape, a piece at a time: views of what is in memory, reads of what lies in a mapped file."""
+"""Two tensors of one shape, a piece at a time: views of arrays in memory, reads from mapped files."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.error_axis import Lanes, lanes
 from dumpscope.plots.run.distribution import quartiles
 from dumpscope.plots.table import Table, table
-from dumpscope.plots.template import MARK, MEASURE, OUTPUT, TARGET, Figure, axis, layout, number, plain, short
+from dumpscope.plots.template import MARK, MEASURE, OUTPUT, TARGET, Figure, axis, layout, number, plain, shorten
 from dumpscope.texts import Phrase, phrase
 
 SHOWN = 40
@@ -123,7 +123,7 @@ def all_apis_figure(data: AllApis) -> Figure:
         {
             "type": "scatter", "mode": "markers", "name": "worst call", "y": places,
             "x": data.lanes.place(np.asarray([one.largest for one in data.shown])).tolist(),
-            "text": [f"{plain(short(one.node, 44))}: {number(one.largest)}" for one in data.shown],
+            "text": [f"{plain(shorten(one.node, 44))}: {number(one.largest)}" for one in data.shown],
             "customdata": [one.worst for one in data.shown], "marker": {"color": OUTPUT, "size": 6},
             "hovertemplate": "%{text}<extra></extra>",
         },
@@ -134,7 +134,7 @@ def all_apis_figure(data: AllApis) -> Figure:
         marked = [one.api for one in data.shown].index(api)
         traces.append({
             "type": "scatter", "mode": "markers", "name": "this call", "y": [marked],
-            "x": data.lanes.place(np.asarray([error])).tolist(), "text": [f"{plain(short(node))}: {number(error)}"],
+            "x": data.lanes.place(np.asarray([error])).tolist(), "text": [f"{plain(shorten(node))}: {number(error)}"],
             "marker": {"color": MARK, "size": 12, "symbol": "diamond", "line": {"width": 2, "color": "white"}},
             "hovertemplate": "%{text}<extra></extra>",
         })  # fmt: skip
@@ -153,7 +153,7 @@ def all_apis_figure(data: AllApis) -> Figure:
                 range=[len(places) - 0.4, -0.6],
                 tickmode="array",
                 tickvals=places,
-                ticktext=[plain(short(one.api, 30)) for one in data.shown],
+                ticktext=[plain(shorten(one.api, 30)) for one in data.shown],
                 zeroline=False,
             ),
             shapes=shapes,

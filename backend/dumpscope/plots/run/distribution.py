@@ -17,12 +17,12 @@ from dumpscope.plots.template import (
     TARGET,
     Figure,
     axis,
+    error_phrase,
     labels,
     layout,
     number,
     plain,
-    short,
-    written,
+    shorten,
 )
 from dumpscope.texts import Phrase, phrase
 
@@ -138,7 +138,7 @@ def api_distribution_figure(data: ApiDistribution) -> Figure:
         order, error, name = data.current
         traces.append({
             "type": "scatter", "mode": "markers", "name": "this call", "x": [order],
-            "y": data.lanes.place(np.asarray([error])).tolist(), "text": [f"{plain(short(name))}: {number(error)}"],
+            "y": data.lanes.place(np.asarray([error])).tolist(), "text": [f"{plain(shorten(name))}: {number(error)}"],
             "marker": {"color": MARK, "size": 13, "symbol": "diamond", "line": {"width": 2, "color": "white"}},
             "xaxis": "x2", "yaxis": "y", "hovertemplate": "%{text}<extra></extra>",
         })  # fmt: skip
@@ -181,7 +181,7 @@ def api_distribution_said(data: ApiDistribution) -> list[Phrase]:
         parts.append(phrase("calls.above", above=data.above, floor=number(data.floor)))
     if data.current is not None:
         order, error, name = data.current
-        parts.append(phrase("calls.current", name=name, place=order, error=[written(error)]))
+        parts.append(phrase("calls.current", name=name, place=order, error=[error_phrase(error)]))
     return parts
 
 

@@ -18,12 +18,12 @@ from dumpscope.plots.template import (
     OUTPUT,
     Figure,
     axis,
+    error_phrase,
     labels,
     layout,
     number,
     plain,
-    short,
-    written,
+    shorten,
 )
 from dumpscope.texts import Phrase, phrase
 
@@ -154,7 +154,7 @@ def error_order_figure(data: ErrorOrder) -> Figure:
         traces.append({
             "type": "scatter", "mode": "markers", "name": "origin", "x": [mark.order for mark in marks],
             "y": data.lanes.place(np.asarray([mark.output_error for mark in marks])).tolist(),
-            "text": [plain(short(mark.name, _NAME)) for mark in marks],
+            "text": [plain(shorten(mark.name, _NAME)) for mark in marks],
             "marker": {"color": MARK, "size": 14, "symbol": "star"}, "hovertemplate": "origin %{text}<extra></extra>",
         })  # fmt: skip
     shapes: list[dict[str, object]] = []
@@ -166,7 +166,7 @@ def error_order_figure(data: ErrorOrder) -> Figure:
         })  # fmt: skip
     if data.selected is not None:
         shapes.append(_line(data.selected.order, MARK, "solid"))
-        notes.append(_note(data.selected.order, plain(short(data.selected.name, 36)), data.last))
+        notes.append(_note(data.selected.order, plain(shorten(data.selected.name, 36)), data.last))
     if data.backward is not None:
         shapes.append(_line(data.backward, GREY, "dash"))
         notes.append({**_note(data.backward, "backward", data.last), "y": 0, "yanchor": "bottom"})
@@ -237,7 +237,7 @@ def error_order_said(data: ErrorOrder) -> list[Phrase]:
         parts.append(phrase("order.backward", place=data.backward))
     if data.selected is not None:
         mark = data.selected
-        sides = {"input": [written(mark.input_error)], "output": [written(mark.output_error)]}
+        sides = {"input": [error_phrase(mark.input_error)], "output": [error_phrase(mark.output_error)]}
         parts.append(phrase("order.selected", name=mark.name, **sides))
     if data.bucket > 1:
         parts.append(phrase("order.bucket", bucket=data.bucket))

@@ -10,7 +10,7 @@ import numpy as np
 from dumpscope.domain.records import Float64, Int64
 from dumpscope.plots.error_axis import Lanes, lanes
 from dumpscope.plots.table import Table, table
-from dumpscope.plots.template import MARK, MEASURE, OUTPUT, TARGET, Figure, axis, layout, number, written
+from dumpscope.plots.template import MARK, MEASURE, OUTPUT, TARGET, Figure, axis, error_phrase, layout, number
 from dumpscope.texts import Phrase, phrase
 
 RANKS = 12
@@ -145,7 +145,7 @@ def call_over_runs_said(data: CallOverRuns) -> list[Phrase]:
     here = data.error[(data.step == data.current[0]) & (data.rank == data.current[1])]
     if here.size:
         step, rank = data.current
-        parts.append(phrase("runs.current", step=step, rank=rank, error=[written(float(here[0]))]))
+        parts.append(phrase("runs.current", step=step, rank=rank, error=[error_phrase(float(here[0]))]))
     if len(data.drawn) < len(data.ranks):
         parts.append(phrase("runs.left", drawn=len(data.drawn)))
     return parts

@@ -15,7 +15,7 @@ from dumpscope.texts import say
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folding:
-    """What a file system does not tell apart. case: `W` and `w`; forms: `é` as one character or as `e` and an accent"""
+    """Names that a file system takes for the same. case: `W` and `w`; forms: `é` as one character or as `e` and an accent"""
 
     case: bool
     forms: bool

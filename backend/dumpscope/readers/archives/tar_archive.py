@@ -11,7 +11,7 @@ from typing import IO, Any, BinaryIO, Final
 
 from dumpscope.errors import LimitError
 from dumpscope.readers.archives.target_folder import BLOCK, Target
-from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
 
 HEADER_BYTES: Final = 1 << 20

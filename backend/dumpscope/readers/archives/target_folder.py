@@ -23,7 +23,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """bytes: unpacked in all; entries: files and folders, those that only stand in a path too; depth: folders above a file
+    """bytes: unpacked in all; entries: files and folders, also folders that only occur in a path; depth: folders above a file
     ratio: unpacked / packed bytes of the whole archive, judged once `free` bytes are unpacked
     idle: entries that bring no byte (empty, folders, refused); each file with content allows four more
     """

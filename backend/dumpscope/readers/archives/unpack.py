@@ -24,7 +24,7 @@ from dumpscope.readers.archives.tar_archive import COMPRESSED, unpack_tar
 from dumpscope.readers.archives.target_folder import Limits, Target
 from dumpscope.readers.archives.zip_archive import unpack_zip
 from dumpscope.readers.file_type import refuse_compressed, refuse_cut
-from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
 
 DEFAULT: Final = Limits()

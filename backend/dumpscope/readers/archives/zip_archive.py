@@ -6,7 +6,6 @@ import calendar
 import lzma
 import os
 import stat
-import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,16 +13,14 @@ from typing import IO, BinaryIO, Final
 
 from dumpscope.errors import LimitError
 from dumpscope.readers.archives.target_folder import Target
-from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.readers.regular_file import open_regular
+from dumpscope.readers.zip_records import END, END64, END64_LOCATOR, MAX_COMMENT, find_end, read_record
 from dumpscope.texts import say
 
 DIRECTORY_BYTES: Final = 1 << 28
 _WINDOW: Final = 1 << 20
-_ENTRY: Final = struct.Struct("<4s6xH8xLLHHH12x")  # signature, method, packed, size, lengths of name, extra, comment
-_END_BYTES: Final = 22
-_LOCATOR_BYTES: Final = 20
-_END64_BYTES: Final = 56
-_WIDE: Final = 0xFFFFFFFF
+_RECORD: Final = 46 + 3 * 0xFFFF
+"""Bytes of the longest record of a directory."""
 _DEFLATE_RATIO: Final = 1032
 """More than this, deflate cannot shrink."""
 
@@ -67,17 +64,16 @@ def _unpack_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Targe
 def _directory(raw: BinaryIO, target: Target) -> tuple[int, int]:
     """Where the directory begins, and its bytes; LimitError for one that would fill memory."""
     whole = raw.seek(0, os.SEEK_END)
-    raw.seek(max(0, whole - (1 << 16) - _END_BYTES - _LOCATOR_BYTES - _END64_BYTES))
-    first = raw.tell()
+    first = raw.seek(max(0, whole - MAX_COMMENT - END.size - END64_LOCATOR.size - END64.size))
     tail = raw.read()
-    at = tail.rfind(b"PK\x05\x06")
-    if at < 0 or len(tail) < at + _END_BYTES:
+    at = find_end(tail)
+    if at < 0:
         raise zipfile.BadZipFile("it has no directory")
-    size = int.from_bytes(tail[at + 12 : at + 16], "little")
+    size = END.unpack_from(tail, at)[5]
     end = first + at
-    wide = at - _LOCATOR_BYTES - _END64_BYTES
-    if wide >= 0 and tail.startswith(b"PK\x06\x07", at - _LOCATOR_BYTES) and tail.startswith(b"PK\x06\x06", wide):
-        size = int.from_bytes(tail[wide + 40 : wide + 48], "little")
+    wide = at - END64_LOCATOR.size - END64.size  # where `zipfile` looks for it, whatever place the locator names
+    if wide >= 0 and tail.startswith(b"PK\x06\x07", at - END64_LOCATOR.size) and tail.startswith(b"PK\x06\x06", wide):
+        size = END64.unpack_from(tail, wide)[8]
         end = first + wide
     if size > DIRECTORY_BYTES:
         raise LimitError(
@@ -93,35 +89,15 @@ def _promised(raw: BinaryIO, start: int, size: int) -> Iterator[tuple[int, int, 
     raw.seek(start)
     buffer, at, left = b"", 0, size
     while True:
-        if len(buffer) - at < _ENTRY.size + 3 * 0xFFFF and left:
+        if len(buffer) - at < _RECORD and left:
             piece = raw.read(min(_WINDOW, left))
             left = left - len(piece) if piece else 0
             buffer, at = buffer[at:] + piece, 0
-        if len(buffer) - at < _ENTRY.size:
+        record = read_record(buffer, at)
+        if record is None:
             return
-        mark, method, packed, unpacked, name, extra, comment = _ENTRY.unpack_from(buffer, at)
-        if mark != b"PK\x01\x02":
-            return
-        behind = at + _ENTRY.size + name
-        if _WIDE in (packed, unpacked):
-            packed, unpacked = _wide(buffer[behind : behind + extra], packed, unpacked)
-        yield method, packed, unpacked
-        at = behind + extra + comment
-
-
-def _wide(extra: bytes, packed: int, size: int) -> tuple[int, int]:
-    """Sizes of an entry past 4 GiB, which stand in its extra field."""
-    at = 0
-    while at + 4 <= len(extra):
-        kind, length = struct.unpack_from("<2H", extra, at)
-        if kind == 1:
-            field = extra[at + 4 : at + 4 + length]
-            values = iter(struct.unpack(f"<{len(field) // 8}Q", field[: len(field) // 8 * 8]))
-            size = next(values, size) if size == _WIDE else size
-            packed = next(values, packed) if packed == _WIDE else packed
-            break
-        at += 4 + length
-    return packed, size
+        yield record.method, record.packed, record.size
+        at += record.length
 
 
 def _judge(promised: Iterator[tuple[int, int, int]], target: Target, whole: int) -> None:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from typing import BinaryIO, Final
 
-from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.readers.regular_file import open_regular
 from dumpscope_format import journal
 
 IN_MEMORY: Final = 8 << 20

@@ -13,15 +13,13 @@ otherwise its members are decoded one at a time, the last resort being the stand
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, Final
 
 import orjson
 
-from dumpscope.errors import Problem, UnreadableError
+from dumpscope.errors import Problem
 from dumpscope.readers.msprobe.json_decode import KEY, Member, mark_words, name_of, single, tolerant
 from dumpscope.readers.msprobe.json_split import line_cuts, pieces, placed, structure
 from dumpscope.texts import say
@@ -41,18 +39,6 @@ _SPACE: Final = b" \t\r\n"
 _BOM: Final = b"\xef\xbb\xbf"
 _OPENING: Final = b"{["
 _CLOSING: Final = b"}]"
-
-
-def open_regular(path: str) -> BinaryIO:
-    """Open a file for reading; a FIFO, device or folder is refused without waiting on it. Raises UnreadableError."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise UnreadableError(say("readers.cannot_opened", reason=error.strerror), where=path) from error
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise UnreadableError(say("readers.not_regular_file"), where=path)
-    return os.fdopen(handle, "rb", buffering=0)
 
 
 class Members:
@@ -191,7 +177,7 @@ class Members:
             self._header_value(name)
 
     def _header_value(self, name: str) -> None:
-        """Decode a small value of the head; the window then stands behind it."""
+        """Decode a small value of the head; the window then begins after it."""
         while True:
             depth, stop = 0, -1
             for token in _TOKEN.finditer(self._data):

@@ -48,7 +48,7 @@ def _unescaped(text: bytes, quotes: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 def _escaped(text: bytes, at: int) -> bool:
-    """Whether an odd number of backslashes stands before position `at`."""
+    """Whether there is an odd number of backslashes before position `at`."""
     run = at
     while run > 0 and text[run - 1] == 0x5C:
         run -= 1

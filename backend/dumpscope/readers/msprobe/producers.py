@@ -17,7 +17,7 @@ OUTPUT: Final = ".output."
 
 
 class Producers:
-    """Collects the keys; `told()` resolves them. problem: what was wrong with some of them, counted once; "" for nothing"""
+    """Collects the keys; `resolve()` finds the records they name. problem: what is wrong with some, "" for nothing"""
 
     def __init__(self) -> None:
         self.problem = ""
@@ -26,12 +26,12 @@ class Producers:
         self._made: list[str] = []
         self._wrong: list[str] = []
 
-    def take(self, node: int, name: str, told: Any) -> None:
+    def take(self, node: int, name: str, named: Any) -> None:
         """Keep what node number `node` says of its arguments."""
-        if type(told) is not dict:
-            self._wrong.append(f"{name}: {short(told)}")
+        if type(named) is not dict:
+            self._wrong.append(f"{name}: {short(named)}")
             return
-        for place, made in told.items():
+        for place, made in named.items():
             if type(made) is str:
                 self._node.append(node)
                 self._places.append(place)
@@ -39,7 +39,7 @@ class Producers:
             else:
                 self._wrong.append(f"{name}.{place}: {short(made)}")
 
-    def told(self, items: Items, nodes: dict[str, int], renumber: Int32 | None) -> Items:
+    def resolve(self, items: Items, nodes: dict[str, int], renumber: Int32 | None) -> Items:
         """The items with their producers. nodes: number of each name; renumber: as `Leaves.items` takes it."""
         if not len(self._node):
             self._tell()

@@ -1,4 +1,4 @@
-"""One rank of a dump in the msprobe layout: dump.json (or debug.json), stack.json and construct.json into columns."""
+"""One rank of a dump in msprobe's format: dump.json (or debug.json), stack.json and construct.json into columns."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 from dumpscope.domain.records import Direction, Header, NodeKind, Nodes, RankDump, RankRef, Role
 from dumpscope.errors import Problem, UnreadableError
 from dumpscope.readers.msprobe.journal import Replayed, is_journal
-from dumpscope.readers.msprobe.json_members import Members, open_regular
+from dumpscope.readers.msprobe.json_members import Members
 from dumpscope.readers.msprobe.producers import Producers
 from dumpscope.readers.msprobe.run_file import read_run
 from dumpscope.readers.records.leaves import Interned, Leaves
 from dumpscope.readers.records.tree import Links, build_tree
+from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
 from dumpscope_format.naming import split
 from dumpscope_format.paths import CONSTRUCT_JSON, STACK_JSON, TENSOR_FOLDER, inside, step_number
@@ -47,7 +48,7 @@ NOTE_LIMIT: Final = 200
 def read_rank(ref: RankRef, *, follow_stored_path: bool = True) -> RankDump:
     """Read everything but tensors. Damaged parts become problems of the result; what is whole is kept.
 
-    follow_stored_path: use the absolute tensor folder written in the JSON when none lies beside it
+    follow_stored_path: use the absolute tensor folder written in the JSON when the rank's folder has none
     A journal that a killed run left is read in place of its files.
     Raises UnreadableError only where the JSON file (or journal) cannot be opened.
     """
@@ -97,7 +98,7 @@ class _Reader:
         tree, tree_problems = build_tree(nodes, links)
         where = self._loc(self.ref.construct_json or self.ref.dump_json)
         self.problems += [Problem(loc=where, kind=kind, message=message) for kind, message in tree_problems]
-        items = self.producers.told(self.leaves.items(self.renumber), self.table, self.renumber)
+        items = self.producers.resolve(self.leaves.items(self.renumber), self.table, self.renumber)
         if self.producers.problem:
             self._note(self.ref.dump_json, "producers", self.producers.problem)
         if self.muted:
@@ -265,7 +266,7 @@ class _Reader:
                 yield from Members(stream, loc=self._loc(self.ref.dump_json))
             return
         if path is None:
-            refused = os.path.lexists(os.path.join(self.ref.folder, name))  # which the layout's problems tell
+            refused = os.path.lexists(os.path.join(self.ref.folder, name))  # discovery reported it
             if not refused:
                 self.problems.append(
                     Problem(loc=self._loc(name), kind="missing", message=say("readers.there_no", name=name, loss=loss))
@@ -322,7 +323,7 @@ class _Reader:
                 "no_data",
                 say("readers.no_node_recorded_run_probably_ended", beside=beside),
             )
-        elif folder is None and self.leaves.named() and not os.path.isdir(local):
+        elif folder is None and self.leaves.name_files() and not os.path.isdir(local):
             self._note(local, "missing", say("readers.records_name_tensor_files_but_their"))
         run, unread = read_run(self.ref.folder, dump_root(self.ref), os.path.dirname(self._loc(self.ref.dump_json)))
         self.problems += unread

@@ -1,4 +1,4 @@
-"""Node records as they stand in the JSON, containers and all: what a call is rebuilt from."""
+"""Node records as the JSON has them, with their containers; a call is rebuilt from these."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any, Final
 from dumpscope.domain.records import RankRef
 from dumpscope.readers.msprobe.journal import Replayed, is_journal
 from dumpscope.readers.msprobe.json_decode import MARK
-from dumpscope.readers.msprobe.json_members import Members, open_regular
+from dumpscope.readers.msprobe.json_members import Members
+from dumpscope.readers.regular_file import open_regular
 
 _WORDS: Final = {f"{MARK}NaN": "nan", f"{MARK}Infinity": "inf", f"{MARK}-Infinity": "-inf"}
 
@@ -19,7 +20,7 @@ Body = dict[str, Any]
 def read_bodies(ref: RankRef, names: Collection[str] | None = None) -> dict[str, Body]:
     """Bodies by node name in the order of the file, those of `names` or all. What is not finite is "nan", "inf" or "-inf".
 
-    Damaged records are left out; `read_rank` tells of them. Raises UnreadableError where the file cannot be opened.
+    Damaged records are left out; `read_rank` reports them. Raises UnreadableError where the file cannot be opened.
     """
     replayed = Replayed(ref.dump_json) if is_journal(ref.dump_json) else None
     found: dict[str, Body] = {}

@@ -1,4 +1,4 @@
-"""run.json of a rank folder, or the config.json that a user left beside a dump of msprobe."""
+"""run.json of a rank folder, or the config.json that a user keeps with a dump of msprobe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import orjson
 
 from dumpscope.domain.run import Run
 from dumpscope.errors import Problem, UnreadableError
-from dumpscope.readers.msprobe.json_members import open_regular
+from dumpscope.readers.regular_file import open_regular
 from dumpscope.texts import say
 from dumpscope_format.paths import RUN_JSON, inside
 from dumpscope_format.run import DEVICES, GROUPS, SETTINGS
@@ -30,10 +30,10 @@ _UNKNOWN: Final = say("readers.how_run_made_not_known_nothing")
 def read_run(folder: str, root: str, loc: str) -> tuple[Run | None, list[Problem]]:
     """How the rank in `folder` was run, None where nothing tells; root: folder that no link may leave; loc: of the rank."""
     problems: list[Problem] = []
-    told = _object(os.path.join(folder, RUN_JSON), root, loc, problems)
-    if told is not None:
-        problems += _losses(told, loc)
-        return _run(told), problems
+    document = _object(os.path.join(folder, RUN_JSON), root, loc, problems)
+    if document is not None:
+        problems += _losses(document, loc)
+        return _run(document), problems
     for place in dict.fromkeys((folder, root)):
         config = _object(os.path.join(place, CONFIG_JSON), root, loc, problems)
         if config is not None and isinstance(config.get("task"), str):
@@ -43,9 +43,9 @@ def read_run(folder: str, root: str, loc: str) -> tuple[Run | None, list[Problem
 
 
 def argument_names(folder: str, root: str) -> dict[str, list[str]]:
-    """Names of the arguments of functions and module classes, as our own run.json tells them; empty without one."""
-    told = _object(os.path.join(folder, RUN_JSON), root, "", []) or {}
-    named = told.get("arguments")
+    """Names of the arguments of functions and module classes, from our own run.json; empty without one."""
+    document = _object(os.path.join(folder, RUN_JSON), root, "", []) or {}
+    named = document.get("arguments")
     return {
         label: [str(name) for name in names]
         for label, names in (named.items() if isinstance(named, dict) else ())
@@ -86,12 +86,12 @@ def _object(path: str, root: str, loc: str, problems: list[Problem]) -> dict[str
     return None
 
 
-def _run(told: dict[str, Any]) -> Run:
-    groups = {name: _texts(told.get(name)) for name in GROUPS}
-    given = told.get("settings")
+def _run(document: dict[str, Any]) -> Run:
+    groups = {name: _texts(document.get(name)) for name in GROUPS}
+    given = document.get("settings")
     settings = {**SETTINGS, **(given if isinstance(given, dict) else {})}
     groups["settings"] = {name: text for name in SETTINGS if (text := _text(settings[name])) is not None}
-    devices = told.get(DEVICES)
+    devices = document.get(DEVICES)
     listed = devices[:NAME_LIMIT] if isinstance(devices, list) else []
     return Run(**groups, devices=[one[:TEXT_LIMIT] for one in listed if isinstance(one, str)])
 
@@ -119,9 +119,9 @@ def _text(value: Any) -> str | None:
     return None
 
 
-def _losses(told: dict[str, Any], loc: str) -> list[Problem]:
+def _losses(document: dict[str, Any], loc: str) -> list[Problem]:
     """What the capture itself says went wrong."""
-    counts = told.get("counts")
+    counts = document.get("counts")
     found = [
         f"{name[:LABEL_LIMIT]} {number}"
         for name, number in (counts.items() if isinstance(counts, dict) else ())

@@ -15,7 +15,7 @@ from dumpscope_format.naming import twin
 
 _FRAME: Final = re.compile(r"File (.+?), line ([0-9]{1,9}), in ([^,\s]+)")
 _TOOL: Final = "/ptdbg_ascend/"
-"""Files of ptdbg itself: its wrappers have functions called `forward` and stand on the stacks of its dumps."""
+"""Files of ptdbg itself: its wrappers have functions named `forward`, which are on the stacks of its dumps."""
 TOP: Final = -1
 
 
@@ -67,7 +67,7 @@ def _by_paths(outline: Outline, nodes: Nodes) -> None:
 
 
 def _module_of_twin(outline: Outline, node: int) -> int | None:
-    """Backward of the module that the forward call lies in: its place among completions says more than that of backward."""
+    """Backward of the module that contains the forward call: the forward call is the surer guide to the module."""
     other = twin(outline.names[node])
     entry = outline.table.get(other) if other else None
     if entry is None:

@@ -15,9 +15,11 @@ import numpy as np
 
 from dumpscope.domain.records import STATISTICS, Items, Kind, Role, State
 from dumpscope.readers.msprobe.json_decode import MARK, WORDS, canonical, plain_text, short
-from dumpscope.readers.records.record_keys import KNOWN, Layouts
+from dumpscope.readers.records.record_keys import KNOWN, KeyOrders
 from dumpscope.texts import say
 from dumpscope_format.schema import TENSOR_KEYS
+
+Signature = tuple[str, str | None, tuple[int, ...] | None, int | bool]
 
 DEPTH_LIMIT: Final = 400
 EXACT: Final = 2**53
@@ -29,10 +31,7 @@ _KEYS_XOR: Final = ("type", "dtype", "shape", "md5", "requires_grad")
 _MARKED: Final = {f"{MARK}NaN": math.nan, f"{MARK}Infinity": math.inf, f"{MARK}-Infinity": -math.inf}
 _VALUE_KEYS: Final = ("type", "value")
 _TEXTS: Final = {
-    Role.INPUT: "input_args",
-    Role.KWARG: "input_kwargs",
-    Role.OUTPUT: "output",
-    Role.PARAMETER: "parameters",
+    Role.INPUT: "input_args", Role.KWARG: "input_kwargs", Role.OUTPUT: "output", Role.PARAMETER: "parameters",
 }  # fmt: skip
 
 Note = Callable[[str, str], None]
@@ -79,7 +78,7 @@ class Leaves:
         self._value = array("i")
         self._data_name = array("i")
         self._known: dict[tuple[type, Any], int] = {}  # codes of values met before
-        self._layouts = Layouts()
+        self._orders = KeyOrders()
         self._paths = Interned()
         self._signatures = Interned()
         self._hashes = Interned()
@@ -94,7 +93,7 @@ class Leaves:
     # -- walking -----------------------------------------------------------------------------------------------------
 
     def role(self, node: int, role: Role, value: Any) -> None:
-        """Walk what stands under one role of a node body: a list, an object (kwargs, namedtuple), or a lone record."""
+        """Walk the value of one role of a node body: a list, an object (kwargs, namedtuple), or a lone record."""
         if type(value) is list:
             numbers = self._numbers
             for place, part in enumerate(value):
@@ -108,10 +107,8 @@ class Leaves:
             for key, part in value.items():
                 self.walk(node, role, key, part, 1)
         elif value is not None:
-            self._note(
-                "wrong_type",
-                say("readers.not_list_object", get=_TEXTS.get(role, role.name.lower()), value=short(value)),
-            )
+            key = _TEXTS.get(role, role.name.lower())
+            self._note("wrong_type", say("readers.not_list_object", get=key, value=short(value)))
 
     def walk(self, node: int, role: Role, path: str, value: Any, depth: int) -> None:
         """Walk any value below a role; raises RecursionError past `DEPTH_LIMIT`."""
@@ -157,11 +154,11 @@ class Leaves:
         elif keys == _KEYS_NAMED:
             type_, dtype, shape, top, low, mean, norm, grad, name = record.values()
         else:
-            layout = self._layouts[keys]
-            if layout is None:
+            order = self._orders[keys]
+            if order is None:
                 return False
             type_, dtype, shape, top, low, mean, norm, grad, *more = record.values()
-            named, hashed, rest = layout
+            named, hashed, rest = order
             if named >= 0:
                 name = more[named]
             if hashed >= 0:
@@ -222,9 +219,7 @@ class Leaves:
         if extra:
             self._value[item] = self._values.code(canonical(extra))
 
-    def _signature_of(
-        self, path: str, record: dict[str, Any]
-    ) -> tuple[str, str | None, tuple[int, ...] | None, int | bool]:
+    def _signature_of(self, path: str, record: dict[str, Any]) -> Signature:
         dtype, shape, grad = record["dtype"], record["shape"], record.get("requires_grad")
         if type(dtype) is not str:
             if dtype is not None:
@@ -333,8 +328,8 @@ class Leaves:
             self._blank.pop()
         self._wide = {place: value for place, value in self._wide.items() if place[0] < size}
 
-    def named(self) -> bool:
-        """Whether any leaf names a tensor file."""
+    def name_files(self) -> bool:
+        """Whether some of the leaves name tensor files."""
         return bool(self._data_names)
 
     def summary(self) -> str:

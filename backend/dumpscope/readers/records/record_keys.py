@@ -1,4 +1,4 @@
-"""Which keys a tensor record has, and where: few forms are common to all records of a dump."""
+"""Where the keys of a tensor record are: the records of a dump have only a few different orders of keys."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from dumpscope_format.schema import TENSOR_KEYS
 KNOWN: Final = frozenset((*TENSOR_KEYS, "md5", "data_name"))
 LIMIT: Final = 1000
 
-Layout = tuple[int, int, tuple[tuple[str, int], ...]]
-"""Places behind the usual keys: of data_name and of md5, -1 where there is none, and of keys that only some tool writes."""
+KeyOrder = tuple[int, int, tuple[tuple[str, int], ...]]
+"""Places after the usual keys: of data_name, of md5 (-1 where absent), and of keys that only some tools write."""
 
 _COUNT: Final = len(TENSOR_KEYS)
 
 
-class Layouts(dict[tuple[str, ...], Layout | None]):
-    """Layouts by the keys of a record; None where it does not begin with all the usual ones, in their order."""
+class KeyOrders(dict[tuple[str, ...], KeyOrder | None]):
+    """Orders by the keys of a record; None where the record does not begin with all usual keys in their order."""
 
-    def __missing__(self, keys: tuple[str, ...]) -> Layout | None:
-        found = _layout(keys)
+    def __missing__(self, keys: tuple[str, ...]) -> KeyOrder | None:
+        found = _order(keys)
         if len(self) < LIMIT:
             self[keys] = found
         return found
 
 
-def _layout(keys: tuple[str, ...]) -> Layout | None:
+def _order(keys: tuple[str, ...]) -> KeyOrder | None:
     if keys[:_COUNT] != TENSOR_KEYS:
         return None
     places = {key: place for place, key in enumerate(keys[_COUNT:])}

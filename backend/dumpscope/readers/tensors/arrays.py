@@ -105,17 +105,6 @@ _TORCH_NAMES: Final[dict[np.dtype[Any], str]] = {
 _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-def element_type(name: str) -> ElementType | None:
-    """Element type of a torch dtype name ("torch.bfloat16", also the aliases "torch.half", ...); None if not readable."""
-    return ELEMENT_TYPES.get(name)
-
-
-def numpy_dtype(name: str) -> np.dtype[Any] | None:
-    """numpy (or ml_dtypes) dtype of the arrays that tensors of this torch dtype become; None for a dtype not readable."""
-    kind = ELEMENT_TYPES.get(name)
-    return kind.array if kind else None
-
-
 def torch_name(dtype: np.dtype[Any]) -> str | None:
     """torch's name of a numpy or ml_dtypes dtype in any byte order; None where torch has no such dtype."""
     return _TORCH_NAMES.get(dtype.newbyteorder("="))

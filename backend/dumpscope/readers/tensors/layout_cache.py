@@ -14,47 +14,37 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.domain.records import Int64
 from dumpscope.readers.tensors.arrays import Bytes, LoadedTensor
 from dumpscope.readers.tensors.zip_directory import STORED, Directory, variable_bytes
 
 MAX_KNOWN: Final = 4096
-"""Layouts kept; with more the memory starts anew."""
+"""Most layouts kept; then all are forgotten."""
 END: Final = 2048
-"""Bytes at either end of a file that hold all that torch.save writes besides the tensor of a file with short names."""
-MAX_OF_SIZE: Final = 8
-"""Layouts of one size that are looked for in bulk."""
+"""Bytes at each end of a file; together they hold all that torch.save writes except the tensor, in a file with short names."""
 MAX_FIXED: Final = 1 << 14
-"""Bytes besides the tensor up to which a layout is kept; torch.save writes some 1.5 KB."""
+"""Most bytes besides the tensor for which a layout is kept; torch.save writes some 1.5 KB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Layout:
+class FileLayout:
     """size: bytes of a file; stem: bytes 26 and 27, the length of the first member's name
     pick: the parts of a buffer that must equal `fixed` when joined
-    parts: where those parts start and end, shape (m, 2)
-    pick_ends, end_parts: the same where only the first and last END bytes of a file lie one behind the other, None if there are
-        parts between
+    pick_ends: the same from the first and last END bytes of a file put together, None if a part is between them
     model: the tensor first found; start: byte of its first element; steps: its strides in bytes; nbytes: logical bytes
-    contiguous: its elements lie one behind the other in C order, and on their own boundaries if the buffer starts on one
     """
 
     size: int
     stem: bytes
     pick: Callable[[Bytes], tuple[bytes, ...]]
     pick_ends: Callable[[Bytes], tuple[bytes, ...]] | None
-    parts: Int64
-    end_parts: Int64 | None
     fixed: bytes
     model: LoadedTensor
     start: int
     steps: tuple[int, ...]
     nbytes: int
-    contiguous: bool
 
 
-_known: dict[int, list[Layout]] = {}
-_learnt = 0
+_known: dict[int, list[FileLayout]] = {}
 
 
 def find(buffer: Bytes, budget: int) -> LoadedTensor | None:
@@ -104,55 +94,37 @@ def learn(buffer: Bytes, directory: Directory, prefix: str, loaded: LoadedTensor
     )
     if count() >= MAX_KNOWN:
         forget()
-    global _learnt  # noqa: PLW0603 (like the layouts, one for the process)
-    _learnt += 1
     joined = b"".join(pick(buffer))
-    parts = np.array([(part.start, part.stop) for part in fixed], np.int64)
-    end_parts = _end_parts(parts, len(buffer))
+    ends = _in_ends(fixed, len(buffer))
     _known.setdefault(len(buffer), []).insert(
         0,
-        Layout(
+        FileLayout(
             size=len(buffer),
             stem=bytes(buffer[26:28]),
             pick=pick,
-            pick_ends=None if end_parts is None else itemgetter(*(slice(*part) for part in end_parts.tolist())),
-            parts=parts,
-            end_parts=end_parts,
+            pick_ends=None if ends is None else itemgetter(*ends),
             fixed=joined,
             model=model,
             start=start,
             steps=array.strides,
             nbytes=array.nbytes,
-            contiguous=array.flags.c_contiguous and start % array.itemsize == 0,
         ),
     )
 
 
-def _end_parts(parts: Int64, size: int) -> Int64 | None:
+def _in_ends(parts: list[slice], size: int) -> list[slice] | None:
+    """Where parts of a file are in its first and last END bytes, one behind the other; None if one is between."""
     between = size - 2 * END
-    if between < 0:
+    if between < 0 or any(part.stop > END and part.start < size - END for part in parts):
         return None
-    behind = parts[:, 0] >= size - END
-    if not (behind | (parts[:, 1] <= END)).all():
-        return None
-    return parts - between * behind[:, None]
+    return [part if part.stop <= END else slice(part.start - between, part.stop - between) for part in parts]
 
 
-def of_size(size: int) -> list[Layout]:
-    """Some layouts of files of `size` bytes: those that were learnt or met last."""
-    return _known.get(size, [])[:MAX_OF_SIZE]
-
-
-def _expect(layout: Layout) -> None:
+def _expect(layout: FileLayout) -> None:
     """Look for this layout first among those of its size: the next files will probably be like it."""
     layouts = _known.get(layout.size, [])
     if layouts and layouts[0] is not layout:
         _known[layout.size] = [layout, *(other for other in layouts if other is not layout)]
-
-
-def learnt() -> int:
-    """How many layouts were learnt so far: another number means that it is worth to look again."""
-    return _learnt
 
 
 def count() -> int:

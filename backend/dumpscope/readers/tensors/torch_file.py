@@ -16,14 +16,9 @@ from dumpscope.readers.tensors.torch_globals import StorageRef, StorageType, Ten
 from dumpscope.readers.tensors.zip_directory import DEFLATED, STORED, Directory
 from dumpscope.texts import say
 
-MAX_DEPTH: Final = 100
-MAX_LEAVES: Final = 1_000_000
-
 _LEGACY_MAGIC: Final = 0x1950A86A20F9469CFC6C
 _LEGACY_PROTOCOL: Final = 1001
 _COUNT: Final = struct.Struct("<q")
-
-Container = dict[Any, Any] | list[Any] | tuple[Any, ...]
 
 
 def load(path: Path | str, *, budget: int = DEFAULT_BUDGET, root: Path | str | None = None) -> LoadedTensor:
@@ -50,21 +45,6 @@ def load(path: Path | str, *, budget: int = DEFAULT_BUDGET, root: Path | str | N
         if isinstance(reader.storages, _ZipStorages):
             layout_cache.learn(buffer, reader.storages.directory, reader.storages.prefix, loaded)
         return loaded
-    except TensorError as error:
-        error.where = error.where or str(path)
-        raise
-
-
-def load_any(path: Path | str, *, budget: int = DEFAULT_BUDGET, root: Path | str | None = None) -> Any:
-    """Whatever plain data a `.pt` file holds: dict, list, tuple, str, bytes, numbers, None, with LoadedTensor leaves.
-
-    OrderedDict becomes dict, torch.Size tuple, dtypes and devices their names. `budget` bounds all tensors together.
-    Raises TensorError as `load`, and refused for containers that hold themselves, nest over MAX_DEPTH levels or unfold to more
-    than MAX_LEAVES values.
-    """
-    try:
-        value, reader = _open(read_bytes(path, root=root), budget)
-        return _Unfolding(tensor=reader.tensor).plain(value, 0)[0]
     except TensorError as error:
         error.where = error.where or str(path)
         raise
@@ -285,56 +265,6 @@ def _step(data: bytes, at: int, persistent: Callable[[Any], Any]) -> tuple[Any, 
 
 def _cut_off() -> TensorError:
     return TensorError(say("readers.file_cut_off"), kind="truncated", hint=say("readers.copy_file_again_dump_again_if"))
-
-
-# ---- containers
-
-
-@dataclass(slots=True, kw_only=True)
-class _Unfolding:
-    """Copies a pickle's value into plain containers. Shared parts are copied once and stay shared, but their size counts
-    each time: whoever walks the result must not meet more than MAX_LEAVES values."""
-
-    tensor: Callable[[TensorSpec], LoadedTensor]
-    done: dict[int, tuple[Any, int]] = field(default_factory=dict)
-    open: set[int] = field(default_factory=set)
-
-    def plain(self, value: Any, depth: int) -> tuple[Any, int]:
-        """(plain value, number of values it unfolds to)"""
-        kind = type(value)
-        if kind is TensorSpec:
-            return self.tensor(value), 1
-        if kind is ElementType or kind is StorageType:
-            return value.name, 1
-        if kind not in (dict, list, tuple):
-            if kind is StorageRef or kind is pickle_machine.Builder:
-                raise TensorError(
-                    say("readers.file_holds", word=_word(value)),
-                    kind="unsupported",
-                    hint=say("readers.save_tensors_instead"),
-                )
-            return value, 1
-        known = self.done.get(id(value))
-        if known:
-            return known
-        if id(value) in self.open or depth >= MAX_DEPTH:
-            raise pickle_machine.refused(say("readers.nests_containers_without_end"))
-        self.open.add(id(value))
-        copied, total = self._copied(value, depth + 1)
-        self.open.discard(id(value))
-        if total > MAX_LEAVES:
-            raise pickle_machine.refused(say("readers.unfolds_more_than_values", max_leaves=f"{MAX_LEAVES:,}"))
-        self.done[id(value)] = (copied, total)
-        return copied, total
-
-    def _copied(self, value: Container, depth: int) -> tuple[Container, int]:
-        if isinstance(value, dict):
-            pairs = {key: self.plain(item, depth) for key, item in value.items()}
-            return {key: pair[0] for key, pair in pairs.items()}, 1 + sum(pair[1] for pair in pairs.values())
-        parts = [self.plain(item, depth) for item in value]
-        total = 1 + sum(part[1] for part in parts)
-        items = [part[0] for part in parts]
-        return (items if isinstance(value, list) else tuple(items)), total
 
 
 def _word(value: Any) -> str:

@@ -7,13 +7,13 @@ a load) and for strictness: entries that overlap, repeat a name or leave the fil
 from __future__ import annotations
 
 import itertools
-import struct
 import zlib
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from dumpscope.errors import TensorError
 from dumpscope.readers.tensors.arrays import Bytes
+from dumpscope.readers.zip_records import END, END64, END64_LOCATOR, LOCAL, find_end, read_record
 from dumpscope.texts import say
 
 MAX_ENTRIES: Final = 200_000
@@ -24,12 +24,6 @@ BOMB_BYTES: Final = 64 << 20
 BOMB_RATIO: Final = 200
 """A member that inflates to more than both, in bytes and against its packed size, is taken for a bomb."""
 
-_END: Final = struct.Struct("<4s4H2LH")
-_END64_LOCATOR: Final = struct.Struct("<4sLQL")
-_END64: Final = struct.Struct("<4sQ2H2L4Q")
-_CENTRAL: Final = struct.Struct("<4s6H3L5H2L")
-_LOCAL: Final = struct.Struct("<4s5H3L2H")
-_MAX_COMMENT: Final = 65_535
 _ENCRYPTED: Final = 0x2041  # traditional, strong, masked headers
 
 
@@ -73,30 +67,24 @@ def read_directory(buffer: Bytes) -> Directory:
     extents: list[tuple[int, int]] = []
     at = 0
     for _ in range(count):
-        if at + 46 > size:
-            raise damaged(say("readers.directory_too_short"))
-        fields = _CENTRAL.unpack_from(table, at)
-        if fields[0] != b"PK\x01\x02":
-            raise damaged(say("readers.directory_record_does_not_start_one"))
-        flags, method = fields[3], fields[4]
-        packed, unpacked, name_length, extra_length, header = fields[8], fields[9], fields[10], fields[11], fields[16]
-        name_end = at + 46 + name_length
-        raw = table[at + 46 : name_end]
-        if flags & _ENCRYPTED:
+        record = read_record(table, at)
+        if record is None:
+            raise damaged(say("readers.directory_record_missing"))
+        if record.flags & _ENCRYPTED:
             raise TensorError(
                 say("readers.zip_container_encrypted"), kind="refused", hint=say("readers.save_tensor_without_password")
             )
-        if 0xFFFFFFFF in (packed, unpacked, header):
-            extra = table[name_end : name_end + extra_length]
-            unpacked, packed, header = _wide_fields(extra, unpacked, packed, header)
-        at = name_end + extra_length + fields[12]
-        if at > size or header + 30 + name_length + packed > start:
+        if not record.whole:
+            raise damaged(say("readers.zip64_size_missing"))
+        at += record.length
+        end = record.header + 30 + len(record.name) + record.packed
+        if at > size or end > start:
             raise damaged(say("readers.member_lies_outside_file"))
-        name = _member_name(raw)
+        name = _member_name(record.name)
         if name in entries:
             raise TensorError(say("readers.zip_container_has_two_members_named", name=f"{name[:80]!r}"), kind="refused")
-        entries[name] = Entry(header, packed, unpacked, method, raw)
-        extents.append((header, header + 30 + name_length + packed))
+        entries[name] = Entry(record.header, record.packed, record.size, record.method, record.name)
+        extents.append((record.header, end))
     extents.sort()
     for before, after in itertools.pairwise(extents):
         if after[0] < before[1]:
@@ -110,7 +98,7 @@ def locate(buffer: Bytes, directory: Directory, entry: Entry) -> int:
     """Byte where the packed data of a member starts, after checking its local header against the directory."""
     if entry.header + 30 > directory.end:
         raise damaged(say("readers.member_lies_outside_file"))
-    fields = _LOCAL.unpack_from(buffer, entry.header)
+    fields = LOCAL.unpack_from(buffer, entry.header)
     name_end = entry.header + 30 + fields[9]
     if fields[0] != b"PK\x03\x04" or fields[3] != entry.method or buffer[entry.header + 30 : name_end] != entry.name:
         raise damaged(say("readers.members_header_differs_from_directory"))
@@ -163,7 +151,7 @@ def variable_bytes(buffer: Bytes, directory: Directory, prefix: str) -> list[tup
     """Sorted byte ranges that differ between two files of torch.save for tensors of one kind: the archive's name wherever it
     stands, and the content and check-sums of all members but those that describe (data.pkl, byteorder).
 
-    None where a member stands outside the archive's folder.
+    None where a member is outside the archive's folder.
     """
     stem = len(prefix.encode()) - 1
     ranges: list[tuple[int, int]] = []
@@ -171,7 +159,8 @@ def variable_bytes(buffer: Bytes, directory: Directory, prefix: str) -> list[tup
     for name, entry in directory.entries.items():
         if not name.startswith(prefix) or entry.name[:stem] != prefix[:-1].encode():
             return None
-        fields = _CENTRAL.unpack_from(buffer, at)
+        record = read_record(buffer, at)
+        assert record is not None  # the directory was read before
         start = locate(buffer, directory, entry)
         end = start + entry.packed
         ranges += [(entry.header + 30, entry.header + 30 + stem), (at + 46, at + 46 + stem)]
@@ -179,50 +168,28 @@ def variable_bytes(buffer: Bytes, directory: Directory, prefix: str) -> list[tup
             ranges += [(entry.header + 14, entry.header + 18), (start, end), (at + 16, at + 20)]
             if buffer[end : end + 4] == b"PK\x07\x08":
                 ranges.append((end + 4, end + 8))
-        at += 46 + len(entry.name) + fields[11] + fields[12]
+        at += record.length
     return sorted(part for part in ranges if part[1] > part[0])
 
 
 def _end_record(buffer: Bytes) -> tuple[int, int, int]:
     """(members, directory size, directory start) from the end record or its zip64 form."""
-    length = len(buffer)
-    at = length - 22
-    if at < 0 or buffer[at : at + 4] != b"PK\x05\x06":
-        at = buffer.rfind(b"PK\x05\x06", max(0, length - 22 - _MAX_COMMENT))
-    if at < 0 or at + 22 > length:
+    at = find_end(buffer)
+    if at < 0:
         raise TensorError(say("readers.zip_container_has_no_directory_file"), kind="truncated",
                           hint=say("readers.copy_file_again_dump_again_if"))  # fmt: skip
-    _, disk, directory_disk, _, count, size, start, _ = _END.unpack_from(buffer, at)
+    _, disk, directory_disk, _, count, size, start, _ = END.unpack_from(buffer, at)
     locator = at - 20
     if locator >= 0 and buffer[locator : locator + 4] == b"PK\x06\x07":
-        _, _, wide_at, _ = _END64_LOCATOR.unpack_from(buffer, locator)
+        _, _, wide_at, _ = END64_LOCATOR.unpack_from(buffer, locator)
         if wide_at + 56 > locator:
             raise damaged(say("readers.zip64_record_lies_outside_file"))
-        signature, _, _, _, disk, directory_disk, _, count, size, start = _END64.unpack_from(buffer, wide_at)
+        signature, _, _, _, disk, directory_disk, _, count, size, start = END64.unpack_from(buffer, wide_at)
         if signature != b"PK\x06\x06":
             raise damaged(say("readers.zip64_record_does_not_start_one"))
     if disk or directory_disk:
         raise TensorError(say("readers.zip_container_split_over_several_disks"), kind="unsupported")
     return count, size, start
-
-
-def _wide_fields(extra: bytes, unpacked: int, packed: int, header: int) -> tuple[int, int, int]:
-    at = 0
-    while at + 4 <= len(extra):
-        kind, length = struct.unpack_from("<2H", extra, at)
-        if kind == 1:
-            body = extra[at + 4 : at + 4 + length]
-            values = iter(struct.unpack(f"<{len(body) // 8}Q", body[: len(body) // 8 * 8]))
-            try:
-                return (
-                    next(values) if unpacked == 0xFFFFFFFF else unpacked,
-                    next(values) if packed == 0xFFFFFFFF else packed,
-                    next(values) if header == 0xFFFFFFFF else header,
-                )
-            except StopIteration:
-                break
-        at += 4 + length
-    raise damaged(say("readers.zip64_size_missing"))
 
 
 def _member_name(raw: bytes) -> str:

@@ -1,7 +1,7 @@
 /** Figures of a comparison, the files behind them, and single values. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { api, apiUrl, take } from "../client";
-import { of, type Unit } from "../records";
+import { api, apiUrl, readReply } from "../client";
+import { comparisonPath, type Unit } from "../records";
 
 export interface FigureQuery {
   name: string;
@@ -21,10 +21,10 @@ export function useFigure(id: string, unit: Unit | null, query: FigureQuery | nu
   return useQuery({
     queryKey: ["comparisons", "data", id, "figure", unit, query],
     queryFn: ({ signal }) =>
-      take(
+      readReply(
         api().GET("/api/comparisons/{comparison_id}/figures/{name}", {
           params: {
-            path: { ...of(id), name: query?.name ?? "" },
+            path: { ...comparisonPath(id), name: query?.name ?? "" },
             query: query === null ? {} : figureParams(unit, query),
           },
           signal,
@@ -46,7 +46,7 @@ export function figureCsvUrl(id: string, unit: Unit | null, query: FigureQuery):
 
 export interface ValuesQuery {
   pair: number;
-  /** null: where it is worth looking, and the answer says where that is. */
+  /** null: the server chooses a telling element and names it in its answer. */
   at: readonly number[] | null;
   axes: readonly number[] | null;
   rows: number;
@@ -60,9 +60,9 @@ export async function fetchWorst(
   part: readonly (readonly [dimension: number, start: number, stop: number])[],
 ): Promise<number[] | null> {
   const within = part.map(([dimension, start, stop]) => `${dimension}:${start}-${stop}`).join(",");
-  const found = await take(
+  const found = await readReply(
     api().GET("/api/comparisons/{comparison_id}/pairs/{pair_id}/values", {
-      params: { path: { ...of(id), pair_id: pair }, query: { within, rows: 1, columns: 1 } },
+      params: { path: { ...comparisonPath(id), pair_id: pair }, query: { within, rows: 1, columns: 1 } },
     }),
   );
   return found.at;
@@ -73,10 +73,10 @@ export function useValues(id: string, query: ValuesQuery | null) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "values", query],
     queryFn: ({ signal }) =>
-      take(
+      readReply(
         api().GET("/api/comparisons/{comparison_id}/pairs/{pair_id}/values", {
           params: {
-            path: { ...of(id), pair_id: query?.pair ?? 0 },
+            path: { ...comparisonPath(id), pair_id: query?.pair ?? 0 },
             query:
               query === null
                 ? {}

@@ -1,8 +1,8 @@
 /** Matches made by hand, and what matching would do, as hooks. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { Side } from "../../base/comparison/unmatched";
-import { api, apiUrl, take } from "../client";
-import { of, type Unit } from "../records";
+import type { Side } from "../../base/comparison/sides";
+import { api, apiUrl, readReply } from "../client";
+import { comparisonPath, type Unit } from "../records";
 import type { CompareRequest, Comparison, HandEdits, MatchingPreview, RuleProposals } from "../types";
 
 function handKey(id: string, unit: Unit | null) {
@@ -14,9 +14,9 @@ export function useHandMatches(id: string, unit: Unit | null) {
   return useQuery({
     queryKey: handKey(id, unit),
     queryFn: ({ signal }) =>
-      take(
+      readReply(
         api().GET("/api/comparisons/{comparison_id}/matching", {
-          params: { path: of(id), query: { ...unit } },
+          params: { path: comparisonPath(id), query: { ...unit } },
           signal,
         }),
       ),
@@ -35,25 +35,25 @@ export function useHandChange(id: string, unit: Unit | null) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: (change: HandChange): Promise<HandEdits> => {
-      const params = { path: of(id), query: { ...unit } };
+      const params = { path: comparisonPath(id), query: { ...unit } };
       switch (change.kind) {
         case "match": {
           const { target, golden } = change;
           const body = { target, golden };
-          return take(api().POST("/api/comparisons/{comparison_id}/matching/match", { params, body }));
+          return readReply(api().POST("/api/comparisons/{comparison_id}/matching/match", { params, body }));
         }
         case "unmatch": {
           const { side, node } = change;
-          return take(
+          return readReply(
             api().POST("/api/comparisons/{comparison_id}/matching/unmatch", { params, body: { side, node } }),
           );
         }
         case "import": {
           const body = { matches: change.matches };
-          return take(api().POST("/api/comparisons/{comparison_id}/matching/import", { params, body }));
+          return readReply(api().POST("/api/comparisons/{comparison_id}/matching/import", { params, body }));
         }
         case "undo":
-          return take(api().POST("/api/comparisons/{comparison_id}/matching/undo", { params }));
+          return readReply(api().POST("/api/comparisons/{comparison_id}/matching/undo", { params }));
       }
     },
     onSuccess: (edits) => {
@@ -67,7 +67,10 @@ export function useHandChange(id: string, unit: Unit | null) {
 export function useApplyMatches(id: string) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: () => take(api().POST("/api/comparisons/{comparison_id}/matching/apply", { params: { path: of(id) } })),
+    mutationFn: () =>
+      readReply(
+        api().POST("/api/comparisons/{comparison_id}/matching/apply", { params: { path: comparisonPath(id) } }),
+      ),
     onSuccess: ({ job }) => {
       client.setQueryData<Comparison>(["comparisons", "one", id], (row) => row && { ...row, job, status: "pending" });
       void client.invalidateQueries({ queryKey: ["comparisons", "list"] });
@@ -84,9 +87,9 @@ export function useProposals(id: string, unit: Unit | null) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "proposals", unit],
     queryFn: ({ signal }): Promise<RuleProposals> =>
-      take(
+      readReply(
         api().GET("/api/comparisons/{comparison_id}/matching/proposals", {
-          params: { path: of(id), query: { ...unit } },
+          params: { path: comparisonPath(id), query: { ...unit } },
           signal,
         }),
       ),
@@ -96,13 +99,13 @@ export function useProposals(id: string, unit: Unit | null) {
 }
 
 /** What a comparison would match with these rename rules in place of its own; null asks nothing. */
-export function useRulesTried(id: string, unit: Unit | null, rules: readonly string[] | null) {
+export function useRulesPreview(id: string, unit: Unit | null, rules: readonly string[] | null) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "tried", unit, rules],
     queryFn: ({ signal }): Promise<MatchingPreview> =>
-      take(
+      readReply(
         api().POST("/api/comparisons/{comparison_id}/matching/preview", {
-          params: { path: of(id), query: { ...unit } },
+          params: { path: comparisonPath(id), query: { ...unit } },
           body: { rename: (rules ?? []).filter((rule) => rule !== "") },
           signal,
         }),
@@ -116,6 +119,6 @@ export function useRulesTried(id: string, unit: Unit | null, rules: readonly str
 export function usePreview() {
   return useMutation({
     mutationFn: (body: CompareRequest): Promise<MatchingPreview> =>
-      take(api().POST("/api/comparisons/preview", { body })),
+      readReply(api().POST("/api/comparisons/preview", { body })),
   });
 }

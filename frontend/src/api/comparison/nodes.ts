@@ -1,8 +1,8 @@
 /** Calls of a comparison: rows of the list, one call, its data flow, one tensor pair. */
 import { keepPreviousData, type QueryClient, queryOptions, useQuery } from "@tanstack/react-query";
 import type { Filter, Sort } from "../../base/address/address";
-import { api, take } from "../client";
-import { of, type Unit } from "../records";
+import { api, readReply } from "../client";
+import { comparisonPath, type Unit } from "../records";
 import type { Flow, NodeRow, Page } from "../types";
 
 /** Most buckets the server cuts a run into. */
@@ -12,9 +12,9 @@ export function useStrip(id: string, unit: Unit | null, buckets: number) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "strip", unit, buckets],
     queryFn: ({ signal }) =>
-      take(
+      readReply(
         api().GET("/api/comparisons/{comparison_id}/strip", {
-          params: { path: of(id), query: { ...unit, buckets: Math.min(buckets, MOST_BUCKETS) } },
+          params: { path: comparisonPath(id), query: { ...unit, buckets: Math.min(buckets, MOST_BUCKETS) } },
           signal,
         }),
       ),
@@ -51,8 +51,8 @@ function listed(
   signal?: AbortSignal,
 ): Promise<Page<NodeRow>> {
   const query = { ...listParams(unit, list), ...where };
-  const params = { path: of(id), query };
-  return take(api().GET("/api/comparisons/{comparison_id}/nodes", { params, ...(signal ? { signal } : {}) }));
+  const params = { path: comparisonPath(id), query };
+  return readReply(api().GET("/api/comparisons/{comparison_id}/nodes", { params, ...(signal ? { signal } : {}) }));
 }
 
 /** Rows of the call list from a place on. */
@@ -93,9 +93,9 @@ export function nodeOptions(id: string, unit: Unit | null, name: string | null) 
   return queryOptions({
     queryKey: ["comparisons", "data", id, "node", unit, name],
     queryFn: ({ signal }) =>
-      take(
+      readReply(
         api().GET("/api/comparisons/{comparison_id}/nodes/{name}", {
-          params: { path: { ...of(id), name: name ?? "" }, query: { ...unit } },
+          params: { path: { ...comparisonPath(id), name: name ?? "" }, query: { ...unit } },
           signal,
         }),
       ),
@@ -114,9 +114,9 @@ function flowOptions(id: string, unit: Unit | null, name: string) {
   return {
     queryKey: ["comparisons", "data", id, "flow", unit, name],
     queryFn: ({ signal }: { signal: AbortSignal }) =>
-      take(
+      readReply(
         api().GET("/api/comparisons/{comparison_id}/nodes/{name}/flow", {
-          params: { path: { ...of(id), name }, query: { ...unit } },
+          params: { path: { ...comparisonPath(id), name }, query: { ...unit } },
           signal,
         }),
       ),
@@ -128,7 +128,7 @@ export function useFlow(id: string, unit: Unit | null, name: string) {
   return useQuery({ ...flowOptions(id, unit, name), enabled: unit !== null });
 }
 
-/** The same for who cannot wait for the next drawing, from the cache where it is there. */
+/** The same outside of rendering, from the cache if it is there. */
 export function fetchFlow(client: QueryClient, id: string, unit: Unit, name: string): Promise<Flow> {
   return client.fetchQuery({ ...flowOptions(id, unit, name), staleTime: Number.POSITIVE_INFINITY });
 }
@@ -137,9 +137,9 @@ export function usePair(id: string, pair: number) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "pair", pair],
     queryFn: ({ signal }) =>
-      take(
+      readReply(
         api().GET("/api/comparisons/{comparison_id}/pairs/{pair_id}", {
-          params: { path: { ...of(id), pair_id: pair } },
+          params: { path: { ...comparisonPath(id), pair_id: pair } },
           signal,
         }),
       ),

@@ -1,14 +1,14 @@
-/** What people say of calls; it stays with the pair of dumps. */
+/** People's notes on calls, kept with the pair of dumps. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { api, take } from "../client";
-import { of } from "../records";
+import { api, readReply } from "../client";
+import { comparisonPath } from "../records";
 import type { NodeNote } from "../types";
 
 export const STANDINGS = ["accepted", "known", "ticket", "note"] as const;
 export type Standing = (typeof STANDINGS)[number];
 
-/** Notes sent at once; a pair of dumps may have four times as many, of which the latest are then not marked in the list. */
+/** Most notes of one reply. A pair of dumps may have four times as many; the list then does not mark the newest. */
 const SHOWN = 500;
 
 export type NotesByNode = ReadonlyMap<string, NodeNote>;
@@ -24,9 +24,9 @@ export function useNotes(id: string): { notes: NotesByNode; settled: boolean } {
   const found = useQuery({
     queryKey: notesKey(id),
     queryFn: ({ signal }) =>
-      take(
+      readReply(
         api().GET("/api/comparisons/{comparison_id}/notes", {
-          params: { path: of(id), query: { limit: SHOWN } },
+          params: { path: comparisonPath(id), query: { limit: SHOWN } },
           signal,
         }),
       ),
@@ -36,14 +36,14 @@ export function useNotes(id: string): { notes: NotesByNode; settled: boolean } {
   return { notes, settled: !found.isPending };
 }
 
-/** Says something of a call, or takes back what was said (null). */
-export function useSayNote(id: string, node: string) {
+/** Writes the note on a call, or deletes it (null). */
+export function useWriteNote(id: string, node: string) {
   const client = useQueryClient();
   return useMutation({
     mutationFn: async (note: { standing: Standing; text: string } | null): Promise<void> => {
-      const params = { path: { ...of(id), name: node } };
-      if (note === null) await take(api().DELETE("/api/comparisons/{comparison_id}/notes/{name}", { params }));
-      else await take(api().PUT("/api/comparisons/{comparison_id}/notes/{name}", { params, body: note }));
+      const params = { path: { ...comparisonPath(id), name: node } };
+      if (note === null) await readReply(api().DELETE("/api/comparisons/{comparison_id}/notes/{name}", { params }));
+      else await readReply(api().PUT("/api/comparisons/{comparison_id}/notes/{name}", { params, body: note }));
     },
     onSuccess: () => client.invalidateQueries({ queryKey: ["comparisons", "data", id] }),
   });

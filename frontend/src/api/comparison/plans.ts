@@ -1,6 +1,6 @@
 /** Plans of how ranks are joined: checked, tried and taken along, as hooks. */
 import { useMutation } from "@tanstack/react-query";
-import { api, apiUrl, take } from "../client";
+import { api, apiUrl, readReply } from "../client";
 import type { ComparisonOptions, PlanPreview, PlanTrial } from "../types";
 
 export interface Sides {
@@ -12,7 +12,7 @@ export interface Sides {
 export function useCheckPlan({ target, golden }: Sides) {
   return useMutation({
     mutationFn: (plan: string): Promise<PlanPreview> =>
-      take(api().POST("/api/plans", { body: { target, golden, plan } })),
+      readReply(api().POST("/api/plans", { body: { target, golden, plan } })),
   });
 }
 
@@ -28,7 +28,7 @@ export interface Trying {
 export function useTryPlan({ target, golden }: Sides) {
   return useMutation({
     mutationFn: (trying: Trying): Promise<PlanTrial> =>
-      take(api().POST("/api/plans/try", { body: { target, golden, ...trying } })),
+      readReply(api().POST("/api/plans/try", { body: { target, golden, ...trying } })),
   });
 }
 

@@ -1,11 +1,11 @@
-/** What pre-checks say of calls run alone: kept with a dump, shown beside its comparisons. */
+/** Results of pre-checks, which run calls alone; kept with a dump and shown in its comparisons. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { api, apiUrl, take } from "../client";
-import { of, type Unit } from "../records";
+import type { Side } from "../../base/comparison/sides";
+import { api, apiUrl, readReply } from "../client";
+import { comparisonPath, type Unit } from "../records";
 import type { Job, UnitPrecheck } from "../types";
 
-export type Side = "target" | "golden";
 /** Sides whose call fails alone, by address of the call. */
 export type FailingCalls = ReadonlyMap<string, readonly Side[]>;
 
@@ -18,9 +18,9 @@ export function useUnitPrecheck(id: string, unit: Unit | null): { checked?: Unit
   const { data } = useQuery({
     queryKey: ["comparisons", "data", id, "prechecks", unit],
     queryFn: ({ signal }) =>
-      take(
+      readReply(
         api().GET("/api/comparisons/{comparison_id}/prechecks", {
-          params: { path: of(id), query: unit ?? {} },
+          params: { path: comparisonPath(id), query: unit ?? {} },
           signal,
         }),
       ),
@@ -36,13 +36,13 @@ export function useUnitPrecheck(id: string, unit: Unit | null): { checked?: Unit
 }
 
 /** Of one call, both sides. */
-export function useAlone(id: string, unit: Unit | null, name: string | null) {
+export function useCallPrecheck(id: string, unit: Unit | null, name: string | null) {
   return useQuery({
     queryKey: ["comparisons", "data", id, "prechecks", unit, name],
     queryFn: ({ signal }) =>
-      take(
+      readReply(
         api().GET("/api/comparisons/{comparison_id}/prechecks/{name}", {
-          params: { path: { ...of(id), name: name ?? "" }, query: unit ?? {} },
+          params: { path: { ...comparisonPath(id), name: name ?? "" }, query: unit ?? {} },
           signal,
         }),
       ),
@@ -50,47 +50,47 @@ export function useAlone(id: string, unit: Unit | null, name: string | null) {
   });
 }
 
-/** Of a dump: what is there, how to make one, and the job that does. */
+/** A dump's pre-check: its size, the command that makes one, and the job that makes one now. */
 export function useDumpPrecheck(dump: string) {
   return useQuery({
     queryKey: ["dumps", "prechecks", dump],
     queryFn: ({ signal }) =>
-      take(api().GET("/api/dumps/{dump_id}/prechecks", { params: { path: { dump_id: dump } }, signal })),
+      readReply(api().GET("/api/dumps/{dump_id}/prechecks", { params: { path: { dump_id: dump } }, signal })),
   });
 }
 
-/** The command that makes one elsewhere and sends it to this server. */
+/** The command that makes a pre-check elsewhere and sends it to this server. */
 export function serverCommand(command: string): string {
   const base = new URL(apiUrl("x"), window.location.href).href.replace(/\/api\/x$/, "");
   return command.replace(" URL/", ` ${base}/`);
 }
 
-/** Starts, ends and takes in pre-checks of a dump. */
+/** Starts, cancels and imports pre-checks of a dump. */
 export function usePrecheckActions(dump: string) {
   const client = useQueryClient();
   const params = { path: { dump_id: dump } };
-  const told = async () => {
+  const refresh = async () => {
     await client.invalidateQueries({ queryKey: ["dumps", "prechecks", dump] });
     await client.invalidateQueries({ queryKey: ["comparisons", "data"] });
   };
   const run = useMutation({
     mutationFn: (device: string): Promise<{ job: Job["id"] | null }> =>
-      take(api().POST("/api/dumps/{dump_id}/prechecks/run", { params, body: { device, steps: [], ranks: [] } })),
-    onSuccess: told,
+      readReply(api().POST("/api/dumps/{dump_id}/prechecks/run", { params, body: { device, steps: [], ranks: [] } })),
+    onSuccess: refresh,
   });
   const cancel = useMutation({
     mutationFn: async (): Promise<void> => {
-      await take(api().POST("/api/dumps/{dump_id}/prechecks/cancel", { params }));
+      await readReply(api().POST("/api/dumps/{dump_id}/prechecks/cancel", { params }));
     },
   });
   const send = useMutation({
     mutationFn: async (file: File): Promise<void> => {
       for (const text of pieces(await file.text()))
-        await take(api().POST("/api/dumps/{dump_id}/prechecks", { params, body: { text } }));
+        await readReply(api().POST("/api/dumps/{dump_id}/prechecks", { params, body: { text } }));
     },
-    onSuccess: told,
+    onSuccess: refresh,
   });
-  return { run, cancel, send, told };
+  return { run, cancel, send, told: refresh };
 }
 
 /** Texts of about PIECE characters, each with the line that names the device before it. */

@@ -1,4 +1,4 @@
-/** Result files, fetched by the page: what is on its way can be seen and cancelled, and the server ends its work then. */
+/** Result files. The page fetches them itself, so it can show progress and cancel; the server then stops its work. */
 import { ApiError, apiUrl, toError, UNREACHABLE } from "../client";
 import type { Unit } from "../records";
 import { listParams, type NodeListQuery } from "./nodes";
@@ -15,7 +15,7 @@ export interface Exported {
   content: Blob;
 }
 
-/** Bytes that are kept on the page; what is more is handed to the browser, which has the disk. */
+/** Bytes kept in the page's memory; more goes to a blob, which the browser may keep on disk. */
 const KEPT = 16_000_000;
 
 /** `onReceived` is called first when the file is written, or begins to be sent. Throws an ApiError, or AbortError once cancelled. */
@@ -62,8 +62,10 @@ function unanswered(problem: unknown): never {
   throw new ApiError(0, UNREACHABLE, "The server does not answer.", null);
 }
 
-export function exportUrl(id: string, format: string): string {
-  return apiUrl("comparisons", id, `export.${format}`);
+/** The report is for people to read: it is made in the language given. */
+export function exportUrl(id: string, format: string, language?: string): string {
+  const url = apiUrl("comparisons", id, `export.${format}`);
+  return format === "html" && language !== undefined && language !== "en" ? `${url}?lang=${language}` : url;
 }
 
 /** A file of what the list shows; the JSON document then lists its item pairs too. */

@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { api, take } from "../client";
+import { api, readReply } from "../client";
 import type { Unit } from "../records";
 
 /** A call, and the comparison whose plots go into its archive. */
@@ -15,19 +15,19 @@ function parameters({ dump, unit, name, comparison }: ArchiveOf) {
 }
 
 /** What the archive of a call will hold, and its size. */
-export function useHandover(of: ArchiveOf) {
+export function useArchiveContents(of: ArchiveOf) {
   return useQuery({
     queryKey: ["dumps", "data", of.dump, "handover", of.unit, of.name, of.comparison],
     queryFn: ({ signal }) =>
-      take(api().GET("/api/dumps/{dump_id}/handover/{name}", { params: parameters(of), signal })),
+      readReply(api().GET("/api/dumps/{dump_id}/handover/{name}", { params: parameters(of), signal })),
     retry: false,
   });
 }
 
 /** Makes the archive. */
-export function useArchive() {
+export function useMakeArchive() {
   return useMutation({
     mutationFn: (of: ArchiveOf) =>
-      take(api().POST("/api/dumps/{dump_id}/handover/{name}", { params: parameters(of), parseAs: "blob" })),
+      readReply(api().POST("/api/dumps/{dump_id}/handover/{name}", { params: parameters(of), parseAs: "blob" })),
   });
 }

@@ -1,6 +1,6 @@
 /** Calls of a dump: rows of the list, one call, its script. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { api, take } from "../client";
+import { api, readReply } from "../client";
 import type { Unit } from "../records";
 import type { DumpNodeRow, Page } from "../types";
 
@@ -13,7 +13,7 @@ export function fetchDumpNodes(
   signal: AbortSignal,
 ): Promise<Page<DumpNodeRow>> {
   const params = { path: { dump_id: id }, query: { ...unit, q, ...where } };
-  return take(api().GET("/api/dumps/{dump_id}/nodes", { params, signal }));
+  return readReply(api().GET("/api/dumps/{dump_id}/nodes", { params, signal }));
 }
 
 /** The script that runs a call alone; an error says why there is none. */
@@ -21,7 +21,7 @@ export function useScript(id: string, unit: Unit, name: string) {
   return useQuery({
     queryKey: ["dumps", "data", id, "script", unit, name],
     queryFn: ({ signal }) =>
-      take(
+      readReply(
         api().GET("/api/dumps/{dump_id}/reproduce/{name}", {
           params: { path: { dump_id: id, name }, query: { ...unit } },
           signal,
@@ -35,7 +35,7 @@ export function useDumpNode(id: string, unit: Unit, name: string | null) {
   return useQuery({
     queryKey: ["dumps", "data", id, "node", unit, name],
     queryFn: ({ signal }) =>
-      take(
+      readReply(
         api().GET("/api/dumps/{dump_id}/nodes/{name}", {
           params: { path: { dump_id: id, name: name ?? "" }, query: { ...unit } },
           signal,

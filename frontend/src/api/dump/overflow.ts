@@ -1,6 +1,6 @@
 /** What rows of a dump's module tree saw of NaN and infinity. */
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { api, take } from "../client";
+import { api, readReply } from "../client";
 import { PAGE_ROWS, type Unit } from "../records";
 import type { OverflowBelow } from "../types";
 
@@ -14,7 +14,7 @@ export function useOverflowBelow(
   const { data } = useQuery({
     queryKey: ["dumps", "data", id, "overflow-tree", unit, entries],
     queryFn: async ({ signal }) => {
-      const { items } = await take(
+      const { items } = await readReply(
         api().GET("/api/dumps/{dump_id}/overflow/tree", {
           params: { path: { dump_id: id }, query: { ...unit, entries: [entries.join(",")] } },
           signal,
@@ -35,7 +35,7 @@ export function useOverflow(id: string, unit: Unit, enabled: boolean) {
   return useQuery({
     queryKey: ["dumps", "data", id, "overflow", unit],
     queryFn: ({ signal }) =>
-      take(
+      readReply(
         api().GET("/api/dumps/{dump_id}/overflow", { params: { path: { dump_id: id }, query: { ...unit } }, signal }),
       ),
     enabled,
@@ -47,7 +47,7 @@ export function useFindings(id: string, unit: Unit, node: string | null, enabled
   return useInfiniteQuery({
     queryKey: ["dumps", "data", id, "findings", unit, node],
     queryFn: ({ pageParam, signal }) =>
-      take(
+      readReply(
         api().GET("/api/dumps/{dump_id}/findings", {
           params: { path: { dump_id: id }, query: { ...unit, node, cursor: pageParam, limit: PAGE_ROWS } },
           signal,

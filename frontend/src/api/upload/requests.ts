@@ -5,11 +5,11 @@
  */
 import i18next from "i18next";
 import type { Parcel } from "../../base/upload/batches";
-import { check } from "../../base/upload/checksums";
-import { multipart } from "../../base/upload/multipart";
+import { readWithChecksums } from "../../base/upload/checksums";
+import { writeMultipart } from "../../base/upload/multipart";
 import type { PickedFile } from "../../base/upload/pickedFiles";
 
-export interface Packed {
+export interface UploadRequest {
   method: "PUT" | "POST";
   query: string;
   headers: Record<string, string>;
@@ -17,42 +17,42 @@ export interface Packed {
 }
 
 /** Throws an error that names the file which was changed or moved since it was picked. */
-export async function pack(parcel: Parcel): Promise<Packed> {
-  if (parcel.kind === "batch") return together(parcel.files);
+export async function packRequest(parcel: Parcel): Promise<UploadRequest> {
+  if (parcel.kind === "batch") return packBatch(parcel.files);
   const { picked, from, to } = parcel;
   const body = picked.file.slice(from, to);
-  const { sums } = await check(body, [to - from]).catch(() => changed(picked));
+  const { sums } = await readWithChecksums(body, [to - from]).catch(() => throwChanged(picked));
   const query = new URLSearchParams({
     path: picked.path,
     size: String(picked.file.size),
     offset: String(from),
   });
-  // From the file itself: what is handed back to the browser to send takes longer than its reading it again from memory, and a
-  // buffer that is no blob a hundred times as long.
+  // The body is the file itself: handing the bytes back to the browser is slower than letting it read them again from memory, and a
+  // plain buffer is a hundred times slower.
   const headers = { "Content-Type": "application/octet-stream", "X-CRC32": sums[0] ?? "" };
   return { method: "PUT", query: `?${query}`, headers, body };
 }
 
-/** Read as one, not file by file: a file of some bytes takes as long as one of some hundred thousand. */
-async function together(files: readonly PickedFile[]): Promise<Packed> {
+/** Read as one blob: reading a file of a few bytes takes as long as one of a hundred thousand. */
+async function packBatch(files: readonly PickedFile[]): Promise<UploadRequest> {
   const contents = files.map(({ file }) => file);
   const sizes = contents.map(({ size }) => size);
-  const { bytes, sums } = await check(new Blob(contents), sizes).catch(() => nameChanged(files));
+  const { bytes, sums } = await readWithChecksums(new Blob(contents), sizes).catch(() => throwNamed(files));
   let at = 0;
   const parts = files.map(({ path, file: { size } }, index) => {
     at += size;
     return { name: path, sum: sums[index] ?? "", bytes: new Uint8Array(bytes, at - size, size) };
   });
-  const { type, body } = multipart(parts, `dumpscope${crypto.getRandomValues(new Uint32Array(8)).join("")}`);
+  const { type, body } = writeMultipart(parts, `dumpscope${crypto.getRandomValues(new Uint32Array(8)).join("")}`);
   return { method: "POST", query: "", headers: { "Content-Type": type }, body: new Blob([body]) };
 }
 
-/** One of them cannot be read; which one is asked only then. */
-async function nameChanged(files: readonly PickedFile[]): Promise<never> {
-  for (const picked of files) await picked.file.arrayBuffer().catch(() => changed(picked));
+/** Finds the file that cannot be read and throws an error that names it. */
+async function throwNamed(files: readonly PickedFile[]): Promise<never> {
+  for (const picked of files) await picked.file.arrayBuffer().catch(() => throwChanged(picked));
   throw new Error(i18next.t("home.fileChanged", { path: files[0]?.path }));
 }
 
-function changed({ path }: PickedFile): never {
+function throwChanged({ path }: PickedFile): never {
   throw new Error(i18next.t("home.fileChanged", { path }));
 }

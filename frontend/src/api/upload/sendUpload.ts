@@ -1,16 +1,16 @@
 /** Uploads in pieces, which go on by themselves after a lost connection, and after a reload once the files are picked again. */
 
-import { fingerprint, Pace, type Parcel, parcels, pause } from "../../base/upload/batches";
+import { fingerprint, Pace, type Parcel, planParcels, retryDelay } from "../../base/upload/batches";
 import type { Bundle, PickedFile } from "../../base/upload/pickedFiles";
-import { forget, recall, remember } from "../../base/upload/unfinished";
-import { ApiError, api, apiUrl, take, toError } from "../client";
+import { forgetUpload, recallUpload, rememberUpload } from "../../base/upload/unfinished";
+import { ApiError, api, apiUrl, readReply, toError } from "../client";
 import type { Accepted, Upload as Wire } from "../types";
-import { type Packed, pack } from "./requests";
+import { packRequest, type UploadRequest } from "./requests";
 
 export interface Progress {
   /** Bytes that the server has, with those on their way. */
   sent: number;
-  /** Bytes per second, null where nothing can be told. */
+  /** Bytes per second, null while unknown. */
   speed: number | null;
   /** The connection is gone, and is tried again. */
   lost: boolean;
@@ -21,17 +21,17 @@ export interface Upload {
   abort: () => void;
 }
 
-/** Statuses of a proxy or a server that is just starting; anything else that is an error is the server's last word. */
+/** Statuses of a proxy or of a starting server, worth another try; any other error is final. */
 const PASSING = new Set([0, 408, 425, 429, 500, 502, 503, 504]);
 
 /** Sends files as one dump; each keeps its relative path. */
-export function upload(bundle: Bundle, onProgress: (progress: Progress) => void): Upload {
+export function startUpload(bundle: Bundle, onProgress: (progress: Progress) => void): Upload {
   const stop = new AbortController();
-  const sending = new Sending(bundle, onProgress, stop.signal);
+  const sending = new UploadSession(bundle, onProgress, stop.signal);
   return { done: sending.run(), abort: () => stop.abort() };
 }
 
-class Sending {
+class UploadSession {
   private readonly files: readonly PickedFile[];
   private readonly print: string;
   private readonly pace = new Pace();
@@ -45,7 +45,7 @@ class Sending {
   ) {
     this.files = bundle.files;
     this.print = fingerprint(bundle.files);
-    this.id = recall(this.print) ?? fresh();
+    this.id = recallUpload(this.print) ?? fresh();
   }
 
   async run(): Promise<Accepted> {
@@ -55,16 +55,16 @@ class Sending {
       const before = this.there;
       try {
         const accepted = await this.once();
-        forget(this.print);
+        forgetUpload(this.print);
         return accepted;
       } catch (problem) {
         if (this.stop.aborted) return this.cancelled();
         const status = problem instanceof ApiError ? problem.status : -1;
         failures = this.there > before ? 1 : failures + 1;
-        // Gone (it expired), damaged on its way, or not as this page thought: what the server has is asked again.
+        // Expired, damaged in transit, or out of step with this page: ask the server again what it has.
         const looksAgain = (status === 404 || status === 409) && failures <= 3;
         if (!looksAgain && !PASSING.has(status)) {
-          forget(this.print);
+          forgetUpload(this.print);
           throw problem;
         }
         if (status === 404) {
@@ -73,7 +73,7 @@ class Sending {
         }
         this.pace.reset();
         this.onProgress({ sent: this.there, speed: null, lost: true });
-        await this.wait(pause(failures));
+        await this.wait(retryDelay(failures));
         if (this.stop.aborted) return this.cancelled();
       }
     }
@@ -83,22 +83,22 @@ class Sending {
   private async once(): Promise<Accepted> {
     const params = { path: { upload_id: this.id } };
     const body = { files: this.files.length, bytes: this.bundle.bytes, name: "" };
-    const state = await take(api().PUT("/api/uploads/{upload_id}", { params, body, signal: this.stop }));
+    const state = await readReply(api().PUT("/api/uploads/{upload_id}", { params, body, signal: this.stop }));
     if (state.dump === null) {
       this.tell(state);
       const there = state.there > 0 || state.whole > 0 ? await this.known() : new Map<string, number>();
       const refused = new Set(state.problems.map((problem) => problem.loc));
-      await this.sendAll(parcels(this.files, there, refused));
+      await this.sendAll(planParcels(this.files, there, refused));
     }
-    return take(api().POST("/api/uploads/{upload_id}/finish", { params, signal: this.stop }));
+    return readReply(api().POST("/api/uploads/{upload_id}/finish", { params, signal: this.stop }));
   }
 
-  /** What is there of each file. */
+  /** Bytes that the server has of each file. */
   private async known(): Promise<Map<string, number>> {
     const found = new Map<string, number>();
     let cursor: string | null = null;
     do {
-      const page: { items: { path: string; bytes: number }[]; next: string | null } = await take(
+      const page: { items: { path: string; bytes: number }[]; next: string | null } = await readReply(
         api().GET("/api/uploads/{upload_id}/files", {
           params: { path: { upload_id: this.id }, query: { limit: 500, cursor } },
           signal: this.stop,
@@ -112,18 +112,18 @@ class Sending {
 
   /** One request after the other; the next one is read while one is on its way. */
   private async sendAll(waiting: readonly Parcel[]): Promise<void> {
-    let next = waiting[0] && pack(waiting[0]);
+    let next = waiting[0] && packRequest(waiting[0]);
     for (let index = 0; next; index += 1) {
-      const packed: Packed = await next;
+      const packed: UploadRequest = await next;
       const following = waiting[index + 1];
-      next = following && pack(following);
-      next?.catch(() => {}); // told when its turn comes
+      next = following && packRequest(following);
+      next?.catch(() => {}); // reported when its turn comes
       this.tell(await this.send(packed));
     }
   }
 
   /** It reports progress, which fetch cannot, so it is an XMLHttpRequest. */
-  private send({ method, query, headers, body }: Packed): Promise<Wire> {
+  private send({ method, query, headers, body }: UploadRequest): Promise<Wire> {
     const request = new XMLHttpRequest();
     const abort = () => request.abort();
     const answered = new Promise<Wire>((resolve, reject: (problem: ApiError) => void) => {
@@ -144,7 +144,7 @@ class Sending {
   }
 
   private note(): void {
-    remember({ print: this.print, id: this.id, name: this.bundle.name });
+    rememberUpload({ print: this.print, id: this.id, name: this.bundle.name });
   }
 
   private tell(state: Wire): void {
@@ -172,10 +172,12 @@ class Sending {
     });
   }
 
-  /** Nothing stays on the server; one that cannot be told forgets it by itself later. */
+  /** Deletes what the server has; a server that cannot be reached deletes it later by itself. */
   private cancelled(): never {
-    forget(this.print);
-    void take(api().DELETE("/api/uploads/{upload_id}", { params: { path: { upload_id: this.id } } })).catch(() => {});
+    forgetUpload(this.print);
+    void readReply(api().DELETE("/api/uploads/{upload_id}", { params: { path: { upload_id: this.id } } })).catch(
+      () => {},
+    );
     throw new ApiError(0, "cancelled", "", null);
   }
 }

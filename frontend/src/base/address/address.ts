@@ -1,5 +1,5 @@
-/** What a screen shows, as its address says it: `?s=0&r=0&n=NAME&tab=hist&f=class:origin&q=softmax&sort=name`. */
-import { isLeftover, type LeftoverWord } from "../comparison/unmatched";
+/** The state of a screen as kept in its address: `?s=0&r=0&n=NAME&tab=hist&f=class:origin&q=softmax&sort=name`. */
+import { isUnmatchedCause, type UnmatchedCause } from "../comparison/unmatched";
 import { type ClassWord, isClass, isVerdict, type VerdictWord } from "../comparison/verdicts";
 
 /** In the order of their keys. */
@@ -13,7 +13,7 @@ export interface Filter {
   classes: ClassWord[];
   verdicts: VerdictWord[];
   /** Calls without a partner, for any of these causes. */
-  leftovers: LeftoverWord[];
+  leftovers: UnmatchedCause[];
   api: string | null;
   /** First and last place in call order, both included. */
   range: [number, number] | null;
@@ -23,17 +23,17 @@ export interface Address {
   step: number | null;
   rank: number | null;
   node: string | null;
-  /** null: whichever plot suits what was compared. */
+  /** null: the plot that suits the kind of comparison. */
   tab: PlotTab | null;
-  /** null: whichever scale suits the plot. */
+  /** null: the scale that suits the plot. */
   log: boolean | null;
   /** Tensor of the node that the plot is about, as `output.0`; null: the worst. */
   item: string | null;
-  /** Dimensions of that tensor which go down and across; null: those that tell most. */
+  /** Dimensions of that tensor shown as rows and columns; null: the server chooses. */
   axes: number[] | null;
-  /** Element of that tensor whose value is looked at; null: the worst. */
+  /** Element of that tensor whose value is shown; null: the worst. */
   at: number[] | null;
-  /** What a cell of the map holds: the largest difference, or else the root mean square. */
+  /** A cell of the map holds the root mean square instead of the largest difference. */
   rms: boolean;
   filter: Filter;
   query: string;
@@ -96,7 +96,7 @@ export function parseFilter(text: string): Filter {
     const value = decode(token.slice(colon + 1));
     if (key === "class" && isClass(value) && !filter.classes.includes(value)) filter.classes.push(value);
     if (key === "verdict" && isVerdict(value) && !filter.verdicts.includes(value)) filter.verdicts.push(value);
-    if (key === "left" && isLeftover(value) && !filter.leftovers.includes(value)) filter.leftovers.push(value);
+    if (key === "left" && isUnmatchedCause(value) && !filter.leftovers.includes(value)) filter.leftovers.push(value);
     if (key === "api" && value) filter.api = value;
     if (key === "order") {
       const match = /^(\d+)-(\d+)$/.exec(value);
@@ -117,15 +117,15 @@ export function formatFilter(filter: Filter): string {
   return tokens.join(",");
 }
 
-/** The address after a change. Another node has other tensors, and another tensor other dimensions and elements. */
-export function changed(address: Address, change: Partial<Address>): Address {
+/** The address after a change. A new node resets the tensor, and a new tensor its dimensions and element. */
+export function applyChange(address: Address, change: Partial<Address>): Address {
   const moved = change.node !== undefined && change.node !== address.node && address.node !== null;
   const fresh: Partial<Address> = moved ? { item: null, axes: null, at: null } : {};
   if (change.item !== undefined && change.item !== address.item) Object.assign(fresh, { axes: null, at: null });
   return { ...address, ...fresh, ...change };
 }
 
-/** The change that shows a plot; each opens in the scale that suits it. */
+/** The change that shows a plot, in its default scale. */
 export function toPlot(address: Address, tab: PlotTab): Partial<Address> {
   return tab === address.tab ? {} : { tab, log: null };
 }

@@ -1,6 +1,6 @@
 /** The browser's address as a store: one mount prefix, one path, one query string. */
 
-export interface Place {
+export interface PageLocation {
   /** Path below the mount point, without a leading slash: "", "dumps/3", "comparisons/7". */
   path: string;
   /** Query string without "?", exactly as the browser holds it. */
@@ -9,7 +9,7 @@ export interface Place {
 
 let prefix = "/";
 const listeners = new Set<() => void>();
-let current: Place = { path: "", search: "" };
+let current: PageLocation = { path: "", search: "" };
 
 /** Reads the mount point from <base> and removes the element, so that "#" references inside SVG keep working. */
 export function startLocation(): void {
@@ -23,11 +23,11 @@ export function mountPrefix(): string {
   return prefix;
 }
 
-export function getPlace(): Place {
+export function getLocation(): PageLocation {
   return current;
 }
 
-export function subscribePlace(listener: () => void): () => void {
+export function subscribeLocation(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
@@ -51,7 +51,7 @@ function refresh(): void {
   for (const listener of listeners) listener();
 }
 
-function read(): Place {
+function read(): PageLocation {
   const full = window.location.pathname;
   const path = full.startsWith(prefix) ? full.slice(prefix.length) : full.slice(1);
   return { path: path.replace(/\/+$/, ""), search: window.location.search.replace(/^\?/, "") };

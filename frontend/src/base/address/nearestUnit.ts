@@ -1,5 +1,5 @@
-/** The unit that is meant, else the lowest rank of its step, else the first: an address may name one that is not there. */
-export function nearestUnit<T extends { step: number; rank: number }>(
+/** The wanted unit, else the lowest rank of its step, else the first: an address may name a missing one. */
+export function findNearestUnit<T extends { step: number; rank: number }>(
   units: readonly T[],
   step: number | null,
   rank: number | null,

@@ -1,14 +1,14 @@
-/** The part of a search that the screen answers itself: `rank:3` and `step:1` choose what is shown; the rest is the server's. */
+/** The terms of a search that the page handles itself: `rank:3` and `step:1` go there; the server handles the rest. */
 const PLACE = /(^|\s)(rank|step)[:=](\d+)(?=\s|$)/gi;
 
-export interface Placed {
+export interface SplitSearch {
   query: string;
   rank: number | null;
   step: number | null;
 }
 
-export function takePlace(search: string): Placed {
-  const placed: Placed = { query: "", rank: null, step: null };
+export function splitSearch(search: string): SplitSearch {
+  const placed: SplitSearch = { query: "", rank: null, step: null };
   placed.query = search
     .replace(PLACE, (_whole, before: string, key: string, number: string) => {
       placed[key.toLowerCase() as "rank" | "step"] = Number(number);

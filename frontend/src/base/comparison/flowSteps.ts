@@ -1,4 +1,4 @@
-/** Where the keys of data flow lead. */
+/** Targets of the data flow keys (p and P). */
 
 interface Called {
   address: string;
@@ -12,14 +12,14 @@ interface Hop {
   source: { node: Called } | null;
 }
 
-/** Back along what differs; of a call of which nothing differs to what made its first input that is known. */
+/** The producer of what differs; if nothing differs, the producer of the first input that has a known one. */
 export function findProducer(hop: Hop, differs: (cls: string) => boolean): string | null {
   if (hop.source) return hop.source.node.address;
   if (differs(hop.node.cls)) return null;
   return hop.inputs.find((input) => input.producer)?.producer?.address ?? null;
 }
 
-/** On to the first call that differs and received what this one made, else to the first one at all. */
+/** The first differing call that received this call's output, else the first such call. */
 export function findConsumer(hop: Hop, differs: (cls: string) => boolean): string | null {
   const consumers = hop.consumers.map((one) => one.consumer);
   return (consumers.find((one) => differs(one.cls)) ?? consumers[0])?.address ?? null;

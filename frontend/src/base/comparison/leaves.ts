@@ -1,4 +1,4 @@
-/** Which cells of an item differ between the two sides, and what they say. */
+/** The cells of an item: their texts, and which differ between the two sides. */
 import { exactReal, formatReal, type Real } from "../numbers/format";
 
 export const STATISTICS = ["max", "min", "mean", "norm"] as const;
@@ -36,7 +36,7 @@ export function describeValue(value: unknown): string {
 }
 
 /** Statistics that both sides have and that are not the same number. */
-export function differing(target: LeafValues | null, golden: LeafValues | null): Set<Statistic> {
+export function findDiffering(target: LeafValues | null, golden: LeafValues | null): Set<Statistic> {
   if (!target || !golden) return new Set();
   return new Set(STATISTICS.filter((name) => exactReal(target[name]) !== exactReal(golden[name])));
 }

@@ -1,4 +1,5 @@
-/** How the ranks of both sides are put together: as one line of text, and as an editor changes it. */
+/** The plan that joins the ranks of both sides: as a line of text, and changes made in the editor. */
+import { SIDES, type Side } from "./sides";
 
 export type Ranks = readonly (readonly (readonly number[])[])[];
 
@@ -8,7 +9,9 @@ export function ranksText(ranks: Ranks): string {
 }
 
 /** Ways in which tensors were made, the most frequent first; "dimension 1" as its number. */
-export function waysOf(counts: Readonly<Record<string, number>>): { way: string; dimension?: number; count: number }[] {
+export function sortWays(
+  counts: Readonly<Record<string, number>>,
+): { way: string; dimension?: number; count: number }[] {
   return Object.entries(counts)
     .map(([key, count]) => {
       const place = /^dimension (\d+)$/.exec(key);
@@ -16,9 +19,6 @@ export function waysOf(counts: Readonly<Record<string, number>>): { way: string;
     })
     .sort((one, other) => other.count - one.count);
 }
-
-export const SIDES = ["target", "golden"] as const;
-export type SideWord = (typeof SIDES)[number];
 
 export interface PlanSide {
   ranks: number[][][];
@@ -35,7 +35,7 @@ export interface PlanUnit {
   golden: PlanSide;
 }
 
-/** A dimension counted from 0, or what is done instead of joining. */
+/** A dimension counted from 0, or what to do instead of joining. */
 export type Way = number | "copy" | "sum" | "skip";
 
 export interface PlanLayout {
@@ -57,13 +57,13 @@ export interface Sizes {
 export const NO_SIZES: Sizes = { tp: null, cp: null, ep: null, pp: null, vpp: null, order: "" };
 
 /** The text of a plan (JSON is yaml): the server completes, checks and writes it as a person would. */
-export function layoutText({ units, gradients, dimensions }: PlanLayout): string {
+export function writeLayout({ units, gradients, dimensions }: PlanLayout): string {
   const sides = units.map((unit) => ({ rank: unit.rank, target: sideOf(unit.target), golden: sideOf(unit.golden) }));
   return JSON.stringify({ units: sides, ...rest(gradients, dimensions) });
 }
 
-/** A plan by the sizes of both sides, which keeps what the layout says besides. */
-export function sizesText(sizes: Readonly<Record<SideWord, Sizes>>, kept: PlanLayout | null): string {
+/** A plan by the sizes of both sides; gradients and dimensions of the layout are kept. */
+export function writeSizes(sizes: Readonly<Record<Side, Sizes>>, kept: PlanLayout | null): string {
   const sides = Object.fromEntries(
     SIDES.map((side) => [side, Object.fromEntries(Object.entries(sizes[side]).filter(([, size]) => size))]),
   );
@@ -85,12 +85,12 @@ function rest(gradients: string | null, dimensions: PlanLayout["dimensions"]) {
 }
 
 /** All ranks of a side, in the order of the plan. */
-export function ranksOf(layout: PlanLayout, side: SideWord): number[] {
+export function ranksOf(layout: PlanLayout, side: Side): number[] {
   return layout.units.flatMap((unit) => unit[side].ranks.flat(2));
 }
 
-/** The layout in which two ranks of a side have each other's place: each rank keeps exactly one. */
-export function withSwapped(layout: PlanLayout, side: SideWord, one: number, other: number): PlanLayout {
+/** Swaps two ranks of a side. */
+export function swapRanks(layout: PlanLayout, side: Side, one: number, other: number): PlanLayout {
   const swap = (rank: number) => (rank === one ? other : rank === other ? one : rank);
   const units = layout.units.map((unit) => ({
     ...unit,
@@ -102,8 +102,8 @@ export function withSwapped(layout: PlanLayout, side: SideWord, one: number, oth
   return { ...layout, units };
 }
 
-/** The layout in which this pattern is joined so; null forgets the pattern. A new one counts before those that are there. */
-export function withWay(layout: PlanLayout, pattern: string, way: Way | null): PlanLayout {
+/** Sets how a pattern is joined; null removes the pattern. A new pattern goes before the others. */
+export function setWay(layout: PlanLayout, pattern: string, way: Way | null): PlanLayout {
   const there = layout.dimensions.some((entry) => entry.pattern === pattern);
   if (way === null) {
     return { ...layout, dimensions: layout.dimensions.filter((entry) => entry.pattern !== pattern) };

@@ -1,16 +1,23 @@
 /** Calls without a partner: why they have none, and on which side they are. */
-export const LEFTOVERS = ["fused", "decomposed", "replaced", "one_backend", "left_out", "inserted", "inside"] as const;
-export type LeftoverWord = (typeof LEFTOVERS)[number];
+import type { Side } from "./sides";
+
+export const UNMATCHED_CAUSES = [
+  "fused",
+  "decomposed",
+  "replaced",
+  "one_backend",
+  "left_out",
+  "inserted",
+  "inside",
+] as const;
+export type UnmatchedCause = (typeof UNMATCHED_CAUSES)[number];
 
 /** All causes but `inside`, which says that a call was compared at the boundary of a fused one. */
-export const LEFT: LeftoverWord[] = LEFTOVERS.filter((word) => word !== "inside");
+export const CAUSES_WITHOUT_PARTNER: UnmatchedCause[] = UNMATCHED_CAUSES.filter((word) => word !== "inside");
 
-export function isLeftover(word: string | null | undefined): word is LeftoverWord {
-  return (LEFTOVERS as readonly string[]).includes(word ?? "");
+export function isUnmatchedCause(word: string | null | undefined): word is UnmatchedCause {
+  return (UNMATCHED_CAUSES as readonly string[]).includes(word ?? "");
 }
-
-export const SIDES = ["target", "golden"] as const;
-export type Side = (typeof SIDES)[number];
 
 export interface Sided {
   name: string;
@@ -19,7 +26,7 @@ export interface Sided {
   leftover: string | null;
 }
 
-/** What names a row alone, in the address and over REST: a golden call may have the name of a target call that is not its partner. */
+/** The unique name of a row in the address and over REST: a golden call may share its name with a target call that is not its partner. */
 export function addressOf(row: { name: string; address?: string }): string {
   return row.address ?? row.name;
 }
@@ -31,7 +38,7 @@ export function onlySide({ match, leftover, golden_name }: Sided): Side | null {
 }
 
 /** A row's name on one side; null where that side lacks the call. */
-export function nameOn(row: Sided, side: Side): string | null {
+export function nameOnSide(row: Sided, side: Side): string | null {
   const only = onlySide(row);
   if (only !== null && only !== side) return null;
   return side === "golden" ? (row.golden_name ?? row.name) : row.name;
@@ -51,7 +58,7 @@ export function rankCandidates<T extends Candidate>(
 ): T[] {
   const seen = new Map<number, T>();
   for (const row of rows) {
-    if (row.pair !== from.pair && row.direction === from.direction && nameOn(row, side) !== null)
+    if (row.pair !== from.pair && row.direction === from.direction && nameOnSide(row, side) !== null)
       seen.set(row.pair, row);
   }
   const taken = (row: T) => (onlySide(row) === null ? 1 : 0);

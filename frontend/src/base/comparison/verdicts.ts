@@ -17,7 +17,7 @@ export type VerdictWord = (typeof VERDICTS)[number];
 /** Classes a person hunting a fault steps through with J and K. */
 export const BAD_CLASSES: readonly ClassWord[] = ["origin", "nonfinite", "amplifier", "propagated", "structural"];
 
-/** A verdict is told by shape as well as by hue. */
+/** A verdict differs in shape as well as in colour. */
 export const GLYPHS: Record<ClassWord, string> = {
   origin: "✖",
   nonfinite: "∞",
@@ -33,9 +33,9 @@ export const GLYPHS: Record<ClassWord, string> = {
 /** What a mark shows: a class, or that a call which is harmless itself received something that is not. */
 export type MarkWord = ClassWord | "absorbed";
 
-/** "Differs below the floor" beside a No would say two things at once: the No is about what came in. */
-export function markOf(cls: string | null | undefined, verdict: string | null | undefined): MarkWord {
-  const word = asClass(cls);
+/** A benign call with a No got its No from its input, so "differs below the floor" would contradict it. */
+export function markWord(cls: string | null | undefined, verdict: string | null | undefined): MarkWord {
+  const word = toClass(cls);
   return word === "benign" && verdict === "no" ? "absorbed" : word;
 }
 
@@ -43,7 +43,7 @@ export function markGlyph(mark: MarkWord): string {
   return mark === "absorbed" ? "↓" : GLYPHS[mark];
 }
 
-export function asClass(word: string | null | undefined): ClassWord {
+export function toClass(word: string | null | undefined): ClassWord {
   return (CLASSES as readonly string[]).includes(word ?? "") ? (word as ClassWord) : "unknown";
 }
 
@@ -56,7 +56,7 @@ export function isVerdict(word: string): word is VerdictWord {
 }
 
 export function isBad(word: string | null | undefined): boolean {
-  return BAD_CLASSES.includes(asClass(word));
+  return BAD_CLASSES.includes(toClass(word));
 }
 
 /** The field's own words for "Accuracy Reached or Not". */

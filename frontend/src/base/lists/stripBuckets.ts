@@ -10,7 +10,7 @@ export function bucketLeft(index: number, count: number, width: number): number 
   return Math.round((index * width) / count);
 }
 
-/** Bucket below x, clamped to the strip; -1 where there is none. */
+/** Bucket at x, clamped to the strip; -1 if there is none. */
 export function bucketAt(x: number, count: number, width: number): number {
   if (count === 0 || width <= 0) return -1;
   const guess = Math.min(count - 1, Math.max(0, Math.floor((x * count) / width)));
@@ -20,7 +20,7 @@ export function bucketAt(x: number, count: number, width: number): number {
 }
 
 /** Index of the bucket that holds a place in call order, -1 where none does. */
-export function bucketOf(order: number, buckets: readonly Bucket[]): number {
+export function findBucket(order: number, buckets: readonly Bucket[]): number {
   let low = 0;
   let high = buckets.length - 1;
   while (low <= high) {
@@ -33,7 +33,7 @@ export function bucketOf(order: number, buckets: readonly Bucket[]): number {
   return -1;
 }
 
-/** Height of a bucket, 0..1: what agrees stays low, what matters reaches the top. */
+/** Height of a bucket, 0..1: higher for classes that matter more. */
 export function bucketHeight(cls: string): number {
   switch (cls) {
     case "origin":

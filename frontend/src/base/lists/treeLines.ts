@@ -35,7 +35,7 @@ export interface Span {
   next: string | null;
 }
 
-/** What is known of the children of one entry: of many, the first ones and those around what was looked for. */
+/** The loaded children of an entry: if it has many, the first ones and those around searched ones. */
 export interface Branch {
   spans: readonly Span[];
   total: number;
@@ -184,7 +184,7 @@ function* walkBranch(
   if (known < branch.total) yield more(branch.spans.length, branch.total - known);
 }
 
-/** Splits siblings into runs that may share a line; an open, kept or unclean entry always stands alone. */
+/** Splits siblings into runs that may share a line; an open, kept or unclean entry always has its own line. */
 function groupEqual(items: readonly Entry[], expanded: ReadonlySet<number>, keep: ReadonlySet<number>): Entry[][] {
   const groups: Entry[][] = [];
   let pattern: string | null = null;

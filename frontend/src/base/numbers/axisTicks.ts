@@ -1,11 +1,11 @@
-/** Labels of an axis that is too short for all of them. */
+/** Chooses labels for an axis that is too short for all of them. */
 
 export interface Ticks {
   values: readonly number[];
   texts: readonly string[];
 }
 
-/** At most `most` of the ticks, evenly; the first and the last stay, they may say 0 and infinity. */
+/** At most `most` of the ticks, evenly; the first and the last stay, as they may be 0 and infinity. */
 export function thinTicks({ values, texts }: Ticks, most: number): Ticks {
   const last = values.length - 1;
   if (values.length <= Math.max(2, most)) return { values, texts };

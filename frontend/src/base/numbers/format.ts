@@ -15,7 +15,7 @@ export function formatReal(value: Real, digits = 6): string {
   return trimZeros(value.toPrecision(digits));
 }
 
-/** Everything the number says, for titles and the clipboard. */
+/** The number in full, for titles and the clipboard. */
 export function exactReal(value: Real): string {
   if (value === null || value === undefined) return ABSENT;
   return typeof value === "number" && Number.isFinite(value) ? String(value) : formatReal(value);
@@ -46,7 +46,7 @@ export function formatShare(value: Real): string {
 }
 
 /** A node's error in the list, each number with its unit: a share in percent, or floors (×) where no share exists, or ∞ for what
- * no floor excuses. */
+ * is outside every tolerance. */
 export function formatError(error: Real, score: Real): string {
   if (score === "inf" && !error) return "∞";
   if (error !== null && error !== undefined) return formatShare(error);
@@ -116,4 +116,18 @@ export function formatRuns(numbers: readonly number[]): string {
     else runs.push([number, number]);
   }
   return runs.map(([from, to]) => (from === to ? String(from) : `${from}–${to}`)).join(", ") || ABSENT;
+}
+
+/** "0,2-4" -> [0,2,3,4]; empty means all; null where the text is not such a list. */
+export function parseNumbers(text: string): number[] | null {
+  const numbers = new Set<number>();
+  for (const part of text.split(/[,\s]+/).filter(Boolean)) {
+    const match = /^(\d+)(?:-(\d+))?$/.exec(part);
+    if (!match) return null;
+    const first = Number(match[1]);
+    const last = Number(match[2] ?? match[1]);
+    if (last < first || last - first > 10_000) return null;
+    for (let number = first; number <= last; number += 1) numbers.add(number);
+  }
+  return [...numbers].sort((a, b) => a - b);
 }

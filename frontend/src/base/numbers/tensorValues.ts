@@ -41,19 +41,19 @@ export function commonShape(target: readonly number[] | null, golden: readonly n
 }
 
 /** A number that is none: NaN or an infinity, also as a part of a complex one. */
-export function isLost(text: string | null): boolean {
+export function isNonfinite(text: string | null): boolean {
   return text !== null && /nan|inf/.test(text);
 }
 
 /** The digits as people read them: NaN, +inf, -inf. */
-export function readable(text: string | null): string {
+export function formatValue(text: string | null): string {
   if (text === null) return "—";
   if (text === "inf") return "+inf";
   return text.replaceAll("nan", "NaN");
 }
 
 /** Rows of a window as comma-separated values, one element a line. */
-export function valuesCsv(
+export function writeCsv(
   rows: readonly (readonly ValueTexts[])[],
   at: readonly number[],
   axes: readonly number[],
@@ -82,7 +82,7 @@ export interface ValueWindow {
 }
 
 /** Row and column of an element in a window; null where the window does not hold it. */
-export function placeIn(window: ValueWindow, index: readonly number[]): readonly [number, number] | null {
+export function findInWindow(window: ValueWindow, index: readonly number[]): readonly [number, number] | null {
   const [down, across] = window.axes.length > 1 ? window.axes : [undefined, window.axes[0]];
   const held = window.at;
   if (held === null || held.length !== index.length) return null;

@@ -11,7 +11,7 @@ export function formatSpan({ first, last }: Span): string {
 }
 
 /** Smallest and largest size (above zero) of numbers, null where there is none. */
-export function sizes(values: readonly Real[]): [number, number] | null {
+export function findMagnitudes(values: readonly Real[]): [number, number] | null {
   const known = values
     .map(toNumber)
     .filter((value): value is number => value !== null && Number.isFinite(value) && value !== 0)
@@ -20,7 +20,7 @@ export function sizes(values: readonly Real[]): [number, number] | null {
 }
 
 /** Place of a number between the sizes of its row, 0..1 by magnitude; 0 where the row hardly changes. */
-export function shade(value: Real, range: [number, number] | null): number {
+export function shadeOf(value: Real, range: [number, number] | null): number {
   const number = toNumber(value);
   if (range === null || number === null || !Number.isFinite(number) || number === 0) return 0;
   const [low, high] = range;
@@ -41,7 +41,7 @@ export interface Line {
 }
 
 /** A line through the numbers of columns 0..n-1 in a box of size 1 × 1, y upwards from `low` to `high`. */
-export function lineThrough(values: readonly Real[], low: number, high: number): Line {
+export function drawLine(values: readonly Real[], low: number, high: number): Line {
   const line: Line = { stretches: [], breaks: [] };
   let open: Point[] | null = null;
   values.forEach((value, column) => {
@@ -63,7 +63,7 @@ export function lineThrough(values: readonly Real[], low: number, high: number):
 }
 
 /** Lowest and highest finite number, [0, 0] where there is none. */
-export function extent(values: readonly Real[]): [number, number] {
+export function findRange(values: readonly Real[]): [number, number] {
   const known = values.map(toNumber).filter((value): value is number => value !== null && Number.isFinite(value));
   return known.length === 0 ? [0, 0] : [Math.min(...known), Math.max(...known)];
 }

@@ -17,11 +17,11 @@ export function cutMiddle(name: string, length: number): string {
 const UNDERSCORED = /^([A-Za-z]+)_(.+)_(\d+)_(forward|backward)((?:#\d+)?)$/;
 
 /** `Functional.softmax.1.forward` -> `Functional.softmax`: the API a node calls, as filters name it. */
-export function apiOf(name: string): string {
+export function apiName(name: string): string {
   return name.replace(UNDERSCORED, "$1.$2").replace(/\.\d+\.(forward|backward)((?:#\d+)?)$/, "");
 }
 
-/** What a call's other direction is called beside it: `1.backward`, of a module `backward.0`. */
+/** Short name for a call's other direction: `1.backward`, of a module `backward.0`. */
 export function turnLabel(name: string): string {
   const parts = UNDERSCORED.exec(name);
   return parts ? `${parts[3]}.${parts[4]}${parts[5]}` : name.split(".").slice(-2).join(".");

@@ -5,7 +5,7 @@ export interface Phrase {
 }
 
 /** The sentences in the language of `templates`, an enumeration joined by `comma`; null where a template is missing. */
-export function render(
+export function renderPhrases(
   phrases: readonly Phrase[],
   templates: Readonly<Record<string, string>>,
   comma: string,
@@ -20,7 +20,7 @@ export function render(
         filled[name] = String(value);
         continue;
       }
-      const parts = value.map((part) => render([part], templates, comma));
+      const parts = value.map((part) => renderPhrases([part], templates, comma));
       if (parts.includes(null)) return null;
       filled[name] = parts.join(comma);
     }

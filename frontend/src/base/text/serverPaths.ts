@@ -7,6 +7,11 @@ export function joinPath(folder: string | null, name: string): string {
   return folder.endsWith(separator) ? `${folder}${name}` : `${folder}${separator}${name}`;
 }
 
-export function lastPart(path: string): string {
+export function fileName(path: string): string {
   return path.replace(/[/\\]+$/, "").replace(/^.*[/\\]/, "");
+}
+
+/** Whether text that was typed where a dump is picked is a path on the server. */
+export function isPath(text: string): boolean {
+  return /^(\/|~\/|[A-Za-z]:[\\/]|\\\\)/.test(text.trim());
 }

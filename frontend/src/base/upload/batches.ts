@@ -1,19 +1,23 @@
-/** In which requests an upload is sent: many small files together, a large one in pieces, from where it already is. */
+/** Splits an upload into requests: small files together, a large file in pieces, continuing after what the server has. */
 import type { PickedFile } from "./pickedFiles";
 
 /** Bytes of one request; the server takes twice as much. */
 export const REQUEST_BYTES = 8_000_000;
 export const REQUEST_FILES = 500;
 
-/** What is there of each path, in bytes. */
-export type There = ReadonlyMap<string, number>;
+/** Bytes that the server has of each path. */
+export type ReceivedBytes = ReadonlyMap<string, number>;
 
 export type Parcel =
   | { kind: "batch"; files: PickedFile[]; bytes: number }
   | { kind: "piece"; picked: PickedFile; from: number; to: number };
 
 /** The requests that are still to send, in order. `refused`: paths that the server leaves out. */
-export function parcels(files: readonly PickedFile[], there: There, refused: ReadonlySet<string>): Parcel[] {
+export function planParcels(
+  files: readonly PickedFile[],
+  there: ReceivedBytes,
+  refused: ReadonlySet<string>,
+): Parcel[] {
   const found: Parcel[] = [];
   let batch: PickedFile[] = [];
   let bytes = 0;
@@ -39,7 +43,7 @@ export function parcels(files: readonly PickedFile[], there: There, refused: Rea
   return found;
 }
 
-/** Tells these files from others without reading them: the same ones, picked again, go on where they were. */
+/** Identifies these files without reading them: if picked again, their upload continues. */
 export function fingerprint(files: readonly PickedFile[]): string {
   let low = 0x811c9dc5;
   let high = 0x01000193;
@@ -53,13 +57,13 @@ export function fingerprint(files: readonly PickedFile[]): string {
 }
 
 /** Milliseconds before the next try after so many that failed: half a second, doubled up to a quarter of a minute. */
-export function pause(failures: number): number {
+export function retryDelay(failures: number): number {
   return Math.min(15_000, 500 * 2 ** Math.max(0, failures - 1));
 }
 
 const WINDOW = 5_000;
 
-/** Bytes per second over the last five seconds; null before there is anything to tell from. */
+/** Bytes per second over the last five seconds; null before enough was measured. */
 export class Pace {
   private marks: [time: number, bytes: number][] = [];
 
@@ -68,7 +72,7 @@ export class Pace {
     while (this.marks.length > 2 && (this.marks[1]?.[0] ?? 0) <= time - WINDOW) this.marks.shift();
   }
 
-  /** What was measured before a break says nothing about what comes after it. */
+  /** Forgets what was measured before an interruption. */
   reset(): void {
     this.marks = [];
   }

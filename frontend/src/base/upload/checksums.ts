@@ -1,15 +1,15 @@
-/** What is sent and its checksums, from one reading of the files. */
+/** Reads files and computes their checksums in one pass. */
 import { crc32 } from "./crc32";
 
-export interface Checked {
+export interface CheckedFiles {
   /** The bytes of all files, one after the other. */
   bytes: ArrayBuffer;
   /** CRC-32 of each file. */
   sums: string[];
 }
 
-/** `content`: files one after the other; `sizes`: bytes of each. Throws where it cannot be read, or is not as long as they say. */
-export async function check(content: Blob, sizes: readonly number[]): Promise<Checked> {
+/** `content`: files one after the other; `sizes`: bytes of each. Throws if it cannot be read or is shorter than that. */
+export async function readWithChecksums(content: Blob, sizes: readonly number[]): Promise<CheckedFiles> {
   const bytes = await content.arrayBuffer();
   let at = 0;
   const sums = sizes.map((size) => {

@@ -1,8 +1,8 @@
-/** CRC-32 as zip and gzip have it. Written out, as browsers give no digest on plain http. */
+/** CRC-32 as in zip and gzip. Own code, because browsers offer no digests on plain HTTP. */
 
 const WIDTH = 8;
 
-/** Of each byte, when 0 to 7 bytes follow it: eight bytes are taken at once. */
+/** For each byte value with 0 to 7 bytes after it, so eight bytes are processed at once. */
 const TABLES = tables();
 
 /** Eight hexadecimal digits. */

@@ -1,9 +1,9 @@
-/** A multipart/form-data body in one buffer: a browser's own takes a blob for every file, and each costs a trip to another process. */
+/** A multipart/form-data body in one buffer: the browser's FormData needs a blob per file, each with a round trip to another process. */
 
 export interface Part {
-  /** Of the file, as the server is to read it. */
+  /** Path of the file on the server. */
   name: string;
-  /** Of the bytes, eight hexadecimal digits. */
+  /** CRC-32 of the bytes, eight hexadecimal digits. */
   sum: string;
   bytes: Uint8Array;
 }
@@ -14,7 +14,7 @@ export interface Multipart {
 }
 
 /** `boundary`: letters and digits that no part holds. */
-export function multipart(parts: readonly Part[], boundary: string): Multipart {
+export function writeMultipart(parts: readonly Part[], boundary: string): Multipart {
   const encoder = new TextEncoder();
   const pieces: Uint8Array[] = [];
   for (const { name, sum, bytes } of parts) {
@@ -34,7 +34,7 @@ export function multipart(parts: readonly Part[], boundary: string): Multipart {
 
 const LINE = Uint8Array.of(13, 10);
 
-/** Quotes keep their letter, as a browser's `%22` could as well be the name's own. */
+/** Quotes are escaped with a backslash: a browser's `%22` could also be part of the name. */
 function quoted(name: string): string {
   return name.replace(/["\\]/g, "\\$&").replace(/\r/g, "%0D").replace(/\n/g, "%0A");
 }

@@ -14,7 +14,7 @@ export interface Bundle {
 
 const ARCHIVE = /\.(zip|tar|tar\.gz|tgz)$/i;
 
-export function bundle(files: readonly PickedFile[]): Bundle[] {
+export function groupIntoDumps(files: readonly PickedFile[]): Bundle[] {
   const groups = new Map<string, PickedFile[]>();
   for (const picked of files) {
     const slash = picked.path.indexOf("/");
@@ -35,16 +35,16 @@ export function bundle(files: readonly PickedFile[]): Bundle[] {
   }));
 }
 
-export function fromInput(list: FileList | null): PickedFile[] {
+export function readInput(list: FileList | null): PickedFile[] {
   return Array.from(list ?? []).map((file) => ({ file, path: file.webkitRelativePath || file.name }));
 }
 
 /** Walks dropped folders. Entries must be taken from the event before the first await: the browser empties it. */
-export async function fromDrop(transfer: DataTransfer): Promise<PickedFile[]> {
+export async function readDrop(transfer: DataTransfer): Promise<PickedFile[]> {
   const entries = Array.from(transfer.items)
     .map((item) => item.webkitGetAsEntry?.() ?? null)
     .filter((entry): entry is FileSystemEntry => entry !== null);
-  if (entries.length === 0) return fromInput(transfer.files);
+  if (entries.length === 0) return readInput(transfer.files);
   const found: PickedFile[] = [];
   const waiting: [FileSystemEntry, string][] = entries.map((entry) => [entry, entry.name]);
   for (let next = waiting.pop(); next; next = waiting.pop()) {

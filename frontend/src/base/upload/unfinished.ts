@@ -1,6 +1,6 @@
-/** Uploads that this browser began and has not finished, by the fingerprint of their files. */
+/** Uploads that this browser began but did not finish, by the fingerprint of their files. */
 
-export interface Begun {
+export interface UnfinishedUpload {
   print: string;
   id: string;
   name: string;
@@ -8,36 +8,36 @@ export interface Begun {
 
 const PREFIX = "dumpscope.upload.";
 
-export function recall(print: string): string | null {
-  return begun().find((one) => one.print === print)?.id ?? null;
+export function recallUpload(print: string): string | null {
+  return listUnfinished().find((one) => one.print === print)?.id ?? null;
 }
 
-export function remember({ print, id, name }: Begun): void {
-  stored((store) => store.setItem(PREFIX + print, JSON.stringify({ id, name })));
+export function rememberUpload({ print, id, name }: UnfinishedUpload): void {
+  withStorage((store) => store.setItem(PREFIX + print, JSON.stringify({ id, name })));
 }
 
-export function forget(print: string): void {
-  stored((store) => store.removeItem(PREFIX + print));
+export function forgetUpload(print: string): void {
+  withStorage((store) => store.removeItem(PREFIX + print));
 }
 
-export function begun(): Begun[] {
-  const found: Begun[] = [];
-  stored((store) => {
+export function listUnfinished(): UnfinishedUpload[] {
+  const found: UnfinishedUpload[] = [];
+  withStorage((store) => {
     for (let index = 0; index < store.length; index += 1) {
       const key = store.key(index);
       if (!key?.startsWith(PREFIX)) continue;
-      const { id, name } = JSON.parse(store.getItem(key) ?? "{}") as Partial<Begun>;
+      const { id, name } = JSON.parse(store.getItem(key) ?? "{}") as Partial<UnfinishedUpload>;
       if (id) found.push({ print: key.slice(PREFIX.length), id, name: name ?? "" });
     }
   });
   return found;
 }
 
-/** Without a storage, or with a foreign entry in it, uploads go on within this page only. */
-function stored(use: (store: Storage) => void): void {
+/** Without storage, or with an unreadable entry in it, uploads can be continued only within this page. */
+function withStorage(use: (store: Storage) => void): void {
   try {
     use(window.localStorage);
   } catch {
-    // as said
+    // see above
   }
 }

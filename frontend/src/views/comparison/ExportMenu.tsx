@@ -17,7 +17,7 @@ const FORMATS = ["html", ...LIST_FORMATS, "db"] as const;
 
 /** Result files: of everything, or of what the list shows. */
 export function ExportMenu() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const comparison = useShownComparison();
   const { address, unit } = useSelection();
   const [opened, setOpened] = useState(false);
@@ -57,7 +57,7 @@ export function ExportMenu() {
         </Menu.Target>
         <Menu.Dropdown>
           <Menu.Label>{t("comparison.exportAll")}</Menu.Label>
-          {FORMATS.map((format) => item(format, exportUrl(comparison.id, format), `export-${format}`))}
+          {FORMATS.map((format) => item(format, exportUrl(comparison.id, format, i18n.language), `export-${format}`))}
           {isFiltered(address) && (
             <>
               <Menu.Divider />

@@ -52,7 +52,7 @@ export function Triage({ comparison, judging }: { comparison: Comparison; judgin
   );
 }
 
-/** Reads none of what changes with a click, so that only the panels that show it are drawn again. */
+/** Reads nothing that changes with a click, so a click redraws only the panels that show the change. */
 const Screen = memo(function Screen({ judging }: { judging: Job | undefined }) {
   const { t } = useTranslation();
   const [help, setHelp] = useState(false);
@@ -172,7 +172,7 @@ function CallPalette() {
   );
 }
 
-/** A component of its own, so that what the keys need draws nothing else again. */
+/** A component of its own, so a change in what the keys need redraws nothing else. */
 function TriageKeys() {
   useTriageKeys();
   return null;

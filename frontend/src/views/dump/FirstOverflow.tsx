@@ -8,7 +8,7 @@ interface FirstOverflowProps {
   onSelect: (name: string) => void;
 }
 
-/** The first number of a dump that is not finite or was clipped, or that there is none. */
+/** The first non-finite or clipped number of a dump, or a line saying that there is none. */
 export function FirstOverflow({ summary, onSelect }: FirstOverflowProps) {
   const { t } = useTranslation();
   const { first, checked, unknown, counts } = summary;

@@ -6,8 +6,8 @@ import type { DumpNodeRow } from "../../api/types";
 import { say } from "../../texts/serverTexts";
 import { MiddleName } from "../../widgets/basic/MiddleName";
 import { Empty, Failure, Loading } from "../../widgets/basic/States";
-import type { PlacedRows } from "../../widgets/lists/usePagedRows";
-import { useTallRows } from "../../widgets/lists/useVirtualRows";
+import type { PagedRows } from "../../widgets/lists/usePagedRows";
+import { useVirtualRows } from "../../widgets/lists/useVirtualRows";
 import classes from "./DumpView.module.css";
 import { PartMark } from "./PartMark";
 import { RowList } from "./RowList";
@@ -15,7 +15,7 @@ import { RowList } from "./RowList";
 const ROW = 24;
 
 interface NodeListProps {
-  nodes: PlacedRows<DumpNodeRow>;
+  nodes: PagedRows<DumpNodeRow>;
   query: string;
   selected: string | null;
   onSelect: (name: string, replace?: boolean) => void;
@@ -26,7 +26,7 @@ export function NodeList({ nodes, query, selected, onSelect }: NodeListProps) {
   const { t, i18n } = useTranslation();
   const idBase = useId();
   const { total, goal, show, selectedAt } = nodes;
-  const tall = useTallRows(total, ROW);
+  const tall = useVirtualRows(total, ROW);
   const { first, last, reveal } = tall;
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the turn is the request

@@ -2,7 +2,7 @@ import { useTranslation } from "react-i18next";
 import { useDumpTrends } from "../../api/trends";
 import type { StepRange, ValueRow } from "../../api/types";
 import { formatReal } from "../../base/numbers/format";
-import { extent, formatSpan, lineThrough } from "../../base/numbers/trendLines";
+import { drawLine, findRange, formatSpan } from "../../base/numbers/trendLines";
 import { Failure } from "../../widgets/basic/States";
 import { useStatisticChoice } from "../../widgets/tensors/TrendControls";
 import classes from "./Trends.module.css";
@@ -54,7 +54,7 @@ function Lines({ steps, rows, word }: { steps: readonly StepRange[]; rows: reado
     const cells = new Map(row.cells.map((cell) => [cell.bucket, cell.value]));
     return { rank: row.rank, values: steps.map((_, bucket) => cells.get(bucket) ?? null) };
   });
-  const [low, high] = extent(series.flatMap(({ values }) => values));
+  const [low, high] = findRange(series.flatMap(({ values }) => values));
   const span = { first: steps[0]?.first ?? 0, last: steps.at(-1)?.last ?? 0 };
   const range = { low: formatReal(low, 3), high: formatReal(high, 3) };
   const x = (share: number) => 4 + share * (WIDTH - 8);
@@ -65,7 +65,7 @@ function Lines({ steps, rows, word }: { steps: readonly StepRange[]; rows: reado
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label} className={classes.lines}>
         <title>{label}</title>
         {series.map(({ rank, values }, index) => {
-          const { stretches, breaks } = lineThrough(values, low, high);
+          const { stretches, breaks } = drawLine(values, low, high);
           const end = stretches.at(-1)?.at(-1);
           return (
             <g key={rank} data-series={index % 6}>

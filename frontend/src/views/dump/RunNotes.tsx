@@ -6,7 +6,7 @@ import classes from "./RunNotes.module.css";
 
 const GROUPS = ["versions", "seeds", "numerics", "environment", "settings"] as const;
 
-/** How the rank that is shown was run, where its dump tells. */
+/** How the shown rank was run, if its dump says so. */
 export function RunNotes({ id, unit }: { id: string; unit: Unit }) {
   const { t } = useTranslation();
   const run = useRun(id, unit).data?.run;

@@ -1,9 +1,9 @@
 import { useTranslation } from "react-i18next";
 import type { StepRange, ValueRow } from "../../api/types";
 import { formatReal } from "../../base/numbers/format";
-import { shade, sizes } from "../../base/numbers/trendLines";
+import { findMagnitudes, shadeOf } from "../../base/numbers/trendLines";
 import { useAddress } from "../../widgets/basic/navigation";
-import { TrendMark, TrendTable } from "../../widgets/tensors/TrendTable";
+import { TrendTable, TrendTableCell } from "../../widgets/tensors/TrendTable";
 
 interface ValueTableProps {
   label: string;
@@ -20,11 +20,11 @@ interface ValueTableProps {
 export function ValueTable({ label, steps, rows, word, nameless = false, ranked }: ValueTableProps) {
   const { t } = useTranslation();
   const [address, update] = useAddress();
-  const ranges = new Map<string, ReturnType<typeof sizes>>();
+  const ranges = new Map<string, ReturnType<typeof findMagnitudes>>();
   for (const { name } of rows) {
     if (ranges.has(name)) continue;
     const same = rows.filter((row) => row.name === name);
-    ranges.set(name, sizes(same.flatMap((row) => row.cells.map((cell) => cell.value))));
+    ranges.set(name, findMagnitudes(same.flatMap((row) => row.cells.map((cell) => cell.value))));
   }
   return (
     <TrendTable
@@ -45,10 +45,10 @@ export function ValueTable({ label, steps, rows, word, nameless = false, ranked 
             const note = cell.bad ? `; ${t("trends.notFinite")}` : "";
             return [
               cell.bucket,
-              <TrendMark
+              <TrendTableCell
                 key={cell.bucket}
                 cls={cell.bad ? "origin" : "plain"}
-                shade={shade(cell.value, ranges.get(row.name) ?? null)}
+                shade={shadeOf(cell.value, ranges.get(row.name) ?? null)}
                 text={value}
                 label={`${row.name}: ${where}: ${word} ${value}${note}`}
                 title={`${where}: ${word} ${formatReal(cell.value)}${note}`}

@@ -3,9 +3,9 @@ import { useMemo } from "react";
 import { fetchDumpNodes } from "../../api/dump/nodes";
 import type { Unit } from "../../api/records";
 import type { DumpNodeRow } from "../../api/types";
-import { type PlacedRows, type Source, usePlaces } from "../../widgets/lists/usePagedRows";
+import { type PagedRows, type Source, usePagedRows } from "../../widgets/lists/usePagedRows";
 
-export function useNodeRows(id: string, unit: Unit, q: string, selected: string | null): PlacedRows<DumpNodeRow> {
+export function useNodeRows(id: string, unit: Unit, q: string, selected: string | null): PagedRows<DumpNodeRow> {
   const source = useMemo(
     (): Source<DumpNodeRow> => ({
       key: ["dumps", "data", id, "nodes", unit, q],
@@ -16,5 +16,5 @@ export function useNodeRows(id: string, unit: Unit, q: string, selected: string 
     }),
     [id, unit, q],
   );
-  return usePlaces(source, selected);
+  return usePagedRows(source, selected);
 }

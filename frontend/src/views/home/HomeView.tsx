@@ -1,8 +1,8 @@
 import { type DragEvent, useCallback, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useHealth } from "../../api/records";
-import type { Side } from "../../base/comparison/unmatched";
-import { fromDrop } from "../../base/upload/pickedFiles";
+import type { Side } from "../../base/comparison/sides";
+import { readDrop } from "../../base/upload/pickedFiles";
 import { Failure } from "../../widgets/basic/States";
 import { Header } from "../../widgets/page/Header";
 import { AddDump } from "./add/AddDump";
@@ -29,7 +29,7 @@ export function HomeView() {
       depth.current = 0;
       setOver(null);
       const side = sideAt(event);
-      take(await fromDrop(event.dataTransfer), side);
+      take(await readDrop(event.dataTransfer), side);
     },
     [take],
   );

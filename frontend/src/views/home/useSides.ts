@@ -1,7 +1,6 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
-import { sidesOf } from "../../base/comparison/guessSides";
-import { SIDES, type Side } from "../../base/comparison/unmatched";
-import { bundle, type PickedFile } from "../../base/upload/pickedFiles";
+import { guessSides, SIDES, type Side } from "../../base/comparison/sides";
+import { groupIntoDumps, type PickedFile } from "../../base/upload/pickedFiles";
 import type { UploadLine, Uploads } from "./useUploads";
 
 export interface PickedDump {
@@ -25,13 +24,13 @@ export interface Sides {
   pick: (picked: PickedSides) => void;
   /** A dump that the user brought for a side, as a path on the server. */
   bring: (side: Side, dump: PickedDump) => void;
-  /** Files that the user brought: for a side, or wherever they belong. */
+  /** Files that the user brought, for a side; null: guessed from their names. */
   take: (files: readonly PickedFile[], side: Side | null) => void;
-  /** What is on its way to a side. */
+  /** The upload on its way to each side. */
   arriving: Readonly<Record<Side, UploadLine | null>>;
-  /** Both sides were brought and are there: nothing is left to ask before comparing. */
+  /** The user brought both sides and both have arrived, so comparing can start. */
   brought: boolean;
-  /** The comparison was started, or is to wait for a click. */
+  /** Forgets that both were brought: the comparison was started, or waits for a click. */
   settle: () => void;
 }
 
@@ -54,11 +53,11 @@ export function useSides(uploads: Uploads): Sides {
   const take = useCallback(
     (files: readonly PickedFile[], side: Side | null) => {
       const keys = start(files);
-      const names = bundle(files).map(({ name }) => name);
+      const names = groupIntoDumps(files).map(({ name }) => name);
       const [first, second] = names;
       if (side !== null && keys.length === 1) setLines((now) => ({ ...now, [side]: keys[0] ?? null }));
       else if (first !== undefined && second !== undefined && names.length === 2) {
-        const [one, other] = sidesOf(first, second);
+        const [one, other] = guessSides(first, second);
         setLines((now) => ({ ...now, [one]: keys[0] ?? null, [other]: keys[1] ?? null }));
       }
     },

@@ -3,9 +3,9 @@ import i18next from "i18next";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
 import { useUploadRoom } from "../../api/records";
-import { type Progress, type Upload, upload } from "../../api/upload/sendUpload";
+import { type Progress, startUpload, type Upload } from "../../api/upload/sendUpload";
 import { formatBytes } from "../../base/numbers/format";
-import { type Bundle, bundle, type PickedFile } from "../../base/upload/pickedFiles";
+import { type Bundle, groupIntoDumps, type PickedFile } from "../../base/upload/pickedFiles";
 
 const NOTHING: Progress = { sent: 0, speed: null, lost: false };
 
@@ -22,7 +22,7 @@ export interface UploadLine {
 export interface Uploads {
   lines: UploadLine[];
   empty: boolean;
-  /** Bytes that one upload may have; null until the server has told. */
+  /** Most bytes of one upload; null until the server has answered. */
   room: number | null;
   /** Keys of the lines, one per dump, in the order of `bundle`. */
   start: (files: readonly PickedFile[]) => number[];
@@ -46,7 +46,7 @@ export function useUploads(): Uploads {
 
   const start = useCallback(
     (files: readonly PickedFile[]) => {
-      const bundles = bundle(files);
+      const bundles = groupIntoDumps(files);
       setEmpty(bundles.length === 0);
       const keys: number[] = [];
       for (const one of bundles) {
@@ -60,7 +60,7 @@ export function useUploads(): Uploads {
           continue;
         }
         setLines((all) => [line, ...all]);
-        const sending = upload(one, (progress) => change(key, { progress }));
+        const sending = startUpload(one, (progress) => change(key, { progress }));
         running.current.set(key, sending);
         sending.done
           .then(({ id }) => {

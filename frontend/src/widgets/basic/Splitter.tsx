@@ -26,7 +26,7 @@ export function useSplit(name: string, initial: number, least: number, most: num
 interface SplitterProps {
   split: Split;
   label: string;
-  /** The panel lies right of the bar. */
+  /** The panel is to the right of the bar. */
   reversed?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What stands where data would be: loading, failed, empty. */
+/** Placeholders for data: loading, failed, empty. */
 import { Button, Loader } from "@mantine/core";
 import i18next from "i18next";
 import { Component, type ReactNode } from "react";
@@ -75,7 +75,7 @@ interface FailureProps {
   title?: string;
   problem: unknown;
   onRetry?: () => void;
-  /** What to do where the error itself does not say it. */
+  /** What to do, if the error itself does not say. */
   remedy?: string;
   /** What can be done about it, below the words. */
   children?: ReactNode;

@@ -1,25 +1,25 @@
 /** The address as React state, and links that do not reload the page. */
 import { type AnchorHTMLAttributes, type MouseEvent, useCallback, useMemo, useSyncExternalStore } from "react";
-import { type Address, changed, formatAddress, parseAddress } from "../../base/address/address";
-import { getPlace, hrefOf, navigate, type Place, subscribePlace } from "../../base/address/location";
+import { type Address, applyChange, formatAddress, parseAddress } from "../../base/address/address";
+import { getLocation, hrefOf, navigate, type PageLocation, subscribeLocation } from "../../base/address/location";
 
-export function usePlace(): Place {
-  return useSyncExternalStore(subscribePlace, getPlace);
+export function useLocation(): PageLocation {
+  return useSyncExternalStore(subscribeLocation, getLocation);
 }
 
 export type UpdateAddress = (change: Partial<Address>, replace?: boolean) => void;
 
 /** The address as it is now, also between a change of it and the next drawing. */
 export function currentAddress(): Address {
-  return parseAddress(getPlace().search);
+  return parseAddress(getLocation().search);
 }
 
 /** The address of this screen and a way to change parts of it; `replace` leaves no step for the back button. */
 export function useAddress(): [Address, UpdateAddress] {
-  const { search } = usePlace();
+  const { search } = useLocation();
   const address = useMemo(() => parseAddress(search), [search]);
   const update = useCallback<UpdateAddress>((change, replace = false) => {
-    navigate(getPlace().path, formatAddress(changed(currentAddress(), change)), replace);
+    navigate(getLocation().path, formatAddress(applyChange(currentAddress(), change)), replace);
   }, []);
   return [address, update];
 }

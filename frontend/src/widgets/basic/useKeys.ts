@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
 import { type Action, isTyping, keyAction, keyOf, LISTED, type PanelKey, pressedKey } from "../../base/address/keys";
 
-/** What is closed by Escape before anything else, and holds every other key too. */
+/** Escape closes these before anything else; while one is open, no other key acts. */
 const OVERLAYS = "[role=dialog][aria-modal=true], [role=menu]";
 
 type Handlers = Partial<Record<Action, () => void>>;
@@ -34,7 +34,7 @@ export function possibleCommands(): PanelKey[] {
 }
 
 /** Does what the key of a command would do. */
-export function perform(id: string): void {
+export function runCommand(id: string): void {
   for (const { current } of screens) {
     current.handlers[id as Action]?.();
     current.panels.find((panel) => panel.id === id)?.run();

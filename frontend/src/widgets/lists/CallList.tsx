@@ -4,16 +4,16 @@ import { useTranslation } from "react-i18next";
 import type { FailingCalls } from "../../api/comparison/prechecks";
 import type { NodeNote, NodeRow } from "../../api/types";
 import { onlySide } from "../../base/comparison/unmatched";
-import { asClass } from "../../base/comparison/verdicts";
+import { toClass } from "../../base/comparison/verdicts";
 import { barLength, exactReal, formatError, isFiniteReal, type Real } from "../../base/numbers/format";
 import { MiddleName } from "../basic/MiddleName";
 import { Failure, Loading } from "../basic/States";
-import { ClassMark, LeftoverChip, MatchChip, NoteChip, VerdictMark } from "../marks/Mark";
+import { ClassMark, MatchChip, NoteChip, UnmatchedChip, VerdictMark } from "../marks/Mark";
 import { FailingMark } from "../marks/PrecheckMark";
 import { StandingMark } from "../marks/StandingMark";
 import classes from "./CallList.module.css";
 import type { CallRows } from "./useCallRows";
-import { useTallRows } from "./useVirtualRows";
+import { useVirtualRows } from "./useVirtualRows";
 
 const ROW = 26;
 
@@ -21,7 +21,7 @@ interface CallListProps {
   calls: CallRows;
   /** Show how far both sides are from an absolute reference. */
   reference: boolean;
-  /** What people say of calls, by name. */
+  /** People's notes on calls, by name. */
   notes?: ReadonlyMap<string, NodeNote>;
   /** Calls that fail alone. */
   failing?: FailingCalls;
@@ -37,7 +37,7 @@ export function CallList({ calls, reference, notes, failing, selected, onSelect,
   const { t } = useTranslation();
   const idBase = useId();
   const { total, goal, show } = calls;
-  const tall = useTallRows(total, ROW);
+  const tall = useVirtualRows(total, ROW);
   const { first, last, reveal } = tall;
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the turn is the request
@@ -184,7 +184,7 @@ interface RowProps extends RowPlace {
 
 function Row({ id, row, note, failing, reference, top, place, selected, onSelect }: RowProps) {
   const { t } = useTranslation();
-  const cls = asClass(row.cls);
+  const cls = toClass(row.cls);
   const only = onlySide(row);
   return (
     // biome-ignore lint/a11y/useSemanticElements: see the grid
@@ -209,7 +209,7 @@ function Row({ id, row, note, failing, reference, top, place, selected, onSelect
       <Cell className={classes.name}>
         <MiddleName name={row.name} title={title(row)} />
         {only !== null ? (
-          <LeftoverChip cause={row.leftover} side={only} brief />
+          <UnmatchedChip cause={row.leftover} side={only} brief />
         ) : (
           row.match !== "exact" && <MatchChip match={row.match} confidence={row.confidence} />
         )}
@@ -258,7 +258,7 @@ function errorTitle(error: Real, score: Real): string {
 
 function ErrorBar({ score, error, cls, label }: { score: Real; error: Real; cls: string; label: string }) {
   const above = score !== null && (!isFiniteReal(score) || Number(score) > 1);
-  // A module around an origin, or a harmless output behind a differing input, still shows what is above the floor.
+  // A module around an origin, or a harmless output after a differing input, still shows what is above the floor.
   const colour = ["exact", "benign", "unknown", "contains"].includes(cls) ? "propagated" : cls;
   return (
     <span className={classes.bar} title={`${label}: ${errorTitle(error, score)}`}>

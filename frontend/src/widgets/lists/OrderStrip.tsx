@@ -2,8 +2,8 @@ import { useMantineColorScheme } from "@mantine/core";
 import { type KeyboardEvent, type PointerEvent, type RefObject, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Strip, StripBucket } from "../../api/types";
-import { asClass, CLASSES, type ClassWord } from "../../base/comparison/verdicts";
-import { bucketAt, bucketHeight, bucketLeft, bucketOf } from "../../base/lists/stripBuckets";
+import { CLASSES, type ClassWord, toClass } from "../../base/comparison/verdicts";
+import { bucketAt, bucketHeight, bucketLeft, findBucket } from "../../base/lists/stripBuckets";
 import classes from "./OrderStrip.module.css";
 
 const HEIGHT = 34;
@@ -29,8 +29,8 @@ export function OrderStrip({ box, width, strip, selected, range, onPick, onRange
   const [hover, setHover] = useState(-1);
   const buckets = strip?.buckets ?? [];
   const count = buckets.length;
-  const at = selected === null ? -1 : bucketOf(selected, buckets);
-  const divider = strip?.backward == null ? -1 : bucketOf(strip.backward, buckets);
+  const at = selected === null ? -1 : findBucket(selected, buckets);
+  const divider = strip?.backward == null ? -1 : findBucket(strip.backward, buckets);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: colours are read from the page, which follows the scheme
   useEffect(() => {
@@ -74,11 +74,11 @@ export function OrderStrip({ box, width, strip, selected, range, onPick, onRange
     ? t("comparison.stripValue", {
         first: told.first,
         last: told.last,
-        cls: t(`classes.${asClass(told.cls)}`),
+        cls: t(`classes.${toClass(told.cls)}`),
       })
     : t("comparison.strip");
-  const rangeLeft = range ? bucketOf(range[0], buckets) : -1;
-  const rangeRight = range ? bucketOf(range[1], buckets) : -1;
+  const rangeLeft = range ? findBucket(range[0], buckets) : -1;
+  const rangeRight = range ? findBucket(range[1], buckets) : -1;
   const left = (index: number) => bucketLeft(index, Math.max(1, count), width);
 
   return (
@@ -156,7 +156,7 @@ function draw(canvas: HTMLCanvasElement, width: number, buckets: readonly StripB
   const wide = width / Math.max(1, buckets.length) >= 4;
   // The worst are drawn last: they may be widened to stay visible and nothing may cover them.
   for (const index of order) {
-    const cls = asClass(buckets[index]?.cls);
+    const cls = toClass(buckets[index]?.cls);
     const left = bucketLeft(index, buckets.length, width);
     const right = bucketLeft(index + 1, buckets.length, width);
     const tall = bucketHeight(cls);

@@ -2,7 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { FailingCalls } from "../../api/comparison/prechecks";
-import { addressOf, isLeftover } from "../../base/comparison/unmatched";
+import { addressOf, isUnmatchedCause } from "../../base/comparison/unmatched";
 import {
   type Counts,
   type Entry,
@@ -19,7 +19,7 @@ import { useKeys } from "../basic/useKeys";
 import { ClassMark, MatchChip } from "../marks/Mark";
 import { FailingMark } from "../marks/PrecheckMark";
 import classes from "./TreeView.module.css";
-import { inView, ROW, useKeepPlace } from "./useKeepScroll";
+import { ROW, useKeepScroll, visibleLines } from "./useKeepScroll";
 import type { TreeModel } from "./useTree";
 
 interface TreeViewProps {
@@ -30,7 +30,7 @@ interface TreeViewProps {
   /** Calls that fail alone. */
   failing?: FailingCalls;
   label: string;
-  /** What else a row says, at its end. */
+  /** More content at the end of a row. */
   mark?: (entry: Entry) => ReactNode;
   /** Called with the entries that are drawn, whenever others are. */
   onShown?: (entries: readonly number[]) => void;
@@ -41,7 +41,7 @@ export function TreeView({ tree, selected, onSelect, verdicts, failing, label, m
   const box = useRef<HTMLDivElement>(null);
   const idBase = useId();
   const { lines, revealed, way, loadMore } = tree;
-  // By its key: lines come and go above it. In place of one that is gone (what was missing is here now) stands the next.
+  // By key, as lines above it come and go. If its line is gone (a missing part was loaded), the next line takes its place.
   const [cursorKey, setCursorKey] = useState<string | null>(null);
   const cursorAt = useRef(-1);
   const cursor = useMemo(() => {
@@ -58,14 +58,14 @@ export function TreeView({ tree, selected, onSelect, verdicts, failing, label, m
     getItemKey: (index) => lines[index]?.key ?? index,
   });
 
-  // A line that is there already is taken at once: a key pressed after a selection is about what was selected.
+  // A loaded line is selected at once, so a key pressed next acts on it.
   // biome-ignore lint/correctness/useExhaustiveDependencies: lines that come later are the reveal's
   useEffect(() => {
     const at = lines.findIndex((line) => line.type === "entry" && addressOf(line.entry) === selected);
     if (at >= 0) setCursorKey(lines[at]?.key ?? null);
   }, [selected]);
 
-  useKeepPlace(box, lines, cursorKey);
+  useKeepScroll(box, lines, cursorKey);
 
   // Once for every request: a row that is closed and opened again around the node does not lead to it again.
   const followed = useRef<readonly number[] | null>(null);
@@ -80,7 +80,7 @@ export function TreeView({ tree, selected, onSelect, verdicts, failing, label, m
   }, [revealed, way, lines, virtual]);
 
   const shown = virtual.getVirtualItems();
-  const seen = inView(box.current);
+  const seen = visibleLines(box.current);
   const { shift, step } = indentation(lines.slice(seen.first, seen.end).map((line) => line.depth));
 
   // What is missing in view, or a page below it, is read next to the line that the reader is at. Lines that have just come may
@@ -89,7 +89,7 @@ export function TreeView({ tree, selected, onSelect, verdicts, failing, label, m
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is drawn decides what is looked at
   useEffect(() => {
     if (toEnd.current) return;
-    const { first, end } = inView(box.current);
+    const { first, end } = visibleLines(box.current);
     const reader = cursor >= first && cursor < end ? cursor : first;
     for (const [offset, line] of lines.slice(first, 2 * end - first).entries()) {
       if (line.type !== "more" || line.loading) continue;
@@ -342,7 +342,7 @@ function EntryLabel({ line, verdicts, failing }: { line: EntryLine; verdicts: bo
 /** How its partner was found where that is not by name, or why it has none. */
 function Partner({ entry }: { entry: Entry }) {
   const { t } = useTranslation();
-  if (isLeftover(entry.leftover)) {
+  if (isUnmatchedCause(entry.leftover)) {
     return (
       <span className={classes.partner} title={t(`leftoverHelp.${entry.leftover}`)} data-testid="tree-leftover">
         {t(`leftovers.${entry.leftover}`)}

@@ -3,9 +3,9 @@ import { useMemo } from "react";
 import { fetchNodeAround, fetchNodesAt, type NodeListQuery } from "../../api/comparison/nodes";
 import type { Unit } from "../../api/records";
 import type { NodeRow } from "../../api/types";
-import { type PlacedRows, type Source, usePlaces } from "./usePagedRows";
+import { type PagedRows, type Source, usePagedRows } from "./usePagedRows";
 
-export type CallRows = PlacedRows<NodeRow>;
+export type CallRows = PagedRows<NodeRow>;
 
 export function useCallRows(id: string, unit: Unit | null, list: NodeListQuery, selected: string | null): CallRows {
   const source = useMemo((): Source<NodeRow> => {
@@ -18,5 +18,5 @@ export function useCallRows(id: string, unit: Unit | null, list: NodeListQuery, 
       nameOf: (row) => row.address,
     };
   }, [id, unit, list]);
-  return usePlaces(source, selected);
+  return usePagedRows(source, selected);
 }

@@ -4,8 +4,8 @@ import type { TreeLine } from "../../base/lists/treeLines";
 /** Pixels of a line of the tree. */
 export const ROW = 24;
 
-/** Lines that come or go must not move the line that the reader is at, or else what he sees first. */
-export function useKeepPlace(
+/** Keeps the cursor's line in place when lines come or go, or else the first visible line. */
+export function useKeepScroll(
   box: RefObject<HTMLDivElement | null>,
   lines: readonly TreeLine[],
   cursorKey: string | null,
@@ -17,7 +17,7 @@ export function useKeepPlace(
     before.current = lines;
     const element = box.current;
     if (!element || old === lines) return;
-    const { first, end } = inView(element);
+    const { first, end } = visibleLines(element);
     const seen = old.slice(first, end);
     const at = (key: string) => seen.findIndex((line) => line.key === key);
     const anchors = cursorKey !== null && at(cursorKey) >= 0 ? [cursorKey] : seen.map((line) => line.key);
@@ -31,7 +31,7 @@ export function useKeepPlace(
 }
 
 /** First line in view and the one behind the last. */
-export function inView(box: HTMLElement | null): { first: number; end: number } {
+export function visibleLines(box: HTMLElement | null): { first: number; end: number } {
   const { scrollTop = 0, clientHeight = 0 } = box ?? {};
   return { first: Math.floor(scrollTop / ROW), end: Math.ceil((scrollTop + clientHeight) / ROW) };
 }

@@ -1,6 +1,6 @@
 /**
- * A list of any length whose rows are known by their place: pages are read where the reader looks, wherever he jumps.
- * The selected row is looked for on the server unless it is among the rows that are here.
+ * A list of any length with rows by position: only the visible pages are loaded, wherever the user jumps.
+ * The selected row is searched on the server unless it is loaded already.
  */
 import { keepPreviousData, type QueryClient, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
@@ -8,14 +8,14 @@ import { ApiError } from "../../api/client";
 import { PAGE_ROWS } from "../../api/records";
 import type { Page } from "../../api/types";
 
-/** Rows read ahead of what is seen. */
+/** Rows loaded beyond the visible ones. */
 const AHEAD = 100;
-/** A drag of the scroll bar passes many places a second: those it rests at are read. */
+/** Milliseconds of rest before rows are loaded: dragging the scroll bar passes many positions a second. */
 const REST = 60;
-/** How long rows that nobody looks at are kept. */
+/** Milliseconds for which invisible rows are kept. */
 const KEPT = 30_000;
 
-/** Where rows come from. `key` says all that decides which rows there are. */
+/** Where rows come from. `key` holds everything that decides which rows there are. */
 export interface Source<R> {
   key: readonly unknown[];
   enabled: boolean;
@@ -26,12 +26,12 @@ export interface Source<R> {
   nameOf: (row: R) => string;
 }
 
-export interface PlacedRows<R> {
+export interface PagedRows<R> {
   total: number;
   rowAt: (place: number) => R | undefined;
   /** The same, read first where it is not here; undefined outside the list. */
   fetchAt: (place: number) => Promise<R | undefined>;
-  /** Says which rows are seen. */
+  /** Sets the visible rows. */
   show: (first: number, last: number) => void;
   /** Place of the selected row, -1 where the list does not show it or while it is looked for. */
   selectedAt: number;
@@ -55,11 +55,11 @@ interface Selected extends Found {
   turn: number;
 }
 
-export function usePlaces<R>(source: Source<R>, selected: string | null): PlacedRows<R> {
+export function usePagedRows<R>(source: Source<R>, selected: string | null): PagedRows<R> {
   const client = useQueryClient();
   const list = JSON.stringify(source.key);
   const [anchor, setAnchor] = useState<{ list: string; name: string | null }>({ list, name: selected });
-  // Another list starts around what is selected then.
+  // Another list starts around the selected row.
   const name = anchor.list === list ? anchor.name : selected;
   const found = useQuery({
     queryKey: [...source.key, "place", name],
@@ -69,7 +69,7 @@ export function usePlaces<R>(source: Source<R>, selected: string | null): Placed
     gcTime: KEPT,
   });
   const fresh = found.isPlaceholderData ? undefined : found.data;
-  // Until the new list is there the old one stays, so that nothing flickers.
+  // The old list stays until the new one is loaded, so nothing flickers.
   const before = useRef(source);
   const shown = fresh ? source : before.current;
   before.current = shown;
@@ -144,7 +144,7 @@ export function usePlaces<R>(source: Source<R>, selected: string | null): Placed
   };
 }
 
-/** The page with a node, read before its place is told: a list never shows a place without its rows. */
+/** The page with a node, loaded before its position is returned, so a list never shows a position without its rows. */
 async function find<R>(
   client: QueryClient,
   source: Source<R>,

@@ -1,6 +1,6 @@
 /** The lazily loaded module tree of one step and rank. */
 import { useCallback, useEffect, useMemo, useReducer, useRef } from "react";
-import { patiently } from "../../api/reconnect";
+import { retryUntilReachable } from "../../api/reconnect";
 import type { Noun, Unit } from "../../api/records";
 import { fetchLevels, fetchReveal, fetchTree } from "../../api/trees";
 import type { TreeLevels, TreeRow } from "../../api/types";
@@ -109,7 +109,7 @@ export function useTree(
       busy.current.add(parent);
       const mine = generation.current;
       try {
-        const page = await patiently(
+        const page = await retryUntilReachable(
           () => fetchTree(noun, id, unit, parent === TOP ? null : parent, where),
           () => mine === generation.current,
         );
@@ -130,7 +130,7 @@ export function useTree(
     [noun, id, unitKey],
   );
 
-  // What is still asked for when the tree goes away is not wanted any more.
+  // Requests still open when the tree is removed are cancelled.
   useEffect(
     () => () => {
       generation.current += 1;
@@ -164,7 +164,7 @@ export function useTree(
     for (const line of lines) if (line.type === "more" && line.loading) void load(line.parent, {}, () => 0);
   }, [lines, load, unit, problem]);
 
-  // The way to the selected node: its levels come with the rows beside it, however many there are above.
+  // The path to the selected node; each level is loaded with its neighbouring rows.
   const known = useRef(branches);
   known.current = branches;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key says when the unit changed
@@ -173,11 +173,11 @@ export function useTree(
     let gone = false;
     const wanted = () => !gone;
     const reveal = async () => {
-      const path = await patiently(() => fetchReveal(noun, id, unit, selected), wanted);
+      const path = await retryUntilReachable(() => fetchReveal(noun, id, unit, selected), wanted);
       let level = gone ? null : firstMissing(known.current, path);
       while (level !== null && !gone) {
         const from = level;
-        const reply = await patiently(() => fetchLevels(noun, id, unit, selected, from), wanted);
+        const reply = await retryUntilReachable(() => fetchLevels(noun, id, unit, selected, from), wanted);
         if (!gone) dispatch({ type: "levels", levels: reply.levels });
         level = reply.next;
       }

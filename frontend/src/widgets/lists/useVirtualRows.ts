@@ -2,40 +2,40 @@
 import { useCallback, useLayoutEffect, useRef, useState } from "react";
 import {
   clampTop,
-  type Extent,
   innerHeight,
   isScaled,
-  rowsAt,
-  scrollAt,
-  topAt,
-  topFor,
+  type ListExtent,
+  scrollForTop,
+  topAtScroll,
+  topToShow,
+  visibleRows,
 } from "../../base/lists/virtualScroll";
 
 const OVERSCAN = 12;
 
-export interface TallRows {
+export interface VirtualRows {
   /** Of the element that scrolls. */
   ref: (element: HTMLElement | null) => void;
   /** Height of the element within it that holds the rows. */
   height: number;
-  /** Rows to draw; last is below first where there is none. */
+  /** Rows to draw; last < first if there is none. */
   first: number;
   last: number;
   /** Pixels from the top of the inner element at which a row is drawn. */
   offset: (index: number) => number;
-  /** Rows that are seen at once. */
+  /** Number of visible rows. */
   page: number;
-  /** Scrolls until a row is seen, to the middle where that takes scrolling. */
+  /** Makes a row visible, in the middle if that needs scrolling. */
   reveal: (index: number) => void;
 }
 
-export function useTallRows(count: number, row: number): TallRows {
+export function useVirtualRows(count: number, row: number): VirtualRows {
   const [element, setElement] = useState<HTMLElement | null>(null);
   const [view, setView] = useState(0);
-  // Of a scaled list the exact place is kept beside the element's: one of its pixels stands for several.
+  // For a scaled list the exact position is kept as well: one pixel of the element is several of the list.
   const [spot, setSpot] = useState({ top: 0, scroll: 0 });
   const top = useRef(0);
-  const extent: Extent = { count, row, view };
+  const extent: ListExtent = { count, row, view };
   const latest = useRef(extent);
   latest.current = extent;
 
@@ -47,7 +47,7 @@ export function useTallRows(count: number, row: number): TallRows {
     (box: HTMLElement, wanted: number) => {
       const now = { ...latest.current, view: box.clientHeight };
       top.current = clampTop(now, wanted);
-      box.scrollTop = Math.round(scrollAt(now, top.current));
+      box.scrollTop = Math.round(scrollForTop(now, top.current));
       settle(box);
     },
     [settle],
@@ -60,7 +60,8 @@ export function useTallRows(count: number, row: number): TallRows {
       const now = latest.current;
       const here = element.scrollTop;
       const atEnd = here <= 0 || here >= element.scrollHeight - element.clientHeight - 1;
-      if (atEnd || !isScaled(now) || Math.abs(here - scrollAt(now, top.current)) > 1) top.current = topAt(now, here);
+      if (atEnd || !isScaled(now) || Math.abs(here - scrollForTop(now, top.current)) > 1)
+        top.current = topAtScroll(now, here);
       settle(element);
     };
     const wheel = (event: WheelEvent) => {
@@ -84,7 +85,7 @@ export function useTallRows(count: number, row: number): TallRows {
   const reveal = useCallback(
     (index: number) => {
       if (!element) return;
-      const wanted = topFor({ ...latest.current, view: element.clientHeight }, top.current, index);
+      const wanted = topToShow({ ...latest.current, view: element.clientHeight }, top.current, index);
       if (wanted !== null) move(element, wanted);
     },
     [element, move],
@@ -94,7 +95,7 @@ export function useTallRows(count: number, row: number): TallRows {
   return {
     ref: setElement,
     height: innerHeight(extent),
-    ...rowsAt(extent, shown, OVERSCAN),
+    ...visibleRows(extent, shown, OVERSCAN),
     offset: (index) => (isScaled(extent) ? Math.round(index * row - shown + spot.scroll) : index * row),
     page: Math.max(1, Math.floor(view / row) - 1),
     reveal,

@@ -1,23 +1,24 @@
 import { useTranslation } from "react-i18next";
 import type { NodeNote } from "../../api/types";
-import { isLeftover, type Side } from "../../base/comparison/unmatched";
-import { type MarkWord, markGlyph, markOf, verdictClass, verdictLabel } from "../../base/comparison/verdicts";
+import type { Side } from "../../base/comparison/sides";
+import { isUnmatchedCause } from "../../base/comparison/unmatched";
+import { type MarkWord, markGlyph, markWord, verdictClass, verdictLabel } from "../../base/comparison/verdicts";
 import { Icon } from "../basic/Icon";
 import classes from "./Mark.module.css";
 
 interface ClassMarkProps {
   cls: string | null | undefined;
-  /** The verdict that stands beside it. */
+  /** The verdict next to it. */
   verdict?: string | null;
   words?: boolean;
 }
 
-/** The glyph of a class: shape and hue say the same thing, the accessible name says it in words. */
+/** The glyph of a class, told by shape and by colour; its accessible name has the word. */
 export function ClassMark({ cls, verdict, words = false }: ClassMarkProps) {
-  return <MarkOf word={markOf(cls, verdict)} words={words} />;
+  return <WordMark word={markWord(cls, verdict)} words={words} />;
 }
 
-export function MarkOf({ word, words }: { word: MarkWord; words: boolean }) {
+export function WordMark({ word, words }: { word: MarkWord; words: boolean }) {
   const { t } = useTranslation();
   const label = t(`classes.${word}`);
   return (
@@ -73,7 +74,7 @@ export function MatchChip({ match, confidence, brief = false }: MatchChipProps) 
   );
 }
 
-/** What people say of a call, in a word; their text where the pointer rests. */
+/** The status of a note on a call; its text is the tooltip. */
 export function NoteChip({ standing, text = "" }: { standing: NodeNote["standing"]; text?: string }) {
   const { t } = useTranslation();
   return (
@@ -89,17 +90,17 @@ export function NoteChip({ standing, text = "" }: { standing: NodeNote["standing
 }
 
 /** Why a call has no partner; `side` is the only one that makes it. Brief where a name needs the room. */
-export function LeftoverChip({ cause, side, brief = false }: { cause: string | null; side: Side; brief?: boolean }) {
+export function UnmatchedChip({ cause, side, brief = false }: { cause: string | null; side: Side; brief?: boolean }) {
   const { t } = useTranslation();
   const only = t(side === "golden" ? "list.onlyGolden" : "list.onlyTarget");
-  const word = isLeftover(cause) ? t(`leftovers.${cause}`) : null;
+  const word = isUnmatchedCause(cause) ? t(`leftovers.${cause}`) : null;
   const who = brief && word !== null ? t(`comparison.${side}`) : only;
   return (
     <span
       className={classes.chip}
       data-match="none"
       data-leftover={cause ?? undefined}
-      title={[only, isLeftover(cause) && t(`leftoverHelp.${cause}`)].filter(Boolean).join(": ")}
+      title={[only, isUnmatchedCause(cause) && t(`leftoverHelp.${cause}`)].filter(Boolean).join(": ")}
       data-testid="leftover"
     >
       {[who, word].filter(Boolean).join(" · ")}

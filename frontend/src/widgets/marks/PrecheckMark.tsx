@@ -1,11 +1,12 @@
 import { useTranslation } from "react-i18next";
-import type { FailingCalls, Side } from "../../api/comparison/prechecks";
+import type { FailingCalls } from "../../api/comparison/prechecks";
 import type { JudgedAlone, NodeAlone } from "../../api/types";
+import type { Side } from "../../base/comparison/sides";
 import { exactReal, formatReal } from "../../base/numbers/format";
 import classes from "./PrecheckMark.module.css";
 
 /** How a call does alone, in a word. */
-export function AloneMark({ word }: { word: NodeAlone["word"] }) {
+export function PrecheckMark({ word }: { word: NodeAlone["word"] }) {
   const { t } = useTranslation();
   return (
     <strong className={classes.word} data-word={word} data-testid="alone-word">
@@ -14,8 +15,8 @@ export function AloneMark({ word }: { word: NodeAlone["word"] }) {
   );
 }
 
-/** Beside a name: this call fails alone; of which side, where the pointer rests. */
-export function AloneChip({ sides, brief = false }: { sides: readonly Side[]; brief?: boolean }) {
+/** Next to a name: this call fails alone; the tooltip names the side. */
+export function PrecheckChip({ sides, brief = false }: { sides: readonly Side[]; brief?: boolean }) {
   const { t } = useTranslation();
   const of = sides.map((side) => t(`comparison.${side}`)).join(", ");
   const label = t("alone.chip");
@@ -30,15 +31,15 @@ export function AloneChip({ sides, brief = false }: { sides: readonly Side[]; br
 /** The mark of a call in a list or tree, nothing where it does not fail. */
 export function FailingMark({ failing, name, brief }: { failing?: FailingCalls; name: string; brief?: boolean }) {
   const sides = failing?.get(name);
-  return sides ? <AloneChip sides={sides} brief={brief} /> : null;
+  return sides ? <PrecheckChip sides={sides} brief={brief} /> : null;
 }
 
-/** One side's call alone: its word and what stands behind it. */
-export function AloneLine({ side, told }: { side: Side; told: NodeAlone }) {
+/** The result of one side's call run alone, with its numbers. */
+export function PrecheckLine({ side, told }: { side: Side; told: NodeAlone }) {
   const { t } = useTranslation();
   return (
     <p className={classes.line} data-testid={`alone-${side}`}>
-      <span className="dim">{t(`comparison.${side}`)}</span> <AloneMark word={told.word} />
+      <span className="dim">{t(`comparison.${side}`)}</span> <PrecheckMark word={told.word} />
       {(told.here || told.recorded) && (
         <span className="dim">{t(told.made_up ? "alone.madeUp" : "alone.inputsRecorded")}</span>
       )}

@@ -59,7 +59,7 @@ export function Header({ children }: { children?: ReactNode }) {
   );
 }
 
-/** Says that a result file is shown, and that changes to it do not last. */
+/** A mark while a copy of a result file is shown, to which changes are not kept. */
 function CopyMark() {
   const { t } = useTranslation();
   const files = useHealth().data?.results ?? [];

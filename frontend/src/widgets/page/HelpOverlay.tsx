@@ -4,7 +4,7 @@ import { KEY_HELP } from "../../base/address/keys";
 import { SEARCH_HELP } from "../../base/address/searchTerms";
 import { CLASSES, type MarkWord } from "../../base/comparison/verdicts";
 import { boundPanels } from "../basic/useKeys";
-import { MarkOf } from "../marks/Mark";
+import { WordMark } from "../marks/Mark";
 
 const MARKS: readonly MarkWord[] = [...CLASSES, "absorbed"];
 
@@ -47,7 +47,7 @@ export function HelpOverlay({ opened, onClose }: { opened: boolean; onClose: () 
             {MARKS.map((cls) => (
               <Table.Tr key={cls}>
                 <Table.Td>
-                  <MarkOf word={cls} words />
+                  <WordMark word={cls} words />
                 </Table.Td>
                 <Table.Td className="dim">{t(`classHelp.${cls}`)}</Table.Td>
               </Table.Tr>

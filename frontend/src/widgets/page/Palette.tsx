@@ -6,7 +6,7 @@ import type { Action } from "../../base/address/keys";
 import { MiddleName } from "../basic/MiddleName";
 import { SearchField } from "../basic/SearchField";
 import { useDebounced } from "../basic/useDebounced";
-import { perform, possibleCommands } from "../basic/useKeys";
+import { possibleCommands, runCommand } from "../basic/useKeys";
 import { ClassMark } from "../marks/Mark";
 import classes from "./Palette.module.css";
 
@@ -19,7 +19,7 @@ export interface Found {
 }
 
 interface PaletteProps {
-  /** What the nodes belong to: another one starts a search anew. */
+  /** Key of what the nodes belong to; a change starts a new search. */
   scope: readonly unknown[];
   find: (query: string, limit: number) => Promise<readonly Found[]>;
   onNode: (address: string) => void;
@@ -87,7 +87,7 @@ function Choices({ scope, find, onNode, onClose }: PaletteProps & { onClose: () 
     if (!choice) return;
     onClose();
     if (choice.kind === "node") onNode(choice.node.address);
-    else setTimeout(() => perform(choice.id)); // the palette has left the page by then
+    else setTimeout(() => runCommand(choice.id)); // the palette has left the page by then
   };
   const press = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

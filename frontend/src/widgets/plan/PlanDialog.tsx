@@ -13,7 +13,7 @@ interface PlanDialogProps {
   options: ComparisonOptions;
   /** The plan to begin with; null to have it found. */
   text: string | null;
-  /** What can be done with a plan that the server found right; null while there is none. */
+  /** Buttons for a plan that the server accepted; null while there is none. */
   actions: (plan: string | null) => ReactNode;
 }
 

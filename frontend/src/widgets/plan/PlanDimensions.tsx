@@ -1,17 +1,17 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type PlanLayout, type Way, withWay } from "../../base/comparison/plan";
+import { type PlanLayout, setWay, type Way } from "../../base/comparison/plan";
 import classes from "./PlanEditor.module.css";
 
 const GRADIENTS = ["mean", "sum"] as const;
 
-/** What the plan says of tensors by their names, and of gradients. */
-export function Dimensions({ layout, onChange }: { layout: PlanLayout; onChange: (layout: PlanLayout) => void }) {
+/** The part of a plan about tensors by name, and about gradients. */
+export function PlanDimensions({ layout, onChange }: { layout: PlanLayout; onChange: (layout: PlanLayout) => void }) {
   const { t } = useTranslation();
   const [pattern, setPattern] = useState("");
   const add = () => {
-    if (pattern.trim() !== "") onChange(withWay(layout, pattern.trim(), "skip"));
+    if (pattern.trim() !== "") onChange(setWay(layout, pattern.trim(), "skip"));
     setPattern("");
   };
   return (
@@ -26,14 +26,14 @@ export function Dimensions({ layout, onChange }: { layout: PlanLayout; onChange:
                   <WaySelect
                     label={entry.pattern}
                     way={entry.way as Way}
-                    onChange={(way) => onChange(withWay(layout, entry.pattern, way))}
+                    onChange={(way) => onChange(setWay(layout, entry.pattern, way))}
                   />
                 </td>
                 <td>
                   <Button
                     variant="subtle"
                     size="compact-xs"
-                    onClick={() => onChange(withWay(layout, entry.pattern, null))}
+                    onClick={() => onChange(setWay(layout, entry.pattern, null))}
                   >
                     {t("plan.forget")}
                   </Button>

@@ -3,7 +3,8 @@ import { useEffect, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type Sides, useTryPlan } from "../../api/comparison/plans";
 import type { ComparisonOptions, PlanTrial as Found, JoinedSide, TrialTensor } from "../../api/types";
-import { partsText, ranksText, SIDES, type SideWord, type Way, waysOf } from "../../base/comparison/plan";
+import { partsText, ranksText, sortWays, type Way } from "../../base/comparison/plan";
+import { SIDES, type Side } from "../../base/comparison/sides";
 import { formatCount } from "../../base/numbers/format";
 import { MiddleName } from "../basic/MiddleName";
 import { ProblemList } from "../basic/Problems";
@@ -15,12 +16,12 @@ interface PlanTrialProps {
   sides: Sides;
   options: ComparisonOptions;
   plan: string;
-  /** Says how one tensor is to be joined; null where the plan cannot be changed here. */
+  /** Sets how one tensor is joined; null if the plan cannot be changed here. */
   onWay: ((name: string, way: Way) => void) | null;
 }
 
 /** What the plan makes of the first step and unit, tensor by tensor; nothing is compared. */
-export function PlanTrial({ sides, options, plan, onWay }: PlanTrialProps) {
+export function PlanDryRun({ sides, options, plan, onWay }: PlanTrialProps) {
   const { t } = useTranslation();
   const trial = useTryPlan(sides);
   const [q, setQ] = useState("");
@@ -127,7 +128,7 @@ function TensorRow({ tensor, onWay }: TensorRowProps) {
   return (
     <tr data-testid="plan-tensor">
       <td>
-        <span className="dim">{t(`comparison.${tensor.side as SideWord}`)}</span> <MiddleName name={tensor.name} />
+        <span className="dim">{t(`comparison.${tensor.side as Side}`)}</span> <MiddleName name={tensor.name} />
       </td>
       <td className="mono">
         {joined ? partsText(tensor.shape ?? [], tensor.dimension ?? 0, tensor.sizes, tensor.members) : "–"}
@@ -153,7 +154,7 @@ type SayWay = (way: "copy", values: { total: string; dimension: number | string 
 
 function ways(side: JoinedSide, say: SayWay): string {
   return [side.shards, side.context, side.replicas]
-    .flatMap((counts) => waysOf(counts))
+    .flatMap((counts) => sortWays(counts))
     .map(({ way, dimension, count }) => say(way as "copy", { total: formatCount(count), dimension: dimension ?? "" }))
     .join(" · ");
 }

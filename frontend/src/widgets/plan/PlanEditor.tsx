@@ -3,23 +3,15 @@ import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { type Sides, useCheckPlan } from "../../api/comparison/plans";
 import type { ComparisonOptions, PlanPreview } from "../../api/types";
-import {
-  layoutText,
-  NO_SIZES,
-  type PlanLayout,
-  SIDES,
-  type SideWord,
-  type Sizes,
-  sizesText,
-  withWay,
-} from "../../base/comparison/plan";
+import { NO_SIZES, type PlanLayout, type Sizes, setWay, writeLayout, writeSizes } from "../../base/comparison/plan";
+import { SIDES, type Side } from "../../base/comparison/sides";
 import { say } from "../../texts/serverTexts";
 import { ProblemList } from "../basic/Problems";
 import { Failure, Loading } from "../basic/States";
-import { Dimensions } from "./PlanDimensions";
-import { PlanTrial } from "./PlanDryRun";
+import { PlanDimensions } from "./PlanDimensions";
+import { PlanDryRun } from "./PlanDryRun";
 import classes from "./PlanEditor.module.css";
-import { Roles } from "./PlanRoles";
+import { PlanRoles } from "./PlanRoles";
 
 const DEGREES = ["tp", "cp", "ep", "pp", "vpp"] as const;
 
@@ -28,7 +20,7 @@ export const FIND = "{}";
 
 interface PlanEditorProps {
   sides: Sides;
-  /** What else is asked of the comparison: it changes what is matched, and so what is joined. */
+  /** The other options of the comparison; they change what is matched and so what is joined. */
   options: ComparisonOptions;
   /** The plan to begin with, `FIND` to have it found. */
   text: string;
@@ -37,7 +29,7 @@ interface PlanEditorProps {
 }
 
 /** A plan of how ranks are joined, by sizes, by the roles of ranks, by dimensions of tensors, or as text.
- * Whatever is changed goes to the server, which completes it, checks it and says what is wrong where. */
+ * Each change goes to the server, which completes and checks it and names faults with their place. */
 export function PlanEditor({ sides, options, text, onChecked }: PlanEditorProps) {
   const { t } = useTranslation();
   const check = useCheckPlan(sides);
@@ -62,7 +54,7 @@ export function PlanEditor({ sides, options, text, onChecked }: PlanEditorProps)
   });
 
   const layout = found?.layout ?? null;
-  const change = (changed: PlanLayout) => send(layoutText(changed));
+  const change = (changed: PlanLayout) => send(writeLayout(changed));
   return (
     <div className={classes.editor} data-testid="plan-editor" aria-busy={check.isPending}>
       {check.error && <Failure problem={check.error} />}
@@ -91,7 +83,7 @@ export function PlanEditor({ sides, options, text, onChecked }: PlanEditorProps)
           variant="default"
           size="compact-xs"
           loading={check.isPending}
-          onClick={() => send(sizesText(sizes, layout))}
+          onClick={() => send(writeSizes(sizes, layout))}
           data-testid="plan-lay-out"
         >
           {t("plan.layOut")}
@@ -99,21 +91,21 @@ export function PlanEditor({ sides, options, text, onChecked }: PlanEditorProps)
       </Section>
       {layout && (
         <Section title={t("plan.roles")} hint={t("plan.rolesHint")}>
-          <Roles layout={layout} onChange={change} />
+          <PlanRoles layout={layout} onChange={change} />
         </Section>
       )}
       {layout && (
         <Section title={t("plan.dimensions")} hint={t("plan.dimensionsHint")}>
-          <Dimensions layout={layout} onChange={change} />
+          <PlanDimensions layout={layout} onChange={change} />
         </Section>
       )}
       {found?.plan && (
         <Section title={t("plan.trial")} hint={t("plan.trialHint")}>
-          <PlanTrial
+          <PlanDryRun
             sides={sides}
             options={options}
             plan={found.plan}
-            onWay={layout && ((name, way) => change(withWay(layout, name, way)))}
+            onWay={layout && ((name, way) => change(setWay(layout, name, way)))}
           />
         </Section>
       )}
@@ -156,7 +148,7 @@ function Section({ title, hint, children }: { title: string; hint: string; child
 }
 
 interface SizeFieldsProps {
-  side: SideWord;
+  side: Side;
   sizes: Sizes;
   onChange: (sizes: Sizes) => void;
 }

@@ -1,13 +1,14 @@
 import { NativeSelect, TextInput } from "@mantine/core";
 import { useTranslation } from "react-i18next";
-import { type PlanLayout, ranksOf, SIDES, type SideWord, withSwapped } from "../../base/comparison/plan";
+import { type PlanLayout, ranksOf, swapRanks } from "../../base/comparison/plan";
+import { SIDES, type Side } from "../../base/comparison/sides";
 import classes from "./PlanEditor.module.css";
 
 /** Units whose ranks are drawn; the rest is in the text. */
 const SHOWN = 16;
 
 /** Every place of the plan with the rank that has it; another one picked there changes places with it. */
-export function Roles({ layout, onChange }: { layout: PlanLayout; onChange: (layout: PlanLayout) => void }) {
+export function PlanRoles({ layout, onChange }: { layout: PlanLayout; onChange: (layout: PlanLayout) => void }) {
   const { t } = useTranslation();
   const rest = layout.units.length - SHOWN;
   return (
@@ -43,7 +44,7 @@ export function Roles({ layout, onChange }: { layout: PlanLayout; onChange: (lay
 interface SideRolesProps {
   layout: PlanLayout;
   unit: number;
-  side: SideWord;
+  side: Side;
   onChange: (layout: PlanLayout) => void;
 }
 
@@ -74,7 +75,7 @@ function SideRoles({ layout, unit, side, onChange }: SideRolesProps) {
                 aria-label={`${t(`comparison.${side}`)} ${role(own, batch, pp, tp)}`}
                 data={all.map(String)}
                 value={String(rank)}
-                onChange={(event) => onChange(withSwapped(layout, side, rank, Number(event.currentTarget.value)))}
+                onChange={(event) => onChange(swapRanks(layout, side, rank, Number(event.currentTarget.value)))}
                 data-testid={`role-${side}`}
               />
             )),

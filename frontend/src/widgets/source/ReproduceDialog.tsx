@@ -1,7 +1,7 @@
 import { Button, Modal, SegmentedControl } from "@mantine/core";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { useArchive, useHandover } from "../../api/dump/callArchive";
+import { useArchiveContents, useMakeArchive } from "../../api/dump/callArchive";
 import { useScript } from "../../api/dump/nodes";
 import type { Unit } from "../../api/records";
 import type { PanelKey } from "../../base/address/keys";
@@ -13,7 +13,7 @@ import { downloadText, saveBlob } from "../basic/download";
 import { Failure, Loading } from "../basic/States";
 import classes from "./ReproduceDialog.module.css";
 
-/** One run's call, of which there may be a script. */
+/** A call of one run, for which there may be a script. */
 export const REPRODUCE_KEY: PanelKey = { id: "reproduce", key: "r" };
 
 export interface ScriptOf {
@@ -123,8 +123,8 @@ function Notes({ notes, said }: { notes: readonly string[]; said?: readonly (rea
 /** The archive for the operator's owner: what will be in it, and its size, before it is made. */
 function Archive({ of }: { of: ScriptOf }) {
   const { t } = useTranslation();
-  const told = useHandover(of);
-  const archive = useArchive();
+  const told = useArchiveContents(of);
+  const archive = useMakeArchive();
   if (told.error) return <Failure problem={told.error} />;
   if (!told.data) return <Loading />;
   const { file, parts, bytes, made_up, mind, mind_said } = told.data;

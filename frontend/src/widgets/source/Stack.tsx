@@ -8,13 +8,13 @@ import classes from "./Stack.module.css";
 const BRIEF = 3;
 
 interface StackProps {
-  /** Stands before the first label, where the stack needs no line of its own for a title. */
+  /** Title, drawn before the first label. */
   heading?: string;
   label: string;
   of: CallStack;
   /** Stack of the other side; frames it does not have are marked. */
   other?: CallStack;
-  /** Says no more than "the same" while the user's lines equal the other side's. */
+  /** Shows only "the same" while the user's lines equal the other side's. */
   brief?: boolean;
   missing: string;
 }

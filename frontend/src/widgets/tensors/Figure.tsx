@@ -21,7 +21,7 @@ const TALL = 300;
 interface FigureProps {
   reply: FigureReply;
   label: string;
-  /** What is drawn: a figure of another name is drawn afresh, without the zoom of the one before. */
+  /** Identity of the figure: a change draws it anew, without the previous zoom. */
   name: string;
   /** A clicked point that carries the place in call order of a node. */
   onPick?: (order: number) => void;
@@ -56,7 +56,7 @@ export function Figure({ reply, label, name, onPick, onCell }: FigureProps) {
   );
 }
 
-/** A figure none of whose traces holds a point says nothing that its text does not. */
+/** A figure without a single point shows nothing more than its text. */
 function hasPoints(figure: NonNullable<FigureReply["figure"]>): boolean {
   const traces = (figure as { data?: Record<string, unknown>[] }).data ?? [];
   const filled = (values: unknown) =>
@@ -170,7 +170,7 @@ function cellRange(edges: unknown, cell: number | undefined): Range | null {
 const AROUND = 70;
 const LABEL = 13;
 
-/** What the server says about a figure: how its axes lie where there is room, and the line of a list that must be seen. */
+/** Layout hints of the server: axis positions where there is room, and the list line to keep visible. */
 interface Meta {
   tall?: Record<string, object>;
   inView?: number | null;

@@ -1,11 +1,14 @@
 import { type ReactElement, useState } from "react";
 import { useTranslation } from "react-i18next";
+
 import { usePair } from "../../api/comparison/nodes";
-import type { DumpLeaf, Leaf, Pair, Producer } from "../../api/types";
-import { describeType, describeValue, differing, hasStatistics, STATISTICS } from "../../base/comparison/leaves";
+import { useMetrics } from "../../api/records";
+import type { DumpLeaf, Leaf, Metric, Pair, Producer } from "../../api/types";
+import { describeType, describeValue, findDiffering, hasStatistics, STATISTICS } from "../../base/comparison/leaves";
 import { ABSENT, exactReal, formatReal } from "../../base/numbers/format";
 import { isChinese, say } from "../../texts/serverTexts";
 import { VerdictMark } from "../marks/Mark";
+
 import classes from "./IoTable.module.css";
 
 const FIRST_ROWS = 6;
@@ -69,7 +72,7 @@ function weightiest(items: readonly Pair[], count: number): readonly Pair[] {
   return items.filter((pair) => chosen.has(pair));
 }
 
-/** What differs is read first, so that the numbers of both sides need no scrolling. */
+/** Differing items come first, so both sides' numbers are visible without scrolling. */
 function differingFirst(items: readonly Pair[]): readonly Pair[] {
   const rank = (pair: Pair) => (pair.verdict === "no" ? 0 : pair.verdict === "warning" ? 1 : 2);
   return [...items].sort((a, b) => rank(a) - rank(b));
@@ -87,7 +90,7 @@ function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
   const { target_leaf: target, golden_leaf: golden } = pair;
   const leaf = target ?? golden;
   const name = leafLabel(pair, i18n.exists(`roles.${pair.role}`) ? t(`roles.${pair.role as "input"}`) : pair.role);
-  const differs = differing(target, golden);
+  const differs = findDiffering(target, golden);
   const types = [describeType(target), describeType(golden)];
   const typesDiffer = target !== null && golden !== null && types[0] !== types[1];
   const hashes = target?.md5 && golden?.md5 ? target.md5 === golden.md5 : null;
@@ -149,10 +152,10 @@ function PairRows({ comparison, pair, open, onToggle }: PairRowsProps) {
   );
 }
 
-/** One row says all: nothing that is shown of the two sides differs. */
+/** One row is enough: no shown value differs between the sides. */
 function sameSides(target: Leaf, golden: Leaf): boolean {
   return (
-    differing(target, golden).size === 0 &&
+    findDiffering(target, golden).size === 0 &&
     hasStatistics(target) === hasStatistics(golden) &&
     target.md5 === golden.md5 &&
     target.value === golden.value
@@ -233,9 +236,14 @@ function SideCells({ side, title, leaf, other, differs }: SideCellsProps) {
   );
 }
 
+function metricLabel(metric: Metric): string {
+  return (isChinese() && metric.label_zh) || metric.label;
+}
+
 function Metrics({ comparison, pair }: { comparison: string; pair: Pair }) {
   const { t } = useTranslation();
   const full = usePair(comparison, pair.id).data;
+  const metrics = useMetrics().data ?? [];
   const detail = full?.detail;
   // In another language than the server's the sentence waits for its parts.
   const message = full || !isChinese() ? say(pair.message, full?.message_said) : "";
@@ -261,14 +269,18 @@ function Metrics({ comparison, pair }: { comparison: string; pair: Pair }) {
         </p>
       )}
       <dl className={classes.metrics}>
-        {Object.entries(pair.metrics).map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd className="num" title={exactReal(value)}>
-              {formatReal(value)}
-            </dd>
-          </div>
-        ))}
+        {Object.entries(pair.metrics).map(([name, value]) => {
+          const metric = metrics.find((one) => one.name === name);
+          return (
+            <div key={name}>
+              <dt title={metric && `${name} = ${metric.formula}`}>{metric ? metricLabel(metric) : name}</dt>
+              <dd className="num" title={exactReal(value)}>
+                {formatReal(value)}
+                {metric?.unit && ` ${metric.unit}`}
+              </dd>
+            </div>
+          );
+        })}
       </dl>
     </>
   );

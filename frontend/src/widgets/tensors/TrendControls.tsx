@@ -13,7 +13,7 @@ interface ChoiceProps<T extends string> {
 }
 
 /** One word out of a few. */
-export function Choice<T extends string>({ label, value, values, onChange, testId, width = 118 }: ChoiceProps<T>) {
+export function ChoiceField<T extends string>({ label, value, values, onChange, testId, width = 118 }: ChoiceProps<T>) {
   return (
     <Select
       aria-label={label}
@@ -47,14 +47,14 @@ export function useStatisticChoice() {
   const [part, setPart] = useState<Part>("output");
   const choices = (
     <>
-      <Choice
+      <ChoiceField
         label={t("trends.show")}
         testId="trend-statistic"
         value={statistic}
         values={STATISTICS.map((word) => ({ value: word, label: words[word] }))}
         onChange={setStatistic}
       />
-      <Choice
+      <ChoiceField
         label={t("trends.part")}
         testId="trend-part"
         value={part}

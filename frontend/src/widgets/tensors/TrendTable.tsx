@@ -110,7 +110,16 @@ interface TrendCellProps {
   onClick: () => void;
 }
 
-export function TrendMark({ cls, text, glyph = false, label, title, shade = 0, current, onClick }: TrendCellProps) {
+export function TrendTableCell({
+  cls,
+  text,
+  glyph = false,
+  label,
+  title,
+  shade = 0,
+  current,
+  onClick,
+}: TrendCellProps) {
   return (
     <button
       type="button"

@@ -2,7 +2,7 @@
 import { type KeyboardEvent, useEffect, useId, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import type { Values } from "../../api/types";
-import { commonShape, isLost, moveIndex, readable } from "../../base/numbers/tensorValues";
+import { commonShape, formatValue, isNonfinite, moveIndex } from "../../base/numbers/tensorValues";
 import classes from "./ValueGrid.module.css";
 
 interface ValueGridProps {
@@ -116,5 +116,5 @@ export function ValueGrid({ values, at, onMove, label }: ValueGridProps) {
 }
 
 function Digits({ text }: { text: string | null }) {
-  return <div className={isLost(text) ? classes.lost : undefined}>{readable(text)}</div>;
+  return <div className={isNonfinite(text) ? classes.lost : undefined}>{formatValue(text)}</div>;
 }

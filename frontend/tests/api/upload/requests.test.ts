@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import i18next from "i18next";
 import { expect, test, vi } from "vitest";
-import { pack } from "../../../src/api/upload/requests";
+import { packRequest } from "../../../src/api/upload/requests";
 import type { PickedFile } from "../../../src/base/upload/pickedFiles";
 
 function picked(path: string, content: Uint8Array<ArrayBuffer>): PickedFile {
@@ -17,7 +17,7 @@ function hex(content: Uint8Array): string {
 test("a piece names its checksum and carries just its bytes", async () => {
   const content = Uint8Array.from({ length: 3 * MIB }, (_, at) => (at * 31) & 255);
   const [from, to] = [7, 2 * MIB + 9];
-  const packed = await pack({ kind: "piece", picked: picked("run/a b.pt", content), from, to });
+  const packed = await packRequest({ kind: "piece", picked: picked("run/a b.pt", content), from, to });
   const query = new URLSearchParams(packed.query);
   expect(query.get("path")).toBe("run/a b.pt");
   expect(query.get("offset")).toBe("7");
@@ -29,7 +29,7 @@ test("a piece names its checksum and carries just its bytes", async () => {
 test("in a batch a checksum stands before each file", async () => {
   const contents = [new Uint8Array([1, 2, 3]), new Uint8Array(0)];
   const files = contents.map((content, at) => picked(`run/${at}.pt`, content));
-  const { headers, body } = await pack({ kind: "batch", files, bytes: 3 });
+  const { headers, body } = await packRequest({ kind: "batch", files, bytes: 3 });
   const form = await new Response(body, { headers }).formData();
   expect([...form.keys()]).toEqual(["crc32", "files", "crc32", "files"]);
   expect(form.getAll("crc32")).toEqual(contents.map(hex));
@@ -42,7 +42,7 @@ test("the file of a batch that cannot be read any more is named", async () => {
   const files = [picked("run/there.pt", new Uint8Array([2])), gone];
   const read = vi.spyOn(Blob.prototype, "arrayBuffer").mockRejectedValueOnce(new Error("one of them"));
   const named = vi.spyOn(i18next, "t").mockImplementation(((_: string, { path }: { path: string }) => path) as never);
-  await expect(pack({ kind: "batch", files, bytes: 2 })).rejects.toThrow(/^run\/gone\.pt$/);
+  await expect(packRequest({ kind: "batch", files, bytes: 2 })).rejects.toThrow(/^run\/gone\.pt$/);
   named.mockRestore();
   read.mockRestore();
 });

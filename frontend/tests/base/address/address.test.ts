@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
   type Address,
-  changed,
+  applyChange,
   formatAddress,
   formatFilter,
   NO_FILTER,
@@ -68,10 +68,10 @@ describe("the address", () => {
   });
 
   test("forgets tensor, dimensions and element with the node, not with step or rank", () => {
-    expect(changed(FULL, { step: 4, rank: 1 })).toMatchObject({ item: "output.0", axes: [2, 0], at: [3, 5, 7] });
-    expect(changed(FULL, { node: "other" })).toMatchObject({ item: null, axes: null, at: null, tab: "order" });
-    expect(changed(FULL, { item: "input.0" })).toMatchObject({ item: "input.0", axes: null, at: null });
-    expect(changed({ ...FULL, node: null }, { node: "first" })).toMatchObject({ at: [3, 5, 7] });
+    expect(applyChange(FULL, { step: 4, rank: 1 })).toMatchObject({ item: "output.0", axes: [2, 0], at: [3, 5, 7] });
+    expect(applyChange(FULL, { node: "other" })).toMatchObject({ item: null, axes: null, at: null, tab: "order" });
+    expect(applyChange(FULL, { item: "input.0" })).toMatchObject({ item: "input.0", axes: null, at: null });
+    expect(applyChange({ ...FULL, node: null }, { node: "first" })).toMatchObject({ at: [3, 5, 7] });
   });
 
   test.each(["1,,2", "-1", "a", "1,2,3", "9".repeat(16)])("takes %s for no dimensions", (text) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { ui as en } from "../../../../backend/dumpscope/texts/en.json";
 import { isTyping, KEY_HELP, keyAction } from "../../../src/base/address/keys";
-import { en } from "../../../src/texts/en";
 import { DIALOGS } from "../../../src/views/comparison/dialogs/dialogs";
 import { SECTIONS } from "../../../src/views/comparison/panels/sections";
 

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import {
-  layoutText,
   NO_SIZES,
   type PlanLayout,
   partsText,
   ranksOf,
   ranksText,
-  sizesText,
-  waysOf,
-  withSwapped,
-  withWay,
+  setWay,
+  sortWays,
+  swapRanks,
+  writeLayout,
+  writeSizes,
 } from "../../../src/base/comparison/plan";
 
 const SIDE = { offsets: [0], chunks: 1, context: 1, sequence: null, experts: 1 };
@@ -42,7 +42,7 @@ describe("ranks of one side", () => {
 
 describe("ways of joining", () => {
   it("lists the most frequent first and reads dimensions", () => {
-    expect(waysOf({ sum: 2, "dimension 1": 9, copy: 5 })).toEqual([
+    expect(sortWays({ sum: 2, "dimension 1": 9, copy: 5 })).toEqual([
       { way: "dimension", dimension: 1, count: 9 },
       { way: "copy", count: 5 },
       { way: "sum", count: 2 },
@@ -52,24 +52,24 @@ describe("ways of joining", () => {
 
 describe("a plan that is edited", () => {
   it("gives two ranks each other's place, in whatever unit they are", () => {
-    const swapped = withSwapped(LAYOUT, "target", 1, 2);
+    const swapped = swapRanks(LAYOUT, "target", 1, 2);
     expect(swapped.units.map((unit) => unit.target.ranks)).toEqual([[[[0, 2]]], [[[1, 3]]]]);
     expect(ranksOf(swapped, "golden")).toEqual([0, 1]);
-    expect(withSwapped(swapped, "target", 2, 1)).toEqual(LAYOUT);
+    expect(swapRanks(swapped, "target", 2, 1)).toEqual(LAYOUT);
   });
 
   it("counts a new pattern before the others, and changes or forgets a known one in its place", () => {
-    const added = withWay(LAYOUT, "ab", "skip");
+    const added = setWay(LAYOUT, "ab", "skip");
     expect(added.dimensions).toEqual([
       { pattern: "ab", way: "skip" },
       { pattern: "a*", way: 1 },
     ]);
-    expect(withWay(added, "a*", "sum").dimensions[1]).toEqual({ pattern: "a*", way: "sum" });
-    expect(withWay(added, "ab", null)).toEqual(LAYOUT);
+    expect(setWay(added, "a*", "sum").dimensions[1]).toEqual({ pattern: "a*", way: "sum" });
+    expect(setWay(added, "ab", null)).toEqual(LAYOUT);
   });
 
   it("is written with all that it says", () => {
-    const written = JSON.parse(layoutText({ ...LAYOUT, gradients: "mean" }));
+    const written = JSON.parse(writeLayout({ ...LAYOUT, gradients: "mean" }));
     expect(written.units[1]).toEqual({
       rank: 2,
       target: { ranks: [[[2, 3]]], offsets: [0], chunks: 1, context: 1, experts: 1 },
@@ -80,7 +80,7 @@ describe("a plan that is edited", () => {
 
   it("is written by the sizes that were given", () => {
     const sizes = { target: { ...NO_SIZES, tp: 2, order: "tp-dp-pp" }, golden: NO_SIZES };
-    expect(JSON.parse(sizesText(sizes, LAYOUT))).toEqual({
+    expect(JSON.parse(writeSizes(sizes, LAYOUT))).toEqual({
       target: { tp: 2, order: "tp-dp-pp" },
       golden: {},
       dimensions: { "a*": 1 },

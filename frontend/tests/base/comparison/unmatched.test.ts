@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Candidate, nameOn, onlySide, rankCandidates } from "../../../src/base/comparison/unmatched";
+import { type Candidate, nameOnSide, onlySide, rankCandidates } from "../../../src/base/comparison/unmatched";
 
 function call(pair: number, change: Partial<Candidate> = {}): Candidate {
   const name = `call.${pair}`;
@@ -20,9 +20,9 @@ describe("a call without a partner", () => {
   });
 
   test("has a name on that side only", () => {
-    expect(nameOn(call(1, targetOnly), "golden")).toBeNull();
-    expect(nameOn(call(1, goldenOnly), "target")).toBeNull();
-    expect(nameOn(call(1, { golden_name: "other", match: "renamed" }), "golden")).toBe("other");
+    expect(nameOnSide(call(1, targetOnly), "golden")).toBeNull();
+    expect(nameOnSide(call(1, goldenOnly), "target")).toBeNull();
+    expect(nameOnSide(call(1, { golden_name: "other", match: "renamed" }), "golden")).toBe("other");
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CLASSES, markGlyph, markOf, VERDICTS, verdictCell } from "../../../src/base/comparison/verdicts";
+import { CLASSES, markGlyph, markWord, VERDICTS, verdictCell } from "../../../src/base/comparison/verdicts";
 
 test("every verdict has a shape of its own in a map, and none is that of an origin", () => {
   const glyphs = VERDICTS.map((verdict) => verdictCell(verdict).glyph);
@@ -8,8 +8,8 @@ test("every verdict has a shape of its own in a map, and none is that of an orig
 });
 
 test("no check mark stands beside a No", () => {
-  for (const cls of CLASSES.filter((one) => one !== "exact")) expect(markGlyph(markOf(cls, "no"))).not.toBe("✓");
-  expect(markOf("benign", "no")).toBe("absorbed");
-  expect(markOf("benign", "yes")).toBe("benign");
-  expect(markOf("propagated", "no")).toBe("propagated");
+  for (const cls of CLASSES.filter((one) => one !== "exact")) expect(markGlyph(markWord(cls, "no"))).not.toBe("✓");
+  expect(markWord("benign", "no")).toBe("absorbed");
+  expect(markWord("benign", "yes")).toBe("benign");
+  expect(markWord("propagated", "no")).toBe("propagated");
 });

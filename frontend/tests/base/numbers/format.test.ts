@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { parseNumbers } from "../../../src/base/numbers/dates";
 import {
   barLength,
   exactReal,
@@ -10,6 +9,7 @@ import {
   formatRuns,
   formatSeconds,
   formatShare,
+  parseNumbers,
   toNumber,
 } from "../../../src/base/numbers/format";
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import {
   commonShape,
-  isLost,
+  findInWindow,
+  formatValue,
+  isNonfinite,
   moveIndex,
   parseIndex,
-  placeIn,
-  readable,
-  valuesCsv,
+  writeCsv,
 } from "../../../src/base/numbers/tensorValues";
 
 describe("an index", () => {
@@ -34,17 +34,17 @@ describe("a window", () => {
   const window = { at: [7, 2, 3], axes: [1, 2], row: 1, column: 2, rows: [Array(4), Array(4)] };
 
   test("holds the elements of its plane and no others", () => {
-    expect(placeIn(window, [7, 2, 3])).toEqual([1, 1]);
-    expect(placeIn(window, [7, 1, 5])).toEqual([0, 3]);
-    expect(placeIn(window, [7, 3, 3])).toBeNull();
-    expect(placeIn(window, [6, 2, 3])).toBeNull();
-    expect(placeIn(window, [2, 3])).toBeNull();
-    expect(placeIn({ ...window, at: [4], axes: [0], row: 0, column: 3, rows: [Array(3)] }, [5])).toEqual([0, 2]);
+    expect(findInWindow(window, [7, 2, 3])).toEqual([1, 1]);
+    expect(findInWindow(window, [7, 1, 5])).toEqual([0, 3]);
+    expect(findInWindow(window, [7, 3, 3])).toBeNull();
+    expect(findInWindow(window, [6, 2, 3])).toBeNull();
+    expect(findInWindow(window, [2, 3])).toBeNull();
+    expect(findInWindow({ ...window, at: [4], axes: [0], row: 0, column: 3, rows: [Array(3)] }, [5])).toEqual([0, 2]);
   });
 
   test("is written with the index of every element", () => {
     const cell = (target: string) => ({ target, golden: "9007199254740993", difference: null });
-    const text = valuesCsv([[cell("nan"), cell("1")]], [7, 2, 3], [1, 2], 2, 3);
+    const text = writeCsv([[cell("nan"), cell("1")]], [7, 2, 3], [1, 2], 2, 3);
     expect(text.split("\r\n").slice(0, 3)).toEqual([
       "index,target,golden,difference",
       "7 2 3,nan,9007199254740993,",
@@ -54,20 +54,20 @@ describe("a window", () => {
 });
 
 test("what is no number is told apart from what is", () => {
-  expect([isLost("nan"), isLost("-inf"), isLost("1.0+nanj"), isLost("1e-300"), isLost(null)]).toEqual([
-    true,
-    true,
-    true,
-    false,
-    false,
-  ]);
-  expect([readable("nan"), readable("inf"), readable("-inf"), readable(null), readable("nan+1.0j")]).toEqual([
-    "NaN",
-    "+inf",
-    "-inf",
-    "—",
-    "NaN+1.0j",
-  ]);
+  expect([
+    isNonfinite("nan"),
+    isNonfinite("-inf"),
+    isNonfinite("1.0+nanj"),
+    isNonfinite("1e-300"),
+    isNonfinite(null),
+  ]).toEqual([true, true, true, false, false]);
+  expect([
+    formatValue("nan"),
+    formatValue("inf"),
+    formatValue("-inf"),
+    formatValue(null),
+    formatValue("nan+1.0j"),
+  ]).toEqual(["NaN", "+inf", "-inf", "—", "NaN+1.0j"]);
 });
 
 test("two shapes are walked through by the larger of both", () => {

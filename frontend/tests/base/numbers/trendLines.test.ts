@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { extent, formatSpan, lineThrough, shade, sizes } from "../../../src/base/numbers/trendLines";
+import { drawLine, findMagnitudes, findRange, formatSpan, shadeOf } from "../../../src/base/numbers/trendLines";
 
 test("a bucket of one step is that step", () => {
   expect(formatSpan({ first: 3, last: 3 })).toBe("3");
@@ -7,18 +7,18 @@ test("a bucket of one step is that step", () => {
 });
 
 test("shades follow the magnitude of a row and leave out what has none", () => {
-  const range = sizes([1, -100, "nan", null, 0, "inf"]);
+  const range = findMagnitudes([1, -100, "nan", null, 0, "inf"]);
   expect(range).toEqual([1, 100]);
-  expect(shade(1, range)).toBe(0);
-  expect(shade(-10, range)).toBeCloseTo(0.5);
-  expect(shade(100, range)).toBe(1);
-  expect([shade("nan", range), shade(null, range), shade(0, range)]).toEqual([0, 0, 0]);
-  expect(shade(5, sizes([5, 5.01]))).toBe(0);
-  expect(sizes(["nan", null, 0])).toBeNull();
+  expect(shadeOf(1, range)).toBe(0);
+  expect(shadeOf(-10, range)).toBeCloseTo(0.5);
+  expect(shadeOf(100, range)).toBe(1);
+  expect([shadeOf("nan", range), shadeOf(null, range), shadeOf(0, range)]).toEqual([0, 0, 0]);
+  expect(shadeOf(5, findMagnitudes([5, 5.01]))).toBe(0);
+  expect(findMagnitudes(["nan", null, 0])).toBeNull();
 });
 
 test("a line breaks where a number is not finite or missing, and says which is which", () => {
-  const line = lineThrough([0, 10, "nan", 5, null, 10], 0, 10);
+  const line = drawLine([0, 10, "nan", 5, null, 10], 0, 10);
   expect(line.stretches).toEqual([
     [
       { x: 0, y: 0 },
@@ -31,10 +31,10 @@ test("a line breaks where a number is not finite or missing, and says which is w
 });
 
 test("a lone or constant number stands in the middle", () => {
-  expect(lineThrough([4], 4, 4).stretches).toEqual([[{ x: 0.5, y: 0.5 }]]);
+  expect(drawLine([4], 4, 4).stretches).toEqual([[{ x: 0.5, y: 0.5 }]]);
 });
 
 test("the extent is of finite numbers", () => {
-  expect(extent(["inf", -2, 7, null])).toEqual([-2, 7]);
-  expect(extent(["nan"])).toEqual([0, 0]);
+  expect(findRange(["inf", -2, 7, null])).toEqual([-2, 7]);
+  expect(findRange(["nan"])).toEqual([0, 0]);
 });

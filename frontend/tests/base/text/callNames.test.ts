@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { differing } from "../../../src/base/comparison/leaves";
-import { asClass, CLASSES, GLYPHS } from "../../../src/base/comparison/verdicts";
-import { bucketAt, bucketLeft, bucketOf } from "../../../src/base/lists/stripBuckets";
-import { apiOf, callLabel, cutMiddle, splitName, turnLabel } from "../../../src/base/text/callNames";
-import { bundle, type PickedFile } from "../../../src/base/upload/pickedFiles";
+import { findDiffering } from "../../../src/base/comparison/leaves";
+import { CLASSES, GLYPHS, toClass } from "../../../src/base/comparison/verdicts";
+import { bucketAt, bucketLeft, findBucket } from "../../../src/base/lists/stripBuckets";
+import { apiName, callLabel, cutMiddle, splitName, turnLabel } from "../../../src/base/text/callNames";
+import { groupIntoDumps, type PickedFile } from "../../../src/base/upload/pickedFiles";
 
 test("a split name is whole again when joined, also inside a surrogate pair", () => {
   for (const name of ["", "short", "Functional.softmax.1.forward", "🙂".repeat(40), "模型".repeat(90)]) {
@@ -20,14 +20,14 @@ test("a cut name keeps its end and its length", () => {
 });
 
 test("the API of a node is its name without call number and direction", () => {
-  expect(apiOf("Functional.softmax.1.forward")).toBe("Functional.softmax");
-  expect(apiOf("Module.a.B.forward.0")).toBe("Module.a.B.forward.0");
+  expect(apiName("Functional.softmax.1.forward")).toBe("Functional.softmax");
+  expect(apiName("Module.a.B.forward.0")).toBe("Module.a.B.forward.0");
 });
 
 test("names of ptdbg with underscores are understood as those with dots", () => {
-  expect(apiOf("Functional_softmax_1_forward")).toBe("Functional.softmax");
-  expect(apiOf("Tensor___add___0_backward")).toBe("Tensor.__add__");
-  expect(apiOf("Tensor_add__12_forward#2")).toBe("Tensor.add_");
+  expect(apiName("Functional_softmax_1_forward")).toBe("Functional.softmax");
+  expect(apiName("Tensor___add___0_backward")).toBe("Tensor.__add__");
+  expect(apiName("Tensor_add__12_forward#2")).toBe("Tensor.add_");
   expect(callLabel("Functional_softmax_1_forward#2")).toBe("Functional_softmax_1#2");
   expect(turnLabel("Functional_softmax_1_backward")).toBe("1.backward");
   expect(turnLabel("Functional.softmax.1.backward")).toBe("1.backward");
@@ -56,12 +56,12 @@ test("a place in call order finds its bucket, a gap finds none", () => {
     { first: 0, last: 9, cls: "exact" },
     { first: 12, last: 20, cls: "exact" },
   ];
-  expect([0, 9, 10, 12, 20, 21].map((order) => bucketOf(order, buckets))).toEqual([0, 0, -1, 1, 1, -1]);
+  expect([0, 9, 10, 12, 20, 21].map((order) => findBucket(order, buckets))).toEqual([0, 0, -1, 1, 1, -1]);
 });
 
 test("dropped folders, archives and loose files become one dump each", () => {
   const picked = (path: string, size = 1): PickedFile => ({ path, file: { size } as File });
-  const bundles = bundle([
+  const bundles = groupIntoDumps([
     picked("a/step0/dump.json", 5),
     picked("a/step0/stack.json", 6),
     picked("b/dump.json"),
@@ -89,16 +89,16 @@ test("NaN on both sides is no difference, NaN against absent is one", () => {
     md5: null,
     value: null,
   };
-  expect(differing(leaf, leaf).size).toBe(0);
-  expect([...differing(leaf, { ...leaf, max: null, norm: "-inf" })]).toEqual(["max", "norm"]);
-  expect(differing(leaf, null).size).toBe(0);
+  expect(findDiffering(leaf, leaf).size).toBe(0);
+  expect([...findDiffering(leaf, { ...leaf, max: null, norm: "-inf" })]).toEqual(["max", "norm"]);
+  expect(findDiffering(leaf, null).size).toBe(0);
 });
 
 test("every class has a glyph, and bad ones have their own", () => {
   for (const cls of CLASSES) expect(GLYPHS[cls]).toBeTruthy();
   const bad = CLASSES.filter((cls) => cls !== "benign" && cls !== "exact").map((cls) => GLYPHS[cls]);
   expect(new Set(bad).size).toBe(bad.length);
-  expect(asClass("nonsense")).toBe("unknown");
+  expect(toClass("nonsense")).toBe("unknown");
 });
 
 test("a call's label leaves out what its place says anyway", () => {

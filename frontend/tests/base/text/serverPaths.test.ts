@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { joinPath, lastPart } from "../../../src/base/text/serverPaths";
+import { fileName, joinPath } from "../../../src/base/text/serverPaths";
 
 test("an entry lies below its folder, and a root stands for itself", () => {
   expect(joinPath("/data/dumps", "run 1")).toBe("/data/dumps/run 1");
@@ -9,6 +9,6 @@ test("an entry lies below its folder, and a root stands for itself", () => {
 });
 
 test("the last part names a path", () => {
-  expect(lastPart("/data/run/")).toBe("run");
-  expect(lastPart("C:\\dumps\\run")).toBe("run");
+  expect(fileName("/data/run/")).toBe("run");
+  expect(fileName("C:\\dumps\\run")).toBe("run");
 });

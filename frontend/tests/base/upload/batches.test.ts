@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fingerprint, Pace, parcels, pause, REQUEST_BYTES } from "../../../src/base/upload/batches";
+import { fingerprint, Pace, planParcels, REQUEST_BYTES, retryDelay } from "../../../src/base/upload/batches";
 import type { PickedFile } from "../../../src/base/upload/pickedFiles";
 
 /** A file of a size, without its bytes. */
@@ -11,14 +11,14 @@ const NONE = new Map<string, number>();
 
 test("five thousand small files are ten requests", () => {
   const files = Array.from({ length: 5000 }, (_, number) => file(`run/${number}.pt`, 100));
-  const sent = parcels(files, NONE, new Set());
+  const sent = planParcels(files, NONE, new Set());
   expect(sent).toHaveLength(10);
   expect(sent.flatMap((one) => (one.kind === "batch" ? one.files : []))).toEqual(files);
 });
 
 test("a large file goes on in pieces from where it is, and no request carries more than its limit", () => {
   const large = file("run/a.pt", 3 * REQUEST_BYTES + 5);
-  const sent = parcels([large, file("run/b", 0), file("run/c", 7)], new Map([["run/a.pt", 11]]), new Set());
+  const sent = planParcels([large, file("run/b", 0), file("run/c", 7)], new Map([["run/a.pt", 11]]), new Set());
   const pieces = sent.flatMap((one) => (one.kind === "piece" ? [[one.from, one.to]] : []));
   expect(pieces[0]?.[0]).toBe(11);
   expect(pieces[pieces.length - 1]?.[1]).toBe(3 * REQUEST_BYTES + 5);
@@ -31,7 +31,7 @@ test("a large file goes on in pieces from where it is, and no request carries mo
 
 test("what is whole or refused is not sent again, an empty file that is missing is", () => {
   const files = [file("run/whole", 3), file("run/refused", 3), file("run/empty", 0), file("run/there", 0)];
-  const sent = parcels(
+  const sent = planParcels(
     files,
     new Map([
       ["run/whole", 3],
@@ -50,7 +50,7 @@ test("the same files picked again are known, one that changed makes others of th
 });
 
 test("pauses grow and stay bearable", () => {
-  expect([1, 2, 3, 9].map(pause)).toEqual([500, 1000, 2000, 15_000]);
+  expect([1, 2, 3, 9].map(retryDelay)).toEqual([500, 1000, 2000, 15_000]);
 });
 
 test("the pace is that of the last seconds", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { multipart } from "../../../src/base/upload/multipart";
+import { writeMultipart } from "../../../src/base/upload/multipart";
 
 test("a browser's own reader finds every part with its name and bytes", async () => {
   const parts = ["run/a b.pt", "run/张量 #1?%.pt", "empty"].map((name, at) => ({
@@ -7,7 +7,7 @@ test("a browser's own reader finds every part with its name and bytes", async ()
     sum: `0000000${at}`,
     bytes: Uint8Array.from({ length: at === 2 ? 0 : 300 }, (_, index) => (index * 7 + at) & 255),
   }));
-  const { type, body } = multipart(parts, "edge");
+  const { type, body } = writeMultipart(parts, "edge");
   const form = await new Response(body, { headers: { "Content-Type": type } }).formData();
   expect([...form.keys()]).toEqual(parts.flatMap(() => ["crc32", "files"]));
   expect(form.getAll("crc32")).toEqual(parts.map(({ sum }) => sum));
@@ -18,6 +18,6 @@ test("a browser's own reader finds every part with its name and bytes", async ()
 });
 
 test("quotes and backslashes are escaped, line ends cannot make a header", () => {
-  const { body } = multipart([{ name: 'a"b\\c\r\nX: y', sum: "0", bytes: new Uint8Array(0) }], "edge");
+  const { body } = writeMultipart([{ name: 'a"b\\c\r\nX: y', sum: "0", bytes: new Uint8Array(0) }], "edge");
   expect(new TextDecoder().decode(body)).toContain('filename="a\\"b\\\\c%0D%0AX: y"\r\n');
 });

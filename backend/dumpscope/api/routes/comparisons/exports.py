@@ -28,11 +28,13 @@ from dumpscope.pipeline.results.exports import (
 )
 from dumpscope.pipeline.results.save import keep_copy
 from dumpscope.pipeline.tasks.cleanup import export_folder
-from dumpscope.texts import say
+from dumpscope.texts import say, speaking
 
 router = APIRouter(tags=["exports"])
 
 Kind = Literal["csv", "xlsx", "json", "html", "junit.xml", "db"]
+
+Language = Literal["en", "zh"]
 
 FILES: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": {media.split(";")[0]: {} for media in EXPORTS.values()}}
@@ -49,6 +51,7 @@ async def export(
     step: Annotated[Step, Query(description="Only this step.")] = None,
     rank: Annotated[Rank, Query(description="Only this rank.")] = None,
     pairs: Annotated[bool, Query(description="json: every item pair too.")] = False,
+    lang: Annotated[Language, Query(description="html: language of the page.")] = "en",
 ) -> Response:
     """The result as a file: csv and xlsx tables, the summary document, a JUnit report, a self-contained page, or a database.
 
@@ -56,7 +59,16 @@ async def export(
     `dumpscope serve FILE` opens: the whole comparison with the notes on its pair, nothing else of the server. Closing the
     connection ends the work and leaves nothing.
     """
-    asked = _Asked(state=state, comparison=comparison_id, kind=kind, filters=filters, step=step, rank=rank, pairs=pairs)
+    asked = _Asked(
+        state=state,
+        comparison=comparison_id,
+        kind=kind,
+        filters=filters,
+        step=step,
+        rank=rank,
+        pairs=pairs,
+        language=lang,
+    )
     return await run_cancellable(request, asked.answer)
 
 
@@ -71,6 +83,7 @@ class _Asked:
     step: int | None
     rank: int | None
     pairs: bool
+    language: str
 
     def answer(self, check: Callable[[], None]) -> Response:
         """The file, or its first bytes and the rest as it is sent. check: raises after a disconnect"""
@@ -90,7 +103,8 @@ class _Asked:
                 xlsx_file(state.database, units, filters, file, check)
                 return _sent(file, headers, kind)
         if kind == "html":
-            page = html_page(state.database, answer, units, check)
+            with speaking(self.language):
+                page = html_page(state.database, answer, units, check)
             return Response(page, headers=headers, media_type=EXPORTS[kind])
         if kind == "csv":
             text = csv_text(state.database, units, filters)

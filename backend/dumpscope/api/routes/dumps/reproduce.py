@@ -14,7 +14,7 @@ from dumpscope.api.models.base import Phrase, Wire, phrases_of
 from dumpscope.api.parameters import Id, Name, Rank, Step
 from dumpscope.api.replies import reply
 from dumpscope.api.state import Shared, State
-from dumpscope.domain.records import Layout
+from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index.comparisons.catalogue import get_comparison, stored_units
 from dumpscope.index.dumps.catalogue import find_rank, get_dump
@@ -152,7 +152,7 @@ def _find(state: State, dump_id: str, name: str, step: int | None, rank: int | N
     dump = get_dump(state.database, dump_id)
     stored = find_rank(state.database, dump_id, step, rank)
     ref = rank_places(state.database, dump_id)[stored.id]
-    found = find_call(Layout(root=dump.path, ranks=[ref], problems=[]), name)
+    found = find_call(DumpIndex(root=dump.path, ranks=[ref], problems=[]), name)
     return found, f"{dump.name}, step {stored.step}, rank {stored.rank}", stored.id
 
 

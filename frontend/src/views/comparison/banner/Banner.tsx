@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import type { Origin, Summary } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import { callSite, framePlace } from "../../../base/comparison/stackFrames";
-import { LEFT } from "../../../base/comparison/unmatched";
+import { CAUSES_WITHOUT_PARTNER } from "../../../base/comparison/unmatched";
 import { CLASSES, type ClassWord, GLYPHS } from "../../../base/comparison/verdicts";
 import { formatCount, formatRuns } from "../../../base/numbers/format";
 import { say } from "../../../texts/serverTexts";
@@ -17,9 +17,9 @@ import { useOriginWalk } from "../selection/OriginsProvider";
 import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Banner.module.css";
-import { Inputs, Largest, Warnings } from "./BannerNotes";
+import { DifferingInputs, LargestError, Warnings } from "./BannerNotes";
 import { GoldenOff } from "./GoldenOff";
-import { OriginAlone } from "./OriginPrecheck";
+import { OriginPrecheck } from "./OriginPrecheck";
 import { UnitMatrix } from "./UnitMatrix";
 
 /** The answer in words: what went wrong first, why, how sure, and what to look at next. */
@@ -44,7 +44,7 @@ export function Banner() {
     );
   }
   const origin = origins[originIndex];
-  const bad = origin ? "origin" : outcome(summary);
+  const bad = origin ? "origin" : outcomeClass(summary);
   return (
     <section
       className={`panel ${classes.banner}`}
@@ -57,8 +57,8 @@ export function Banner() {
       ) : (
         <NoOrigin summary={summary} policy={comparison.policy} />
       )}
-      <Inputs origins={origins} />
-      {!origin && bad !== "unknown" && <Largest id={comparison.id} />}
+      <DifferingInputs origins={origins} />
+      {!origin && bad !== "unknown" && <LargestError id={comparison.id} />}
       <Warnings summary={summary} />
       {summary.most_unmatched && (
         <p className={classes.reason} data-testid="strangers">
@@ -74,7 +74,7 @@ export function Banner() {
         </p>
       )}
       <GoldenOff summary={summary} />
-      <Numbers id={comparison.id} summary={summary} />
+      <ClassCounts id={comparison.id} summary={summary} />
     </section>
   );
 }
@@ -92,7 +92,7 @@ function OriginLines({ id, origin, summary }: OriginProps) {
   const { showOrigin } = useSelection();
   const note = notes.get(origin.node);
   const place = callSite({ texts: origin.stack, frames: origin.frames });
-  // What is first seen there says nothing of what kind its cause is.
+  // A hidden cause has no known kind: the place where it shows first does not reveal it.
   const word = origin.hidden ? "hidden" : origin.kind;
   const kind = i18n.exists(`comparison.kinds.${word}`) ? t(`comparison.kinds.${word as "weight"}`) : word;
   return (
@@ -126,7 +126,7 @@ function OriginLines({ id, origin, summary }: OriginProps) {
         <span className="dim" title={String(origin.confidence)}>
           {t("comparison.confidence")}: <strong>{t(`comparison.confidenceWords.${origin.confidence_word}`)}</strong>
         </span>
-        {origin.explains > 0 && <Explains origin={origin} />}
+        {origin.explains > 0 && <ExplainedCalls origin={origin} />}
         {summary.units.length > 1 && (
           <span className="dim num" data-testid="origin-unit">
             {t("unit.step")} {origin.step} · {t("unit.rank")}{" "}
@@ -161,13 +161,13 @@ function OriginLines({ id, origin, summary }: OriginProps) {
           </span>
         )}
       </p>
-      <OriginAlone id={id} origin={origin} />
+      <OriginPrecheck id={id} origin={origin} />
     </>
   );
 }
 
-/** How much follows from an origin, and the way to the first No on demand. */
-function Explains({ origin }: { origin: Origin }) {
+/** The number of differences that an origin explains, and on demand the path to the first No. */
+function ExplainedCalls({ origin }: { origin: Origin }) {
   const { t } = useTranslation();
   const { selected, update } = useSelection();
   const text = t("comparison.explains", { count: origin.explains, total: formatCount(origin.explains) });
@@ -199,8 +199,8 @@ function Explains({ origin }: { origin: Origin }) {
   );
 }
 
-/** How a comparison without origin ended, as the class whose glyph and colour say so. */
-function outcome({ counts, classes: found, mode }: Summary): "exact" | "propagated" | "unknown" {
+/** The class whose glyph and colour show the outcome of a comparison without an origin. */
+function outcomeClass({ counts, classes: found, mode }: Summary): "exact" | "propagated" | "unknown" {
   if (counts.no + counts.warning > 0) return "propagated";
   if (counts.yes > 0) return "exact";
   return mode === "structure" && counts.nodes > 0 && !found.structural ? "exact" : "unknown";
@@ -209,7 +209,7 @@ function outcome({ counts, classes: found, mode }: Summary): "exact" | "propagat
 function NoOrigin({ summary, policy }: { summary: Summary; policy: string }) {
   const { t, i18n } = useTranslation();
   const { counts } = summary;
-  const cls = outcome(summary);
+  const cls = outcomeClass(summary);
   const word = policy.split("\n")[0] ?? "";
   const noneMet = summary.nothing_met;
   return (
@@ -253,7 +253,7 @@ function NoOrigin({ summary, policy }: { summary: Summary; policy: string }) {
   );
 }
 
-function Numbers({ id, summary }: { id: string; summary: Summary }) {
+function ClassCounts({ id, summary }: { id: string; summary: Summary }) {
   const { t } = useTranslation();
   const { steps, ranks } = useResult();
   const { address, update } = useSelection();
@@ -300,13 +300,13 @@ function Numbers({ id, summary }: { id: string; summary: Summary }) {
   );
 }
 
-/** What else to know before trusting the answer: calls without partner, settings, problems. */
+/** Reasons to doubt the answer: calls without a partner, settings, problems. */
 function Remarks({ summary }: { summary: Summary }) {
   const { t } = useTranslation();
   const { update } = useSelection();
   const { counts } = summary;
   const inferred = summary.units.some((unit) => unit.inferred);
-  const showLeft = () => update({ filter: { ...NO_FILTER, leftovers: LEFT } });
+  const showLeft = () => update({ filter: { ...NO_FILTER, leftovers: CAUSES_WITHOUT_PARTNER } });
   return (
     <div className={classes.remarks}>
       {counts.unmatched_target > 0 && (

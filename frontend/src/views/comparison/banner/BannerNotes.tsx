@@ -9,7 +9,7 @@ import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Banner.module.css";
 
-/** Ways of dumping without which two sides hold different things: said in full, not counted. */
+/** Dump settings that make the two sides hold different data: listed in full, not counted. */
 const APART: readonly string[] = ["setting.framework", "setting.task", "setting.level", "setting.dtypes"];
 
 /** Kinds of problems that took something away from the answer. */
@@ -27,7 +27,7 @@ const DAMAGE: readonly string[] = [
 ];
 const SHOWN = 6;
 
-/** How the two sides were dumped differently, and what is damaged: what to know before the verdict is read. */
+/** Different dump settings and damaged files: the user must know these before reading the verdict. */
 export function Warnings({ summary }: { summary: Summary }) {
   const { t } = useTranslation();
   const apart = summary.settings_said.flatMap((said, index) =>
@@ -54,8 +54,8 @@ export function Warnings({ summary }: { summary: Summary }) {
   );
 }
 
-/** Where data went in that differs already: no operator is at fault, and all that follows differs too. */
-export function Inputs({ origins }: { origins: readonly Origin[] }) {
+/** Calls whose input data already differs: no operator is at fault, and all later calls differ too. */
+export function DifferingInputs({ origins }: { origins: readonly Origin[] }) {
   const { t } = useTranslation();
   const { showOrigin } = useSelection();
   const inputs = origins.filter(({ kind }) => kind === "input");
@@ -78,8 +78,8 @@ export function Inputs({ origins }: { origins: readonly Origin[] }) {
   );
 }
 
-/** How near the limit two runs came that agree: the call with the largest error, and its floor. */
-export function Largest({ id }: { id: string }) {
+/** For two runs that agree: the call with the largest error, and its floor. */
+export function LargestError({ id }: { id: string }) {
   const { t } = useTranslation();
   const { unit, select } = useSelection();
   const found = useQuery({

@@ -6,7 +6,7 @@ import { Notes } from "../../../widgets/basic/Problems";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./GoldenOff.module.css";
 
-/** Where the golden is the one that is off, as the absolute reference tells. */
+/** Where the golden is wrong, by the absolute reference. */
 export function GoldenOff({ summary }: { summary: Summary }) {
   const { t } = useTranslation();
   const { update } = useSelection();

@@ -1,14 +1,14 @@
 import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
-import { useAlone } from "../../../api/comparison/prechecks";
+import { useCallPrecheck } from "../../../api/comparison/prechecks";
 import type { NodeAlone, Origin } from "../../../api/types";
 import { formatReal } from "../../../base/numbers/format";
 import classes from "./Banner.module.css";
 
-/** What the pre-check says of an origin: itself wrong, or right alone. Nothing where there is none. */
-export function OriginAlone({ id, origin }: { id: string; origin: Origin }) {
+/** The pre-check result for an origin: wrong or right when run alone. Draws nothing without a pre-check. */
+export function OriginPrecheck({ id, origin }: { id: string; origin: Origin }) {
   const { t } = useTranslation();
-  const { data } = useAlone(id, { step: origin.step, rank: origin.rank }, origin.node);
+  const { data } = useCallPrecheck(id, { step: origin.step, rank: origin.rank }, origin.node);
   if (!data || (!data.target && data.golden?.word !== "fail")) return null;
   return (
     <p className={classes.reason} data-testid="origin-alone">

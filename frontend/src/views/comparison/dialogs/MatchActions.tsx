@@ -2,14 +2,14 @@ import { Button } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import { useApplyMatches, useHandChange, useHandMatches } from "../../../api/comparison/matches";
 import type { NodeDetail } from "../../../api/types";
-import { nameOn, onlySide } from "../../../base/comparison/unmatched";
+import { nameOnSide, onlySide } from "../../../base/comparison/unmatched";
 import { describeProblem, Failure } from "../../../widgets/basic/States";
 import { useSay } from "../selection/notice";
 import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./Matching.module.css";
 
-/** What can be done about the partner of the selected call. */
+/** Buttons that match or unmatch the selected call. */
 export function MatchActions({ node }: { node: NodeDetail }) {
   const { t } = useTranslation();
   const say = useSay();
@@ -17,7 +17,7 @@ export function MatchActions({ node }: { node: NodeDetail }) {
   const { unit, update } = useSelection();
   const change = useHandChange(comparison, unit);
   const edits = useHandMatches(comparison, unit);
-  const names = { target: nameOn(node, "target"), golden: nameOn(node, "golden") };
+  const names = { target: nameOnSide(node, "target"), golden: nameOnSide(node, "golden") };
   const waits = edits.data?.edits.find(
     (edit) =>
       edit.state === "waiting" &&
@@ -51,7 +51,7 @@ export function MatchActions({ node }: { node: NodeDetail }) {
   );
 }
 
-/** Says above the panels that the result does not show every match made by hand yet. */
+/** A bar above the panels while some matches made by hand are not in the result yet. */
 export function WaitingMatches() {
   const { t } = useTranslation();
   const { id: comparison } = useShownComparison();

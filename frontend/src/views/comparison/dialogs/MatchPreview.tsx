@@ -4,7 +4,7 @@ import type { Unit } from "../../../api/records";
 import type { NodeDetail } from "../../../api/types";
 import { describeType, describeValue } from "../../../base/comparison/leaves";
 import { type Fit, previewRows, type Record } from "../../../base/comparison/matchPreview";
-import type { Side } from "../../../base/comparison/unmatched";
+import type { Side } from "../../../base/comparison/sides";
 import { ABSENT, formatReal } from "../../../base/numbers/format";
 import { Failure } from "../../../widgets/basic/States";
 import classes from "./Matching.module.css";

@@ -5,13 +5,13 @@ import type { PanelKey } from "../../../base/address/keys";
 import { REPRODUCE_KEY } from "../../../widgets/source/ReproduceDialog";
 import { SOURCE_KEY } from "../../../widgets/source/SourceDialog";
 import { PlanDialog } from "../plan/PlanNotes";
-import { Assistant } from "./AssistantDialog";
+import { Assistant } from "./Assistant";
 import { CallScript, CallSource } from "./CallDialogs";
 import type { DialogProps } from "./dialogProps";
-import { MatchSearch } from "./MatchDialog";
-import { Matches } from "./MatchesDialog";
-import { Policies } from "./PolicyDialog";
-import { Trends } from "./TrendsDialog";
+import { Matches } from "./Matches";
+import { MatchSearch } from "./MatchSearch";
+import { Policies } from "./Policies";
+import { Trends } from "./Trends";
 
 export interface DialogEntry extends Omit<PanelKey, "key"> {
   /** `do` in the address is the id. None: no key opens it. */

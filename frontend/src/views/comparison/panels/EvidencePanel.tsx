@@ -5,14 +5,14 @@ import { ApiError } from "../../../api/client";
 import type { NodeDetail } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
 import { onlySide } from "../../../base/comparison/unmatched";
-import { markOf } from "../../../base/comparison/verdicts";
-import { apiOf, turnLabel } from "../../../base/text/callNames";
+import { markWord } from "../../../base/comparison/verdicts";
+import { apiName, turnLabel } from "../../../base/text/callNames";
 import { say } from "../../../texts/serverTexts";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { Icon } from "../../../widgets/basic/Icon";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Boundary, Empty, Failure, Loading } from "../../../widgets/basic/States";
-import { ClassMark, LeftoverChip, MatchChip, VerdictMark } from "../../../widgets/marks/Mark";
+import { ClassMark, MatchChip, UnmatchedChip, VerdictMark } from "../../../widgets/marks/Mark";
 import { StandingMark } from "../../../widgets/marks/StandingMark";
 import { MatchActions } from "../dialogs/MatchActions";
 import { useResult } from "../selection/result";
@@ -59,7 +59,7 @@ export function EvidencePanel() {
             </ActionIcon>
           </Tooltip>
         </div>
-        {nodeProblem && !node ? <Missing problem={nodeProblem} /> : node ? <Why node={node} /> : <Loading />}
+        {nodeProblem && !node ? <Missing problem={nodeProblem} /> : node ? <Reason node={node} /> : <Loading />}
         {node &&
           SECTIONS.map(({ id, Section, fresh }) => (
             <Boundary key={fresh ? `${id} ${node.address}` : id} title={t("app.crashed")} resetKey={selected}>
@@ -91,9 +91,9 @@ function Missing({ problem }: { problem: Error }) {
   return <Failure problem={problem} />;
 }
 
-function Why({ node }: { node: NodeDetail }) {
+function Reason({ node }: { node: NodeDetail }) {
   const { t } = useTranslation();
-  const api = node.api || apiOf(node.name);
+  const api = node.api || apiName(node.name);
   const { summary, origins } = useResult();
   const { unit, update, select } = useSelection();
   const only = onlySide(node);
@@ -101,14 +101,14 @@ function Why({ node }: { node: NodeDetail }) {
   return (
     <header className={classes.why}>
       <div className={classes.facts}>
-        <strong>{t(`classes.${markOf(node.cls, node.verdict)}`)}</strong>
+        <strong>{t(`classes.${markWord(node.cls, node.verdict)}`)}</strong>
         <span title={t("evidence.reached")}>
           {t("list.reached")}: <VerdictMark verdict={node.verdict} />
         </span>
         {only === null ? (
           <MatchChip match={node.match} confidence={node.confidence} />
         ) : (
-          <LeftoverChip cause={node.leftover} side={only} />
+          <UnmatchedChip cause={node.leftover} side={only} />
         )}
         {node.golden_name && node.golden_name !== node.name && (
           <span className="mono dim">{t("evidence.partner", { name: node.golden_name })}</span>

@@ -6,7 +6,7 @@ import type { Flow, FlowConsumer, FlowInput, NodeRow } from "../../../api/types"
 import { formatAddress } from "../../../base/address/address";
 import { isBad } from "../../../base/comparison/verdicts";
 import { exactReal, formatError } from "../../../base/numbers/format";
-import { apiOf, callLabel } from "../../../base/text/callNames";
+import { apiName, callLabel } from "../../../base/text/callNames";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
 import { Link } from "../../../widgets/basic/navigation";
 import { Failure, Loading } from "../../../widgets/basic/States";
@@ -19,7 +19,7 @@ import type { SectionProps } from "./sectionProps";
 /** Rows of a column before "show all". */
 const FIRST_ROWS = 5;
 
-/** One hop of data flow: who made what the call received, the call, who received what it made. */
+/** One step of data flow: producers of the call's inputs, the call, consumers of its outputs. */
 export function FlowPanel({ node }: SectionProps) {
   const { t } = useTranslation();
   const { id } = useShownComparison();
@@ -28,12 +28,18 @@ export function FlowPanel({ node }: SectionProps) {
   return (
     <section id="section-flow" className={classes.section} tabIndex={-1} aria-label={t("evidence.flow.title")}>
       <h3 className={classes.title}>{t("evidence.flow.title")}</h3>
-      {error ? <Failure problem={error} onRetry={() => void refetch()} /> : data ? <Hop flow={data} /> : <Loading />}
+      {error ? (
+        <Failure problem={error} onRetry={() => void refetch()} />
+      ) : data ? (
+        <FlowStep flow={data} />
+      ) : (
+        <Loading />
+      )}
     </section>
   );
 }
 
-function Hop({ flow }: { flow: Flow }) {
+function FlowStep({ flow }: { flow: Flow }) {
   const { t } = useTranslation();
   const made = flow.inputs.filter((input) => input.producer !== null).length;
   const link = (node: NodeRow, rank?: number | null) => <NodeLink node={node} rank={rank} from={flow.node.direction} />;
@@ -46,7 +52,7 @@ function Hop({ flow }: { flow: Flow }) {
           <Rows
             rows={flow.inputs.map((input) => (
               <li key={input.pair} className={classes.row}>
-                <Place end={input} />
+                <ArgumentName end={input} />
                 {input.producer ? (
                   link(input.producer)
                 ) : (
@@ -70,7 +76,7 @@ function Hop({ flow }: { flow: Flow }) {
           <Rows
             rows={flow.consumers.map((one) => (
               <li key={one.pair} className={classes.row}>
-                <Place end={one} />
+                <ArgumentName end={one} />
                 {link(one.consumer)}
               </li>
             ))}
@@ -151,7 +157,7 @@ function Rows({ rows }: { rows: ReactElement[] }) {
 }
 
 /** Which argument it is: of the call itself on the left, of the consumer on the right. */
-function Place({ end }: { end: FlowInput | FlowConsumer }) {
+function ArgumentName({ end }: { end: FlowInput | FlowConsumer }) {
   const { t, i18n } = useTranslation();
   const role = i18n.exists(`roles.${end.role}`) ? t(`roles.${end.role as "input"}`) : end.role;
   return (
@@ -165,7 +171,7 @@ interface NodeLinkProps {
   node: NodeRow;
   /** Where the node is, unless on the rank that is shown. */
   rank?: number | null | undefined;
-  /** Direction of the call that the link stands beside: another one is said. */
+  /** Direction of the call next to the link; shown only where the linked call has another one. */
   from: string;
 }
 
@@ -193,5 +199,5 @@ function NodeLink({ node, rank, from }: NodeLinkProps) {
 function shortName(name: string): string {
   const parts = name.split(".");
   if (parts[0] === "Module") return parts.at(-3) ?? name;
-  return apiOf(name).split(".").at(-1) ?? name;
+  return apiName(name).split(".").at(-1) ?? name;
 }

@@ -3,8 +3,8 @@ import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useUnitPrecheck } from "../../../api/comparison/prechecks";
 import { type Filter, isFiltered, SORTS, type Sort } from "../../../base/address/address";
-import { takePlace } from "../../../base/address/searchTerms";
-import { LEFT, LEFTOVERS } from "../../../base/comparison/unmatched";
+import { splitSearch } from "../../../base/address/searchTerms";
+import { CAUSES_WITHOUT_PARTNER, UNMATCHED_CAUSES } from "../../../base/comparison/unmatched";
 import { CLASSES, VERDICTS, verdictLabel } from "../../../base/comparison/verdicts";
 import { formatCount } from "../../../base/numbers/format";
 import { Icon } from "../../../widgets/basic/Icon";
@@ -33,7 +33,7 @@ export function ListPanel() {
   const sorts = SORTS.filter((sort) => reference || sort !== "-ratio" || address.sort === sort);
   /** A rank or step in the search is gone to where there is one; the list shows what the rest finds there. Returns the rest. */
   const search = (text: string): string => {
-    const { query, rank, step } = takePlace(text);
+    const { query, rank, step } = splitSearch(text);
     const missing = (rank !== null && !ranks.includes(rank)) || (step !== null && !steps.includes(step));
     if (missing) {
       say(t("list.noPlace", { ranks: ranks.join(" "), steps: steps.join(" ") }));
@@ -163,7 +163,7 @@ function FilterMenu({ filter, onFilter }: { filter: Filter; onFilter: (filter: F
           </Menu.Item>
         ))}
         <Menu.Label>{t("list.filterLeftover")}</Menu.Label>
-        {LEFTOVERS.map((word) => (
+        {UNMATCHED_CAUSES.map((word) => (
           <Menu.Item
             key={word}
             py={3}
@@ -196,8 +196,11 @@ function Chips() {
       without: () => update({ filter: { ...filter, verdicts: filter.verdicts.filter((other) => other !== verdict) } }),
     })),
   ];
-  // All causes at once are one thing to say: calls without a partner.
-  if (LEFT.every((word) => filter.leftovers.includes(word)) && filter.leftovers.length === LEFT.length) {
+  // All causes together are one chip: calls without a partner.
+  if (
+    CAUSES_WITHOUT_PARTNER.every((word) => filter.leftovers.includes(word)) &&
+    filter.leftovers.length === CAUSES_WITHOUT_PARTNER.length
+  ) {
     chips.push({
       key: "left",
       label: t("list.filterLeftover"),

@@ -1,7 +1,7 @@
 import { Button, SegmentedControl, Textarea } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { STANDINGS, type Standing, useSayNote } from "../../../api/comparison/notes";
+import { STANDINGS, type Standing, useWriteNote } from "../../../api/comparison/notes";
 import type { NodeDetail, NodeNote } from "../../../api/types";
 import { Failure } from "../../../widgets/basic/States";
 import { NoteChip } from "../../../widgets/marks/Mark";
@@ -9,7 +9,7 @@ import { useResult, useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import classes from "./NoteBox.module.css";
 
-/** What was said of the selected call, and the form to say it. */
+/** The note on the selected call, and the form to write one. */
 export function NoteBox({ node }: { node: NodeDetail }) {
   const { notes } = useResult();
   const { address } = useSelection();
@@ -33,7 +33,7 @@ function NoteForm({ node, held }: { node: NodeDetail; held: NodeNote | undefined
   const { update } = useSelection();
   const [standing, setStanding] = useState<Standing>(held?.standing ?? "accepted");
   const [text, setText] = useState(held?.text ?? "");
-  const say = useSayNote(id, node.name);
+  const say = useWriteNote(id, node.name);
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => field.current?.focus(), []);
   const close = () => update({ dialog: null }, true);

@@ -5,7 +5,7 @@ import { type FigureQuery, fetchWorst, figureCsvUrl, useFigure } from "../../../
 import type { NodeDetail, Pair, Values } from "../../../api/types";
 import { PLOTS, type PlotTab, toPlot } from "../../../base/address/address";
 import { toNumber } from "../../../base/numbers/format";
-import { commonShape, valuesCsv } from "../../../base/numbers/tensorValues";
+import { commonShape, writeCsv } from "../../../base/numbers/tensorValues";
 import { downloadText } from "../../../widgets/basic/download";
 import { Icon } from "../../../widgets/basic/Icon";
 import { describeProblem, Failure, Loading } from "../../../widgets/basic/States";
@@ -16,7 +16,7 @@ import { useSelectedCall, useSelection } from "../selection/SelectionProvider";
 import { useSelectByOrder } from "../selection/useCallWalk";
 import evidence from "./EvidencePanel.module.css";
 import classes from "./Plots.module.css";
-import { ValuePeek } from "./ValuePeek";
+import { ValueWindow } from "./ValueWindow";
 
 /** Names of the figures on the server; values are no figure. */
 const FIGURES: Record<PlotTab, string | null> = {
@@ -48,7 +48,7 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
   const { node } = useSelectedCall();
   const selectByOrder = useSelectByOrder();
   const box = useRef<HTMLDivElement>(null);
-  // Histograms need tensors of both sides; without them the errors over the run say most.
+  // Histograms need tensors of both sides; without them the errors over the run are the most useful plot.
   const tab = address.tab ?? (comparison.mode === "tensor" && node?.match !== "none" ? "hist" : "order");
   const tensors = useMemo(() => tensorPairs(node), [node]);
   const about = OF_TENSOR.has(tab);
@@ -76,8 +76,8 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
     const ranges = axes.length > 1 ? [down, across] : [across];
     const part = axes.map((axis, index) => [axis, ...(ranges[index] ?? across)] as const);
     try {
-      const worst = await fetchWorst(comparison.id, pair.id, part);
-      if (worst) update({ ...toPlot(address, "values"), item: itemPath(pair), axes, at: worst });
+      const worstPair = await fetchWorst(comparison.id, pair.id, part);
+      if (worstPair) update({ ...toPlot(address, "values"), item: itemPath(pair), axes, at: worstPair });
     } catch (problem) {
       say(describeProblem(problem).detail);
     }
@@ -203,7 +203,7 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
         </div>
       </div>
       {query === null && node && pair && (
-        <ValuePeek
+        <ValueWindow
           key={`${pair.id}/${address.axes?.join() ?? ""}`}
           comparison={comparison.id}
           pair={pair.id}
@@ -280,7 +280,7 @@ function drawnAxes(figure: unknown): number[] | null {
 }
 
 function saveValues(file: string, { rows, at, axes, row, column }: Values): void {
-  if (at) downloadText(`${file}.csv`, valuesCsv(rows, at, axes, row, column), "text/csv");
+  if (at) downloadText(`${file}.csv`, writeCsv(rows, at, axes, row, column), "text/csv");
 }
 
 function tensorPairs(node: NodeDetail | undefined): Pair[] {

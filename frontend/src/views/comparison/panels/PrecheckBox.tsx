@@ -2,33 +2,31 @@ import { Button, FileButton } from "@mantine/core";
 import { useCallback, useState } from "react";
 import { useTranslation } from "react-i18next";
 import {
-  type Side,
   serverCommand,
-  useAlone,
+  useCallPrecheck,
   useDumpPrecheck,
   usePrecheckActions,
   useUnitPrecheck,
 } from "../../../api/comparison/prechecks";
 import { isOver, useJob } from "../../../api/jobs";
 import type { Comparison } from "../../../api/types";
+import { SIDES, type Side } from "../../../base/comparison/sides";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
 import { JobBar } from "../../../widgets/basic/JobBar";
 import { Failure } from "../../../widgets/basic/States";
-import { AloneLine } from "../../../widgets/marks/PrecheckMark";
+import { PrecheckLine } from "../../../widgets/marks/PrecheckMark";
 import { useShownComparison } from "../selection/result";
 import { useSelection } from "../selection/SelectionProvider";
 import panel from "./EvidencePanel.module.css";
 import classes from "./PrecheckBox.module.css";
 import type { SectionProps } from "./sectionProps";
 
-const SIDES: readonly Side[] = ["target", "golden"];
-
-/** Is this operator itself wrong, or only fed wrong data? What the pre-checks of both dumps say of the call. */
+/** Is this operator itself wrong, or only fed wrong data? The pre-check results of both dumps for the call. */
 export function PrecheckBox({ node }: SectionProps) {
   const { t } = useTranslation();
   const comparison = useShownComparison();
   const { unit } = useSelection();
-  const alone = useAlone(comparison.id, unit, node.address);
+  const alone = useCallPrecheck(comparison.id, unit, node.address);
   const { checked } = useUnitPrecheck(comparison.id, unit);
   if (node.kind !== "api") return null;
   const missing = SIDES.filter((side) => checked && checked[side].total === 0);
@@ -42,7 +40,7 @@ export function PrecheckBox({ node }: SectionProps) {
       {alone.error && <Failure problem={alone.error} />}
       {SIDES.map((side) => {
         const told = alone.data?.[side];
-        if (told) return <AloneLine key={side} side={side} told={told} />;
+        if (told) return <PrecheckLine key={side} side={side} told={told} />;
         if (!alone.data || !checked || checked[side].total === 0) return null;
         return (
           <p key={side} className="dim">
@@ -55,7 +53,7 @@ export function PrecheckBox({ node }: SectionProps) {
   );
 }
 
-/** One line while nobody asks: the reason, the stack and the plot stay in view. */
+/** Closed, this takes one line, so the reason, the stack and the plot stay in view. */
 function HowTo({ sides, comparison }: { sides: readonly Side[]; comparison: Comparison }) {
   const { t } = useTranslation();
   const [open, setOpen] = useState(false);

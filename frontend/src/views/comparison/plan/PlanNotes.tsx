@@ -5,7 +5,7 @@ import { planUrl } from "../../../api/comparison/plans";
 import { usePlan } from "../../../api/comparison/summary";
 import type { ComparisonOptions, JoinedSide, JoinedUnit, Summary } from "../../../api/types";
 import { navigate } from "../../../base/address/location";
-import { ranksText, waysOf } from "../../../base/comparison/plan";
+import { ranksText, sortWays } from "../../../base/comparison/plan";
 import { formatCount } from "../../../base/numbers/format";
 import { say } from "../../../texts/serverTexts";
 import { CopyButton } from "../../../widgets/basic/CopyButton";
@@ -169,7 +169,7 @@ function SideCell({ side }: { side: JoinedSide }) {
 
 function Ways({ counts, label }: { counts: Readonly<Record<string, number>>; label: string }) {
   const { t } = useTranslation();
-  const ways = waysOf(counts);
+  const ways = sortWays(counts);
   if (ways.length === 0) return null;
   const said = ways.map(({ way, dimension, count }) =>
     t(`plan.ways.${way as "copy"}`, { total: formatCount(count), dimension: dimension ?? "" }),

@@ -4,7 +4,7 @@ import { useNode } from "../../../api/comparison/nodes";
 import type { Unit } from "../../../api/records";
 import type { NodeDetail, Origin, Summary } from "../../../api/types";
 import { type Address, NO_FILTER } from "../../../base/address/address";
-import { nearestUnit } from "../../../base/address/nearestUnit";
+import { findNearestUnit } from "../../../base/address/nearestUnit";
 import { type UpdateAddress, useAddress } from "../../../widgets/basic/navigation";
 import { type CallRows, useCallRows } from "../../../widgets/lists/useCallRows";
 import { useRequired } from "./required";
@@ -44,10 +44,11 @@ export function SelectionProvider({ children }: { children: ReactNode }) {
   const [address, update] = useAddress();
   const { summary, origins, notes, ready } = useResult();
 
-  // Opens with the first origin that nobody accepted or knows, else the first origin, else the first No, else the first call of the first unit.
+  // Opens with the first origin that is not noted as accepted or known, else the first origin, else the first No, else the first
+  // call of the first unit.
   const open = firstOpenOrigin(origins, notes);
   const start = origins[open] ?? summary?.first_no ?? null;
-  const opened = nearestUnit(
+  const opened = findNearestUnit(
     (ready && summary?.units) || NO_UNITS,
     address.step ?? start?.step ?? null,
     address.rank ?? start?.rank ?? null,

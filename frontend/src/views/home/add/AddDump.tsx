@@ -3,15 +3,15 @@ import { type FormEvent, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useRegisterDump } from "../../../api/changes";
 import { formatBytes } from "../../../base/numbers/format";
-import { lastPart } from "../../../base/text/serverPaths";
-import { fromInput } from "../../../base/upload/pickedFiles";
+import { fileName } from "../../../base/text/serverPaths";
+import { readInput } from "../../../base/upload/pickedFiles";
 import { Icon } from "../../../widgets/basic/Icon";
 import { Failure } from "../../../widgets/basic/States";
 import classes from "../HomeView.module.css";
 import type { SidePicking } from "../useSides";
 import type { Uploads } from "../useUploads";
 import { PathPicker } from "./PathPicker";
-import { Received } from "./ReceivedDump";
+import { ReceivedDump } from "./ReceivedDump";
 import { UnfinishedLines, UploadLineRow } from "./UploadLines";
 
 interface AddDumpProps extends SidePicking {
@@ -32,7 +32,7 @@ export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
 
   const add = async (chosen: string) => {
     const { id } = await register.mutateAsync(chosen);
-    setRegistered((all) => [{ id, name: lastPart(chosen) }, ...all.filter((one) => one.id !== id)]);
+    setRegistered((all) => [{ id, name: fileName(chosen) }, ...all.filter((one) => one.id !== id)]);
   };
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -45,7 +45,7 @@ export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
   };
 
   const take = (input: HTMLInputElement) => {
-    uploads.start(fromInput(input.files));
+    uploads.start(readInput(input.files));
     input.value = "";
   };
 
@@ -117,7 +117,7 @@ export function AddDump({ uploads, over, picked, onPick }: AddDumpProps) {
       <ul className={classes.uploads} aria-live="polite">
         {registered.map(({ id, name }) => (
           <li key={id} className={classes.upload} data-testid="registered">
-            <Received id={id} name={name} waits={t("home.reading", { name })} picked={picked} onPick={onPick} />
+            <ReceivedDump id={id} name={name} waits={t("home.reading", { name })} picked={picked} onPick={onPick} />
             <CloseButton
               size="xs"
               aria-label={t("app.close")}

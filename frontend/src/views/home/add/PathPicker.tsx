@@ -16,7 +16,7 @@ interface PathPickerProps {
   onRegister: (path: string) => Promise<void>;
 }
 
-/** Walks the folders of the server below its roots, one at a time, and registers what is a dump. */
+/** Walks the folders of the server below its roots, one at a time, and registers dumps. */
 export function PathPicker({ opened, onClose, onRegister }: PathPickerProps) {
   const { t } = useTranslation();
   return (

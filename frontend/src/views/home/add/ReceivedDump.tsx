@@ -3,13 +3,13 @@ import { useDump } from "../../../api/records";
 import { Link } from "../../../widgets/basic/navigation";
 import { Notes, ProblemList } from "../../../widgets/basic/Problems";
 import { describeProblem } from "../../../widgets/basic/States";
-import { Detected } from "../compare/DumpFacts";
+import { DumpFacts } from "../compare/DumpFacts";
 import classes from "../HomeView.module.css";
-import { UseAs } from "../lists/SideButtons";
+import { SideButtons } from "../lists/SideButtons";
 import type { SidePicking } from "../useSides";
 
-/** What became of files that arrived: they are read next, and may turn out to be no dump. */
-export function Received({
+/** The state of files that arrived: being read, a dump, or not a dump. */
+export function ReceivedDump({
   id,
   name,
   waits,
@@ -29,8 +29,8 @@ export function Received({
       <span className={classes.received}>
         <Link to={`dumps/${encodeURIComponent(id)}`}>{t("home.uploadRead", { name })}</Link>
         {leftOut}
-        <UseAs dump={dump} picked={picked} onPick={onPick} />
-        <Detected id={id} />
+        <SideButtons dump={dump} picked={picked} onPick={onPick} />
+        <DumpFacts id={id} />
       </span>
     );
   if (dump?.status !== "failed") return <span>{waits}</span>;

@@ -1,16 +1,16 @@
 import { Button, CloseButton, Progress } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { ApiError, api, take } from "../../../api/client";
+import { ApiError, api, readReply } from "../../../api/client";
 import type { Upload } from "../../../api/types";
 import { formatBytes, formatSeconds } from "../../../base/numbers/format";
 import { fingerprint } from "../../../base/upload/batches";
-import { type Begun, begun, forget } from "../../../base/upload/unfinished";
+import { forgetUpload, listUnfinished, type UnfinishedUpload } from "../../../base/upload/unfinished";
 import { describeProblem } from "../../../widgets/basic/States";
 import classes from "../HomeView.module.css";
 import type { SidePicking } from "../useSides";
 import type { UploadLine, Uploads } from "../useUploads";
-import { Received } from "./ReceivedDump";
+import { ReceivedDump } from "./ReceivedDump";
 
 /** One upload of this page: on its way, arrived, or failed. */
 export function UploadLineRow({ line, uploads, picked, onPick }: { line: UploadLine; uploads: Uploads } & SidePicking) {
@@ -22,7 +22,13 @@ export function UploadLineRow({ line, uploads, picked, onPick }: { line: UploadL
     <li className={classes.upload} data-state={line.state} data-testid="upload">
       <span title={name}>
         {line.dump !== null && (
-          <Received id={line.dump} name={name} waits={t("home.uploaded", { name })} picked={picked} onPick={onPick} />
+          <ReceivedDump
+            id={line.dump}
+            name={name}
+            waits={t("home.uploaded", { name })}
+            picked={picked}
+            onPick={onPick}
+          />
         )}
         {problem && `${t("home.uploadFailed", { name })}: ${problem.detail} ${problem.hint ?? ""}`}
       </span>
@@ -65,9 +71,9 @@ export function UnfinishedLines({ uploads }: { uploads: Uploads }) {
   const left = useQuery({ queryKey: ["uploads", "unfinished"], queryFn: unfinished });
   const own = new Set(uploads.lines.map((line) => fingerprint(line.bundle.files)));
   const rows = (left.data ?? []).filter(({ print }) => !own.has(print));
-  const remove = async ({ print, id }: Begun) => {
-    forget(print);
-    await take(api().DELETE("/api/uploads/{upload_id}", { params: { path: { upload_id: id } } })).catch(() => {});
+  const remove = async ({ print, id }: UnfinishedUpload) => {
+    forgetUpload(print);
+    await readReply(api().DELETE("/api/uploads/{upload_id}", { params: { path: { upload_id: id } } })).catch(() => {});
     await client.invalidateQueries({ queryKey: ["uploads"] });
   };
   return rows.map((row) => (
@@ -87,14 +93,14 @@ export function UnfinishedLines({ uploads }: { uploads: Uploads }) {
 }
 
 /** Those that the server still has; the others are forgotten. */
-async function unfinished(): Promise<(Begun & { state: Upload })[]> {
-  const found: (Begun & { state: Upload })[] = [];
-  for (const one of begun()) {
+async function unfinished(): Promise<(UnfinishedUpload & { state: Upload })[]> {
+  const found: (UnfinishedUpload & { state: Upload })[] = [];
+  for (const one of listUnfinished()) {
     try {
-      const state = await take(api().GET("/api/uploads/{upload_id}", { params: { path: { upload_id: one.id } } }));
+      const state = await readReply(api().GET("/api/uploads/{upload_id}", { params: { path: { upload_id: one.id } } }));
       if (state.dump === null) found.push({ ...one, state });
     } catch (problem) {
-      if (problem instanceof ApiError && problem.status === 404) forget(one.print);
+      if (problem instanceof ApiError && problem.status === 404) forgetUpload(one.print);
       else throw problem;
     }
   }

@@ -5,15 +5,15 @@ import { useCompare } from "../../../api/changes";
 import { usePreview } from "../../../api/comparison/matches";
 import type { CompareRequest, ComparisonOptions } from "../../../api/types";
 import { navigate } from "../../../base/address/location";
-import type { Side } from "../../../base/comparison/unmatched";
-import { parseNumbers } from "../../../base/numbers/dates";
+import type { Side } from "../../../base/comparison/sides";
+import { parseNumbers } from "../../../base/numbers/format";
 import { Icon } from "../../../widgets/basic/Icon";
 import { Failure } from "../../../widgets/basic/States";
 import { PlanDialog } from "../../../widgets/plan/PlanDialog";
 import classes from "../HomeView.module.css";
 import type { PickedDump, PickedSides, Sides } from "../useSides";
 import { DumpSelect } from "./DumpSelect";
-import { Tried } from "./MatchingDryRun";
+import { MatchingDryRun } from "./MatchingDryRun";
 import { SideZone } from "./SideZone";
 
 /** Lets a button elsewhere on the page submit this form. */
@@ -74,7 +74,7 @@ export function CompareForm({ sides, over }: CompareFormProps) {
     compare.mutate(body, { onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`) });
   };
 
-  // Who brings both dumps has said all there is to say, unless the options are being looked at.
+  // Starts at once when the user brought both dumps, unless the options are open.
   const latest = useRef(start);
   latest.current = start;
   useEffect(() => {
@@ -273,7 +273,7 @@ function PlanField({ dumps, place, options, onChange }: PlanFieldProps) {
   );
 }
 
-/** What the options would match, said before anything is compared. */
+/** Shows what the options would match, before anything is compared. */
 function TryMatching({
   dumps,
   options,
@@ -304,7 +304,7 @@ function TryMatching({
       </Button>{" "}
       <span className="dim">{tried !== null && tried !== now ? t("home.tried.stale") : t("home.tryHint")}</span>
       {preview.error && <Failure problem={preview.error} />}
-      {preview.data && <Tried found={preview.data} />}
+      {preview.data && <MatchingDryRun found={preview.data} />}
     </div>
   );
 }
@@ -313,7 +313,7 @@ function fileKeys({ files }: Options): string[] {
   return FILES.map((key) => `${files[key]?.name}/${files[key]?.lastModified}`);
 }
 
-/** Where the plan of two dumps is kept: one made for others does not fit. */
+/** Key of the plan of two dumps; a plan made for other dumps does not fit. */
 function planKey({ target, golden }: PickedSides): string {
   return `${target?.id} ${golden?.id}`;
 }

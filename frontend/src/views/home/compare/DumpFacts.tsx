@@ -3,8 +3,8 @@ import { useDump } from "../../../api/records";
 import { formatCount, formatRuns } from "../../../base/numbers/format";
 import classes from "../HomeView.module.css";
 
-/** What was found in a dump, before anything is compared. */
-export function Detected({ id }: { id: string }) {
+/** Facts about a dump, shown before anything is compared. */
+export function DumpFacts({ id }: { id: string }) {
   const { t } = useTranslation();
   const dump = useDump(id).data;
   if (dump?.status !== "ready") return null;

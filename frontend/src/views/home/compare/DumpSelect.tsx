@@ -2,11 +2,11 @@ import { Select } from "@mantine/core";
 import { type KeyboardEvent, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { useDumps } from "../../../api/records";
-import { isPath } from "../../../base/comparison/guessSides";
+import { isPath } from "../../../base/text/serverPaths";
 import { useDebounced } from "../../../widgets/basic/useDebounced";
 import classes from "../HomeView.module.css";
 import type { PickedDump } from "../useSides";
-import { Detected } from "./DumpFacts";
+import { DumpFacts } from "./DumpFacts";
 
 interface DumpSelectProps {
   label: string;
@@ -78,7 +78,7 @@ export function DumpSelect({ label, hint, testId, value, onChange, onPath }: Dum
         }}
         data-testid={testId}
       />
-      {value && <Detected id={value.id} />}
+      {value && <DumpFacts id={value.id} />}
     </div>
   );
 }

@@ -2,13 +2,13 @@ import { useTranslation } from "react-i18next";
 import type { MatchingPreview } from "../../../api/types";
 import { formatCount } from "../../../base/numbers/format";
 import { MiddleName } from "../../../widgets/basic/MiddleName";
-import { LeftoverChip } from "../../../widgets/marks/Mark";
+import { UnmatchedChip } from "../../../widgets/marks/Mark";
 import classes from "../HomeView.module.css";
 
 const SHOWN_LEFT = 30;
 
-/** What a matching would make: pairs by method, rules that did something, calls that are left. */
-export function Tried({ found }: { found: MatchingPreview }) {
+/** Result of a matching dry run: pairs by method, effect of each rule, calls without a partner. */
+export function MatchingDryRun({ found }: { found: MatchingPreview }) {
   const { t, i18n } = useTranslation();
   return (
     <div className={classes.tried} data-testid="tried">
@@ -56,7 +56,7 @@ export function Tried({ found }: { found: MatchingPreview }) {
           {found.left.slice(0, SHOWN_LEFT).map((call) => (
             <li key={`${call.side}/${call.name}`}>
               <MiddleName name={call.name} />
-              <LeftoverChip cause={call.leftover} side={call.side} />
+              <UnmatchedChip cause={call.leftover} side={call.side} />
             </li>
           ))}
         </ul>

@@ -2,9 +2,9 @@ import { Button, Progress } from "@mantine/core";
 import { useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { useRegisterDump } from "../../../api/changes";
-import type { Side } from "../../../base/comparison/unmatched";
-import { lastPart } from "../../../base/text/serverPaths";
-import { fromInput } from "../../../base/upload/pickedFiles";
+import type { Side } from "../../../base/comparison/sides";
+import { fileName } from "../../../base/text/serverPaths";
+import { readInput } from "../../../base/upload/pickedFiles";
 import { Icon } from "../../../widgets/basic/Icon";
 import { Failure } from "../../../widgets/basic/States";
 import type { Sides } from "../useSides";
@@ -19,11 +19,11 @@ export function SideZone({ side, over, sides }: { side: Side; over: boolean; sid
   const register = useRegisterDump();
   const line = sides.arriving[side];
   const take = (input: HTMLInputElement) => {
-    sides.take(fromInput(input.files), side);
+    sides.take(readInput(input.files), side);
     input.value = "";
   };
   const read = (path: string) =>
-    register.mutate(path, { onSuccess: ({ id }) => sides.bring(side, { id, name: lastPart(path), path }) });
+    register.mutate(path, { onSuccess: ({ id }) => sides.bring(side, { id, name: fileName(path), path }) });
   return (
     <div className={classes.zone} data-side={side} data-over={over || undefined} data-testid={`zone-${side}`}>
       <DumpSelect

@@ -52,7 +52,7 @@ export function ComparisonList() {
   );
 }
 
-/** The server's own name for it is said in the reader's language, a given one as it is. */
+/** A default name of the server is translated; a name given by a user is shown as it is. */
 function shownName(t: TFunction, row: Comparison): string {
   const { name, target_name: target, golden_name: golden } = row;
   return name === "" || name === `${target} against ${golden}` ? t("home.sides", { target, golden }) : name;
@@ -78,7 +78,7 @@ function Name({ row }: { row: Comparison }) {
   );
 }
 
-/** A verdict on the few items that met says so, lest a Yes pass for the whole run. */
+/** Shows when only few items were compared, so a Yes is not taken for the whole run. */
 function Reached({ row, verdict }: { row: Comparison; verdict: NonNullable<Comparison["verdict"]> }) {
   const { t } = useTranslation();
   const { items, unmatched_target: target, unmatched_golden: golden } = row.counts ?? NO_COUNTS;
@@ -118,7 +118,7 @@ function FirstOrigin({ row }: { row: Comparison }) {
 function Status({ row }: { row: Comparison }) {
   const { t } = useTranslation();
   const busy = row.status === "pending" || row.status === "running";
-  // One that waits has no progress to ask for, so that a long queue costs no more requests than jobs run at once.
+  // A waiting job has no progress, so it is not polled: a long queue then costs no more requests than running jobs.
   const job = useJob(row.status === "running" ? row.job : null, () => undefined);
   if (busy) {
     const share = Math.round((job?.progress ?? 0) * 100);

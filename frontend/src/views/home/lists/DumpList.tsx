@@ -12,7 +12,7 @@ import classes from "../HomeView.module.css";
 import type { SidePicking } from "../useSides";
 import { type Column, RecordList } from "./RecordList";
 import { RowActions } from "./RowActions";
-import { UseAs } from "./SideButtons";
+import { SideButtons } from "./SideButtons";
 
 export function DumpList({ picked, onPick }: SidePicking) {
   const { t, i18n } = useTranslation();
@@ -22,7 +22,7 @@ export function DumpList({ picked, onPick }: SidePicking) {
       key: "pick",
       title: t("home.columns.pick"),
       cell: (row) =>
-        row.status === "ready" ? <UseAs dump={row} picked={picked} onPick={onPick} /> : <StatusWord row={row} />,
+        row.status === "ready" ? <SideButtons dump={row} picked={picked} onPick={onPick} /> : <StatusWord row={row} />,
     },
     { key: "task", title: t("home.columns.task"), cell: (row) => row.task },
     { key: "level", title: t("home.columns.level"), cell: (row) => row.level },

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
-import { api, take } from "../../../api/client";
+import { api, readReply } from "../../../api/client";
 import { navigate } from "../../../base/address/location";
 import { Failure } from "../../../widgets/basic/States";
 import classes from "./FirstSteps.module.css";
@@ -10,7 +10,7 @@ import classes from "./FirstSteps.module.css";
 export function FirstSteps() {
   const { t } = useTranslation();
   const sample = useMutation({
-    mutationFn: () => take(api().POST("/api/sample")),
+    mutationFn: () => readReply(api().POST("/api/sample")),
     onSuccess: ({ id }) => navigate(`comparisons/${encodeURIComponent(id)}`),
   });
   return (

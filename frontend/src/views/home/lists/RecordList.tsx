@@ -37,7 +37,7 @@ interface RecordListProps<T> {
   testId: string;
   useRows: (query: string, order: ListOrder) => Rows<T>;
   columns: readonly Column<T>[];
-  /** What stands here while there is nothing at all. */
+  /** Shown while there are no records at all. */
   empty: ReactNode;
   action?: ReactNode;
 }

@@ -2,12 +2,12 @@ import { useTranslation } from "react-i18next";
 import classes from "../HomeView.module.css";
 import type { PickedDump, SidePicking } from "../useSides";
 
-interface UseAsProps extends SidePicking {
+interface SideButtonsProps extends SidePicking {
   dump: PickedDump;
 }
 
 /** Two buttons that put a dump on a side of the comparison to make. */
-export function UseAs({ dump, picked, onPick }: UseAsProps) {
+export function SideButtons({ dump, picked, onPick }: SideButtonsProps) {
   const { t } = useTranslation();
   const { id, name, path } = dump;
   return (

@@ -1,0 +1,130 @@
+"""A call between its start and its end, and what its arguments and frame say about it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import torch
+
+from dumpscope_capture.calls.edges import Edge
+from dumpscope_capture.calls.held_arguments import HeldArguments
+from dumpscope_capture.calls.names import Api
+from dumpscope_capture.calls.selection import Outcome
+
+DROPOUTS: Final = frozenset(
+    ("dropout", "dropout_", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+)
+_CLIPPERS: Final = frozenset(
+    (
+        "clip_grad_norm_",
+        "clip_grad_value_",
+        "clip_grads_with_norm_",
+        "_clip_grads_with_norm_",
+        "get_total_norm",
+        "_get_total_norm",
+    )
+)
+_CLIP_LEVELS: Final = 10
+NESTING_LIMIT: Final = 50
+
+
+class ThreadState(threading.local):
+    """What is open in one thread.
+
+    modules: nodes of the open modules, outermost first; calls: the same, by id of the module; outside: pseudo parents
+    inside: number of wrapped calls that run
+    """
+
+    def __init__(self) -> None:
+        self.modules: list[str] = []
+        self.calls: list[tuple[int, Call]] = []
+        self.outside: list[str] = []
+        self.inside = 0
+
+
+class Call:
+    """A node between its start and its end.
+
+    first: autograd sequence number at its start, -1 where no gradients are read; idle: a dropout that drops nothing
+    substituted: treatment of the intervention that ran it
+    saved: folder of the saved call, and sequence number; began, origin: sequence number, (stack, module), for an `Explainer`
+    """
+
+    __slots__ = (
+        "api", "began", "body", "edges", "extra", "first", "held", "idle", "name", "origin", "outcome", "parent", "saved",
+        "stack", "substituted",
+    )  # fmt: skip
+
+    def __init__(self, name: str, outcome: Outcome, parent: str | None) -> None:
+        self.name = name
+        self.outcome: Outcome = outcome
+        self.parent = parent
+        self.api: Api | None = None
+        self.body: dict[str, Any] = {}
+        self.stack: tuple[str, ...] | None = None
+        self.edges: list[Edge | None] = []
+        self.first = -1
+        self.idle = False
+        self.held: HeldArguments | None = None
+        self.extra: dict[str, dict[str, str]] = {}
+        self.substituted: str | None = None
+        self.saved: tuple[Path, int] | None = None
+        self.began = -1
+        self.origin: tuple[tuple[str, ...], str | None] = ((), None)
+
+    @property
+    def label(self) -> str:
+        return self.api.label if self.api is not None else ""
+
+
+def differentiable(args: Sequence[Any], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    """Tensors that can have a gradient, in order: nested containers flattened, keyword arguments last."""
+    found: list[torch.Tensor] = []
+    _gather(args, found, 0)
+    if kwargs:
+        _gather(kwargs, found, 0)
+    return found
+
+
+def _gather(value: Any, found: list[torch.Tensor], depth: int) -> None:
+    if isinstance(value, torch.Tensor):
+        if value.requires_grad or value.is_floating_point() or value.is_complex():
+            found.append(value)
+    elif depth < NESTING_LIMIT:
+        if isinstance(value, (tuple, list)):
+            for part in value:
+                _gather(part, found, depth + 1)
+        elif isinstance(value, dict):
+            for part in value.values():
+                _gather(part, found, depth + 1)
+        elif hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+            for field in value.__dataclass_fields__:
+                _gather(getattr(value, field, None), found, depth + 1)
+
+
+def backward_of(parent: str | None) -> str | None:
+    """Backward node of an enclosing forward node; None where there is none."""
+    if parent is None or ".forward." not in parent:
+        return None if parent is None or ".backward." not in parent else parent
+    head, _, number = parent.rpartition(".forward.")
+    return f"{head}.backward.{number}"
+
+
+def is_clipping(frame: FrameType | None) -> bool:
+    """Whether a call comes from torch's clipping of gradients."""
+    for _ in range(_CLIP_LEVELS):
+        if frame is None:
+            return False
+        if frame.f_code.co_name in _CLIPPERS and frame.f_code.co_filename.endswith("clip_grad.py"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def drop_share(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Share of elements that a dropout drops. At 0 it adds no autograd node."""
+    return kwargs.get("p", args[1] if len(args) > 1 else None)
