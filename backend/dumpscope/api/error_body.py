@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 
 from dumpscope.api.http_methods import allowed
-from dumpscope.api.models.schemas import Error
+from dumpscope.api.models.base import Error
 from dumpscope.api.replies import StrictJSON
 from dumpscope.errors import DumpscopeError, LimitError, error_body
 from dumpscope.texts import say

@@ -62,7 +62,7 @@ class Outcome:
     def incomplete(self) -> bool:
         """Some items could not be read (the answer's problems list them), or no item of one side met one of the other."""
         counts = self.answer.counts
-        return counts.unreadable > 0 or counts.strangers or any(one.kind in LOST for one in self.answer.problems)
+        return counts.unreadable > 0 or counts.nothing_met or any(one.kind in LOST for one in self.answer.problems)
 
 
 def compare_layouts(
