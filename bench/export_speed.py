@@ -26,7 +26,7 @@ from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
 from dumpscope.pipeline.results.exports import csv_text, export_units, json_document
 from dumpscope.pipeline.results.report import report
-from dumpscope.pipeline.results.save import keep, keep_copy
+from dumpscope.pipeline.results.save import save_comparison, save_copy
 from dumpscope.readers import discover
 
 MB = 1024 * 1024
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder for the dumps and results, kept for the next run")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        folder = arguments.keep or Path(scratch)
+        folder = arguments.save_comparison or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         target, golden, _ = make_pair(folder, arguments.nodes)
         outcome = compare_layouts(
@@ -84,11 +84,11 @@ def main() -> None:
         print()
         database = Database.open(sqlite_url(Path(scratch) / "bench.db"))
         try:
-            comparison = keep(database, outcome, Options(), name="bench")
+            comparison = save_comparison(database, outcome, Options(), name="bench")
             answer, units = export_units(database, comparison, None, None)
             del outcome
             file = folder / "written" / "result.db"
-            tries = [timed(lambda: keep_copy(file, database, comparison).stat().st_size) for _ in range(arguments.runs)]
+            tries = [timed(lambda: save_copy(file, database, comparison).stat().st_size) for _ in range(arguments.runs)]
             cpu, wall, size = min(tries)
             source = sum(one.stat().st_size for side in (target, golden) for one in side.rglob("*.json"))
             print(

@@ -17,7 +17,7 @@ from dumpscope.api.state import State
 from dumpscope.errors import CancelledError
 from dumpscope.pipeline.results import exports
 from dumpscope.pipeline.results.exports import export_units, html_page, xlsx_file
-from dumpscope.pipeline.results.save import keep_copy
+from dumpscope.pipeline.results.save import save_copy
 
 
 def asked(gone: asyncio.Event) -> Request:
@@ -84,7 +84,7 @@ def test_every_file_that_is_written_first_ends_there_and_leaves_nothing_half_don
     writes: tuple[Callable[[Leaving], object], ...] = (
         lambda check: xlsx_file(database, units, exports.ALL, tmp_path / "table.xlsx", check),
         lambda check: html_page(database, answer, units, check),
-        lambda check: keep_copy(tmp_path / "result.db", database, comparison, check),
+        lambda check: save_copy(tmp_path / "result.db", database, comparison, check),
     )
     for write in writes:
         check = Leaving(last)

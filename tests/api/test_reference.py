@@ -121,4 +121,4 @@ def test_a_result_file_keeps_what_the_reference_said(server: Client, address: st
         assert copy.get(f"{address}/summary").json()["reference"] == before["reference"]
         refused = copy.post(f"{address}/matching/apply")
         assert refused.status_code == 409
-        assert "of the dump reference only what came of its comparison is here" in refused.json()["detail"]
+        assert "only the comparison result of the dump reference is stored here" in refused.json()["detail"]

@@ -17,7 +17,7 @@ from dumpscope.api.app import create_app
 from dumpscope.domain.options import Options
 from dumpscope.index.comparisons.catalogue import create_comparison
 from dumpscope.index.dumps.catalogue import create_dump
-from dumpscope.pipeline.tasks.cleanup import held
+from dumpscope.pipeline.tasks.cleanup import hold_folder
 from dumpscope.pipeline.uploads import unfinished
 from dumpscope.readers.archives.entry_names import FOLDED, PLAIN, Folding
 
@@ -239,7 +239,7 @@ def test_an_upload_that_a_kill_cut_off_is_gone_after_the_next_start(make_setting
             (settings.uploads / dump_id).mkdir()
             (settings.uploads / dump_id / "dump.json.part").write_bytes(RELU[:50])
     with (
-        held(settings.uploads / live),
+        hold_folder(settings.uploads / live),
         TestClient(create_app(settings), base_url=BASE) as client,
     ):
         left = {row["id"]: row for row in client.get("/api/dumps").json()["items"]}

@@ -19,8 +19,8 @@ from cli.test_serving import get, running
 FILES = 4000
 
 HOLDER = """
-from dumpscope.pipeline.tasks.temporary_folder import Room
-with Room() as room:
+from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
+with TemporaryFolder() as room:
     (room.path / "half").write_bytes(b"1" * 100)
     print(room.path, flush=True)
     input()

@@ -18,7 +18,7 @@ from alembic import command
 from cli.test_serving import get, running
 from dumpscope.cli.app import status
 from dumpscope.index.store.database import Database, sqlite_url
-from dumpscope.index.store.upgrade import configuration, newest, version
+from dumpscope.index.store.upgrade import configuration, newest
 
 CAUSE = "Functional.softmax.1.forward"
 
@@ -130,7 +130,7 @@ def test_a_result_of_an_older_dumpscope_is_brought_up_to_date_in_the_copy(
     _copied([file], tmp_path / "copy.db")
     assert "made by an older dumpscope and brought up to date, in a copy" in capsys.readouterr().out
     copied = Database(sqlite_url(tmp_path / "copy.db"))
-    assert version(copied) == newest()
+    assert copied.version() == newest()
     copied.close()
     assert file.read_bytes() == content
 

@@ -22,7 +22,7 @@ from ui.sizes import synthetic
 from dumpscope.domain.context import gather
 from dumpscope.domain.facts import Outcome
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import Int64, item_name
+from dumpscope.domain.records import Int64, as_stored, item_name
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.errors import Problem, UsageError
 from dumpscope.export import xlsx
@@ -35,11 +35,11 @@ from dumpscope.export.table.cell_text import guard, guard_all, percent
 from dumpscope.export.table.cells import float_texts
 from dumpscope.export.table.columns import columns
 from dumpscope.export.table.csv import csv_text
-from dumpscope.export.table.row_values import scalar_changes, stored_number
+from dumpscope.export.table.row_values import scalar_changes
 from dumpscope.export.table.unit_table import Table
 from dumpscope.export.xlsx import column_letters, write_xlsx
 from dumpscope.pipeline.compare.in_process import Outcome as Result, compare_layouts
-from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.pipeline.results.report import report
 from dumpscope.ptdbg.export.table import ptdbg_columns, ptdbg_csv
 from dumpscope.readers import discover
@@ -178,7 +178,7 @@ def test_a_value_no_float_holds_and_a_name_no_text_holds_are_written_in_every_fo
     target, golden = (discover(tmp_path / word) for word in ("target", "golden"))
     answer = compare_layouts(target, golden, Options(), paths=("a", "b"), jobs=1).answer
     files = write_files(
-        tmp_path / "out", FORMATS, answer, [lambda: Table(unit)], lambda: report(answer, Shelf([unit])), pairs=True
+        tmp_path / "out", FORMATS, answer, [lambda: Table(unit)], lambda: report(answer, UnitStore([unit])), pairs=True
     )
     table, book, document_file, *_ = files
     assert len(files) == len(FORMATS) + 2  # ptdbg are three files
@@ -485,7 +485,7 @@ def test_files_are_named_by_step_and_rank_only_where_there_are_several(fault: Re
     unit = fault.units[0]
     makers = [lambda: Table(unit), lambda: Table(replace(unit, step=1, rank=3))]
     alone = write_files(
-        tmp_path / "one", ["csv"], fault.answer, makers[:1], lambda: report(fault.answer, Shelf([unit]))
+        tmp_path / "one", ["csv"], fault.answer, makers[:1], lambda: report(fault.answer, UnitStore([unit]))
     )
     assert [path.name for path in alone] == ["compare_result.csv"]
     both = write_files(
@@ -493,7 +493,7 @@ def test_files_are_named_by_step_and_rank_only_where_there_are_several(fault: Re
         ["csv", "json", "html", "ptdbg-csv"],
         fault.answer,
         makers,
-        lambda: report(fault.answer, Shelf([unit])),
+        lambda: report(fault.answer, UnitStore([unit])),
     )
     assert [path.name for path in both] == [
         "compare_result_step0_rank0.csv", "compare_result_step1_rank3.csv", "export.json", "report.html",
@@ -582,12 +582,12 @@ def test_ptdbg_statistics_warn_past_half_of_the_larger_side(tmp_path: Path) -> N
 
 
 def test_stored_statistics_keep_their_kind() -> None:
-    assert stored_number(3.0, 1, "torch.int64") == 3
-    assert isinstance(stored_number(3.0, 1, "torch.int64"), int)
-    assert stored_number(2.0**63, 1, "torch.int64", 2**63 - 1) == 2**63 - 1
-    assert stored_number(1.0, 1, "torch.bool") is True
-    assert isinstance(stored_number(3.0, 1, "torch.float32"), float)
-    assert stored_number(0.0, 0, "torch.float32") is None
+    assert as_stored(3.0, 1, "torch.int64") == 3
+    assert isinstance(as_stored(3.0, 1, "torch.int64"), int)
+    assert as_stored(2.0**63, 1, "torch.int64", 2**63 - 1) == 2**63 - 1
+    assert as_stored(1.0, 1, "torch.bool") is True
+    assert isinstance(as_stored(3.0, 1, "torch.float32"), float)
+    assert as_stored(0.0, 0, "torch.float32") is None
 
 
 def test_scalars_differ_as_numbers_and_are_left_as_text() -> None:

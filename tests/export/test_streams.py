@@ -20,7 +20,7 @@ from dumpscope.index.pair_queries.node_pairs import NodeFilter
 from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
 from dumpscope.pipeline.results import exports
-from dumpscope.pipeline.results.save import keep
+from dumpscope.pipeline.results.save import save_comparison
 from dumpscope.readers import discover
 
 Stored = tuple[Database, Answer, list[StoredUnit], Outcome]
@@ -33,7 +33,11 @@ def stored(dumps: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
     target, golden = (discover(dumps / name) for name in names)
     outcome = compare_layouts(target, golden, Options(), paths=names, jobs=1)
     database = Database.open(sqlite_url(tmp_path_factory.mktemp("stored") / "index.db"))
-    yield database, *exports.export_units(database, keep(database, outcome, Options(), name="x"), None, None), outcome
+    yield (
+        database,
+        *exports.export_units(database, save_comparison(database, outcome, Options(), name="x"), None, None),
+        outcome,
+    )
     database.close()
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import update
 
 from dumpscope.domain.query import parse
 from dumpscope.domain.records import State
-from dumpscope.index.comparisons import StoredUnit, find_unit
+from dumpscope.index.comparisons.catalogue import StoredUnit, find_unit
 from dumpscope.index.pair_queries.item_pairs import list_item_pairs
 from dumpscope.index.pair_queries.list_positions import node_pairs_at
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, NodePairRow, Sort, list_node_pairs

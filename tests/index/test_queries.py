@@ -21,8 +21,7 @@ from dumpscope.index.pair_queries.item_pairs import get_item_pair, items_of_node
 from dumpscope.index.pair_queries.list_positions import node_pairs_around
 from dumpscope.index.pair_queries.node_details import node_context
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, Sort, list_node_pairs, one_node_pair
-from dumpscope.index.pair_queries.pair_columns import node_columns
-from dumpscope.index.pair_queries.strip import strip
+from dumpscope.index.pair_queries.pair_columns import pair_columns, strip
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import END, Page, Seek
@@ -291,7 +290,7 @@ def test_a_node_without_a_stack_of_its_own_shows_its_forward_calls(
 @pytest.mark.parametrize("buckets", [1, 7, 230, 1000])
 def test_the_strip_shows_the_worst_of_each_bucket(stored: tuple[Database, StoredUnit, Unit], buckets: int) -> None:
     database, place, unit = stored
-    found = strip(node_columns(database, place), buckets=buckets)
+    found = strip(pair_columns(database, place), buckets=buckets)
     assert found[0].first == 0
     assert found[-1].last == 229
     for left, right in pairwise(found):

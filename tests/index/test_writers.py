@@ -23,7 +23,7 @@ def register_many(url: str, label: str, count: int) -> None:
 PROCESS = """
 import sys
 from dumpscope.index.store.database import Database
-from dumpscope.index.dumps import change_dump, create_dump, get_dump
+from dumpscope.index.dumps.catalogue import change_dump, create_dump, get_dump
 database = Database(sys.argv[1])
 for number in range(15):
     dump_id = create_dump(database, name=f"process {number}", path="/p")

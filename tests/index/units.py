@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dumpscope.domain.context import gather
 from dumpscope.domain.facts import (
     ERROR_BINS,
     TENSOR_METRICS,
@@ -171,25 +172,28 @@ def make_unit(target: RankDump, golden: RankDump, *, tensors: bool = False, seed
                 rel_histogram=tuple(reversed(histogram)),
             )
     entries = len(target.tree)
+    pairs = NodePairs(
+        target=np.arange(nodes, dtype=np.int32),
+        golden=np.arange(nodes, dtype=np.int32),
+        method=np.full(nodes, Method.EXACT, dtype=np.int8),
+        confidence=np.ones(nodes),
+        leftover=(np.arange(nodes) % 3).astype(np.int8),
+        beside=np.arange(-1, nodes - 1, dtype=np.int32),
+    )
+    items = ItemPairs(
+        pair=target.items.node,
+        target=np.arange(size, dtype=np.int32),
+        golden=np.where(np.arange(size) % 300 == 7, -1, np.arange(size)).astype(np.int32),
+    )
     return Unit(
         step=target.ref.step,
         rank=target.ref.rank or 0,
         target=target,
         golden=golden,
         mode="tensor" if tensors else "statistics",
-        pairs=NodePairs(
-            target=np.arange(nodes, dtype=np.int32),
-            golden=np.arange(nodes, dtype=np.int32),
-            method=np.full(nodes, Method.EXACT, dtype=np.int8),
-            confidence=np.ones(nodes),
-            leftover=(np.arange(nodes) % 3).astype(np.int8),
-            beside=np.arange(-1, nodes - 1, dtype=np.int32),
-        ),
-        items=ItemPairs(
-            pair=target.items.node,
-            target=np.arange(size, dtype=np.int32),
-            golden=np.where(np.arange(size) % 300 == 7, -1, np.arange(size)).astype(np.int32),
-        ),
+        pairs=pairs,
+        items=items,
+        context=gather(target, golden, pairs, items),
         tree=ResultTree(
             names=target.tree.names,
             parent=target.tree.parent,

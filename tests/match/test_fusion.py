@@ -19,7 +19,7 @@ from dumpscope.match import Matched, match
 from dumpscope.match.operators.fusion_rules import load_rules, run_ends
 from dumpscope.pipeline.compare.conclusion import conclude
 from dumpscope.pipeline.compare.unit import compare_rank
-from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.pipeline.compare.unit_store import UnitStore
 from match.small import Step, flow, step
 
 BEFORE = step("Functional.linear", "x a", "h")
@@ -63,7 +63,7 @@ def boundary(matched: Matched, target: RankDump, golden: RankDump) -> set[tuple[
 
 def compared(target: RankDump, golden: RankDump) -> Unit:
     unit = compare_rank(target, golden, step=0, rank=0, options=Options())
-    shelf = Shelf([unit])
+    shelf = UnitStore([unit])
     conclude(shelf, policy="default", target=NOWHERE, golden=NOWHERE)
     return shelf[0]
 

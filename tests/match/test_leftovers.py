@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dumpscope.domain.facts import LEFTOVER_WORDS
-from dumpscope.domain.leftovers import said
+from dumpscope.domain.facts import LEFTOVER_WORDS, unmatched_sentence
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import RankDump
 from dumpscope.match import match
@@ -104,5 +103,5 @@ def test_the_inserted_calls_of_a_real_pair_are_told_so(dumps: Path) -> None:
 
 @pytest.mark.parametrize("word", [word for word in LEFTOVER_WORDS if word])
 def test_every_cause_has_a_sentence_that_names_its_neighbour(word: str) -> None:
-    assert "Functional.relu.0" in english(said(word, "Functional.relu.0"))
-    assert "the beginning" in english(said(word, None))
+    assert "Functional.relu.0" in english(unmatched_sentence(word, "Functional.relu.0"))
+    assert "the beginning" in english(unmatched_sentence(word, None))

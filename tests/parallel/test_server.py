@@ -201,4 +201,4 @@ def test_a_result_file_holds_the_joined_ranks_and_says_what_it_lacks(
         assert (after["target"], after["golden"]) == (before["target"], before["golden"])
         reply = copy.post(f"{root}/matching/apply")
         assert reply.status_code == 409
-        assert "only what came of its comparison is here" in reply.json()["detail"]
+        assert "only the comparison result of the dump" in reply.json()["detail"]

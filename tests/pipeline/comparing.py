@@ -8,7 +8,7 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer, Side, Unit
 from dumpscope.pipeline.compare.conclusion import conclude
 from dumpscope.pipeline.compare.unit import compare_rank
-from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.readers import discover, read_rank
 
 NOWHERE = Side(path="", framework="", task="", level="", steps=[], ranks=[])
@@ -23,6 +23,6 @@ def compare(target: Path, golden: Path, options: Options | None = None) -> tuple
         if place in rivals:
             sides = read_rank(ref), read_rank(rivals[place])
             units.append(compare_rank(*sides, step=place[0], rank=place[1], options=options))
-    shelf = Shelf(units)
+    shelf = UnitStore(units)
     answer, _ = conclude(shelf, policy=options.policy, target=NOWHERE, golden=NOWHERE)
     return answer, list(shelf)

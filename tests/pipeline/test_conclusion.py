@@ -18,10 +18,10 @@ from dumpscope.index.comparisons.catalogue import ComparisonRow, create_comparis
 from dumpscope.index.comparisons.load_unit import load_unit
 from dumpscope.index.dumps.catalogue import create_dump
 from dumpscope.index.store.database import Database, sqlite_url
-from dumpscope.pipeline.compare import on_server
+from dumpscope.pipeline.compare import server_tasks
 from dumpscope.pipeline.compare.on_server import rejudge, run_comparison
 from dumpscope.pipeline.server.ingest import ingest_dump
-from dumpscope.pipeline.server.job_kinds import settle
+from dumpscope.pipeline.server.job_kinds import record_end
 from dumpscope.pipeline.tasks.fan_out import Work
 from pipeline.comparing import compare
 
@@ -69,7 +69,7 @@ def test_one_unit_is_in_memory_at_a_time(tmp_path: Path, dumps: Path, monkeypatc
         held.append(weakref.ref(unit.facts.diff))
         return unit
 
-    monkeypatch.setattr(on_server, "load_unit", watched)
+    monkeypatch.setattr(server_tasks, "load_unit", watched)
     run_comparison(work, comparison, **QUIET)
     rejudge(work, comparison, "ptdbg", **QUIET)
     assert len(held) >= 4, "both steps are loaded to conclude and again to judge"
@@ -97,11 +97,11 @@ def test_judging_again_that_broke_off_half_way_says_so_and_can_be_repeated(
     )
 
     def settled() -> ComparisonRow:
-        settle(work.database, replace(job, error=UsageError("broken").body()))
+        record_end(work.database, replace(job, error=UsageError("broken").body()))
         return get_comparison(work.database, comparison)
 
     assert settled().status == "done", "nothing was changed yet"
-    genuine, calls = on_server.update_opinions, 0
+    genuine, calls = server_tasks.update_opinions, 0
 
     def failing(*arguments: Any) -> None:
         nonlocal calls
@@ -110,7 +110,7 @@ def test_judging_again_that_broke_off_half_way_says_so_and_can_be_repeated(
             raise OSError("the disk is gone")
         genuine(*arguments)
 
-    monkeypatch.setattr(on_server, "update_opinions", failing)
+    monkeypatch.setattr(server_tasks, "update_opinions", failing)
     with pytest.raises(OSError, match="gone"):
         rejudge(work, comparison, "msprobe", **QUIET)
     broken = settled()

@@ -13,12 +13,12 @@ import pytest
 
 from dumpscope.cli.commands.compare import status
 from dumpscope.domain.facts import Class, Verdict
-from dumpscope.domain.numbering import as_ranges, on_ranks
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer
 from dumpscope.pipeline.compare import in_process
 from dumpscope.readers import discover
+from dumpscope.texts import as_ranges, on_ranks
 from dumpscope.verdict.rules import CODES
 from pipeline.comparing import compare
 

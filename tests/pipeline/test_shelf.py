@@ -16,7 +16,7 @@ from dumpscope.domain.result import Unit
 from dumpscope.errors import DumpscopeError
 from dumpscope.pipeline.compare import in_process
 from dumpscope.pipeline.compare.in_process import Outcome, compare_layouts
-from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.readers import discover
 
 PAIR = ("dist2_stat_fault", "dist2_stat_golden")
@@ -73,9 +73,9 @@ def test_of_many_ranks_no_more_than_three_are_in_memory(
     monkeypatch.setattr(in_process, "WORTH", 0)
     loaded: list[weakref.ref[Any]] = []
     most = 0
-    load = Shelf.__getitem__
+    load = UnitStore.__getitem__
 
-    def counted(self: Shelf, place: int) -> Unit:
+    def counted(self: UnitStore, place: int) -> Unit:
         nonlocal most
         unit = load(self, place)
         loaded.append(weakref.ref(unit.facts.outcome))
@@ -83,7 +83,7 @@ def test_of_many_ranks_no_more_than_three_are_in_memory(
         most = max(most, sum(reference() is not None for reference in loaded))
         return unit
 
-    monkeypatch.setattr(Shelf, "__getitem__", counted)
+    monkeypatch.setattr(UnitStore, "__getitem__", counted)
     files(tmp_path, tmp_path / "results", 1)
     assert len(loaded) > 8
     assert most <= 3

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from cli.test_serving import running
+from old_result import unpack
 from playwright.sync_api import Page, expect
 
 from ui.conftest import Server
@@ -73,3 +74,26 @@ def test_a_file_that_is_being_written_can_be_cancelled_and_another_one_asked_for
     assert download.value.suggested_filename == "stat_fault against stat_golden.csv"
     assert "Functional.softmax.1.forward" in Path(download.value.path()).read_text()
     expect(bar).to_have_count(0)
+
+
+def test_an_address_of_an_earlier_version_shows_the_same_selection(page: Page, tmp_path: Path) -> None:
+    node = "Functional.gelu.1.forward"
+    query = f"?s=0&r=0&n={node}&tab=order&f=class%3Apropagated&q=linear&sort=-out_score"  # as d6b1173 wrote it
+    file, answers = unpack(tmp_path)
+    found = sorted(
+        (call for call in answers["propagated"] if "linear" in call["name"].lower()),
+        key=lambda call: (-call["out_score"], call["order"]),
+    )
+    with running("serve", file, "--port", 0, DUMPSCOPE_EXECUTOR="threads:1") as (address, _):
+        assert address.endswith(f"/comparisons/{answers['id']}")
+        page.goto(address + query)
+        expect(page.get_by_test_id("selected-name")).to_contain_text(node, timeout=30_000)
+        expect(page.get_by_test_id("search")).to_have_value("linear")
+        expect(page.get_by_test_id("total")).to_contain_text(str(len(found)))
+        expect(page.get_by_test_id("plot-order")).to_have_attribute("aria-selected", "true")
+        rows = page.get_by_test_id("calls").locator("[data-name]")
+        expect(rows.first).to_have_attribute("data-name", found[0]["name"])
+        shown = rows.evaluate_all("rows => rows.map(row => row.dataset.name)")
+        assert len(shown) > 3
+        assert shown == [call["name"] for call in found][: len(shown)]
+        assert page.url == address + query

@@ -46,11 +46,11 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.executors import make_executor
 from dumpscope.jobs.runner import Runner
-from dumpscope.pipeline.operators.precheck_job import Lent
-from dumpscope.pipeline.server.job_kinds import job_kinds, settle
-from dumpscope.pipeline.tasks.cleanup import remove_leftovers
+from dumpscope.pipeline.operators.precheck_job import PrecheckSetup
+from dumpscope.pipeline.server.job_kinds import job_kinds, record_end
+from dumpscope.pipeline.tasks.cleanup import remove_crash_remains
 from dumpscope.pipeline.tasks.fan_out import release
-from dumpscope.pipeline.tasks.temporary_folder import remove_rooms
+from dumpscope.pipeline.tasks.temporary_folder import remove_abandoned_folders
 from dumpscope.pipeline.uploads.unfinished import UnfinishedUploads
 from dumpscope.settings import Settings
 
@@ -144,14 +144,16 @@ def _start(settings: Settings, copies: tuple[str, ...]) -> State:
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     executor: Executor = make_executor(settings.workers)
     database = Database.open(settings.database)
-    remove_leftovers(database, settings.uploads, settings.unpacked, settings.data_dir)
-    remove_rooms()
+    remove_crash_remains(database, settings.uploads, settings.unpacked, settings.data_dir)
+    remove_abandoned_folders()
     table = JobTable(database)
     runner = Runner(
         table,
-        job_kinds(database, executor, settings.unpacked, Lent(python=settings.python, folder=settings.prechecks)),
+        job_kinds(
+            database, executor, settings.unpacked, PrecheckSetup(python=settings.python, folder=settings.prechecks)
+        ),
         slots=settings.job_slots,
-        ended=lambda job: settle(database, job),
+        ended=lambda job: record_end(database, job),
     )
     runner.start()
     unfinished = UnfinishedUploads(settings.receiving, settings.upload_hours * 3600)

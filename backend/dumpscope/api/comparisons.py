@@ -16,7 +16,7 @@ from dumpscope.index.comparisons.catalogue import (
 from dumpscope.index.dumps.catalogue import get_dump
 from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
-from dumpscope.pipeline.compare.rank_pairs import require_chosen
+from dumpscope.pipeline.planning.rank_pairs import require_chosen
 from dumpscope.pipeline.results.require_dumps import require_dumps
 from dumpscope.texts import say
 from dumpscope.verdict.policy import load_policy

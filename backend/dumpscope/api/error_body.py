@@ -10,13 +10,13 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
-from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 
 from dumpscope.api.http_methods import allowed
 from dumpscope.api.models.base import Error
 from dumpscope.api.replies import StrictJSON
 from dumpscope.errors import DumpscopeError, LimitError, error_body
+from dumpscope.index.store.database import DatabaseError
 from dumpscope.texts import say
 
 log = logging.getLogger("dumpscope.api")
@@ -66,8 +66,8 @@ def install(app: FastAPI) -> None:
         reply.headers.update(error.headers or {})
         return reply
 
-    @app.exception_handler(DBAPIError)
-    async def database(_request: Request, error: DBAPIError) -> Response:
+    @app.exception_handler(DatabaseError)
+    async def database(_request: Request, error: DatabaseError) -> Response:
         return _unexpected(error)
 
     @app.exception_handler(Exception)

@@ -8,7 +8,7 @@ from fastapi import Depends, Path, Query
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from dumpscope.index.pair_queries.node_pairs import NodeFilter
-from dumpscope.index.store.tables import NUMBER_MASK
+from dumpscope.index.store.page import LAST_NUMBER
 
 
 class _Anything(StringConvertor):
@@ -33,12 +33,12 @@ Terms = Annotated[
 ]
 Step = Annotated[int | None, Query(ge=0, le=INT32, description="Step; the first one when left out.")]
 Rank = Annotated[int | None, Query(ge=0, le=INT32, description="Rank; the first one when left out.")]
-Parent = Annotated[int | None, Query(ge=0, le=NUMBER_MASK, description="`entry` of the row whose children to list.")]
+Parent = Annotated[int | None, Query(ge=0, le=LAST_NUMBER, description="`entry` of the row whose children to list.")]
 Reveal = Annotated[str | None, Query(max_length=4000, description="Answer the way to this node instead.")]
-Beside = Annotated[int | None, Query(ge=0, le=NUMBER_MASK, description="`entry` of a child: the rows around it.")]
-Level = Annotated[int, Query(alias="from", ge=0, le=NUMBER_MASK, description="First level wanted; 0 is the top.")]
+Beside = Annotated[int | None, Query(ge=0, le=LAST_NUMBER, description="`entry` of a child: the rows around it.")]
+Level = Annotated[int, Query(alias="from", ge=0, le=LAST_NUMBER, description="First level wanted; 0 is the top.")]
 End = Annotated[bool, Query(description="The last page.")]
-Place = Annotated[int | None, Query(ge=0, le=NUMBER_MASK, description="Place in the list of the first row wanted.")]
+Place = Annotated[int | None, Query(ge=0, le=LAST_NUMBER, description="Place in the list of the first row wanted.")]
 Around = Annotated[str | None, Query(max_length=4000, description="Name of the node in the middle of the page.")]
 Verdicts = Annotated[list[str], Query(description="Any of these verdicts; several times or with commas.")]
 Classes = Annotated[list[str], Query(alias="class", description="Any of these classes; several times or with commas.")]
@@ -47,7 +47,7 @@ Leftovers = Annotated[
 ]
 Api = Annotated[str, Query(max_length=300, description="API or module class: softmax, Functional.softmax, Linear.")]
 Name = Annotated[str, Path(description="Node name, percent-encoded.")]
-Order = Annotated[int | None, Query(ge=0, le=NUMBER_MASK)]
+Order = Annotated[int | None, Query(ge=0, le=LAST_NUMBER)]
 Key = Annotated[int, Path(ge=0, lt=2**53)]
 
 

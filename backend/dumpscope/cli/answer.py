@@ -7,11 +7,10 @@ from typing import Final
 
 from dumpscope.cli.printing import line, listed, number, plural, styled
 from dumpscope.domain.joined import Joined
-from dumpscope.domain.numbering import on_ranks
 from dumpscope.domain.result import Answer, Side
 from dumpscope.export.report import headline, settings_sentences
 from dumpscope.export.stack_frames import user_frame
-from dumpscope.texts import tell, translate, word
+from dumpscope.texts import on_ranks, tell, translate, word
 
 _ORIGINS: Final = 5
 _PROBLEMS: Final = 10

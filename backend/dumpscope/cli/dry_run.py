@@ -9,7 +9,7 @@ from typing import Final
 from dumpscope.cli.exit_codes import COMPARED
 from dumpscope.cli.opening import open_layout
 from dumpscope.cli.printing import line, plural, print_json
-from dumpscope.domain.leftovers import said
+from dumpscope.domain.facts import unmatched_sentence
 from dumpscope.domain.options import Options
 from dumpscope.match.preview import Preview
 from dumpscope.parallel.plan import write_plan
@@ -54,6 +54,6 @@ def _print(unit: Preview) -> None:
         )
     line("  " + tell("cli.without_partner", calls=plural(len(unit.left), "call")))
     for left in unit.left[:SHOWN]:
-        line(f"    {left.side}: {left.name} - {rendered(said(left.leftover, left.beside))}")
+        line(f"    {left.side}: {left.name} - {rendered(unmatched_sentence(left.leftover, left.beside))}")
     if len(unit.left) > SHOWN:
         line("    " + tell("cli.more_2", count=len(unit.left) - SHOWN))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dumpscope.domain.records import DumpIndex, RankDump, RankRef
 from dumpscope.errors import DumpscopeError, Problem, UnreadableError
-from dumpscope.pipeline.tasks.temporary_folder import Room
+from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 from dumpscope.readers import open_dump, read_rank
 from dumpscope.texts import say
 
@@ -16,7 +16,7 @@ from dumpscope.texts import say
 @contextmanager
 def open_layout(path: Path) -> Iterator[DumpIndex]:
     """Steps and ranks of the dump at `path`; an archive is unpacked into a temporary folder that lives as long as the block."""
-    with Room() as room:
+    with TemporaryFolder() as room:
         yield open_dump(path, room.path)
 
 

@@ -1,4 +1,4 @@
-"""Which buffers a communication call does not read, or leaves where nobody reads them: what lies there means nothing."""
+"""Buffers of collectives whose contents are undefined and must not be judged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _READ_AT_ROOT: Final = {
 
 
 def unread(dump: RankDump) -> Bool:
-    """Per item: it is a buffer of a communication that nobody reads as it stands there.
+    """Per item: whether it is a communication's buffer whose content is undefined.
 
     Such are buffers to be received into, whatever a broadcast or scatter is handed on the ranks that it does not start at,
     and what a reduce leaves on the ranks that it does not end at.
@@ -70,7 +70,7 @@ class _Call:
         items = self.dump.items
         received = [
             self._path(row) for row in self.rows
-            if self._type(row) == OPERATION_TYPE and self._told(row).get("op") in RECEIVING
+            if self._type(row) == OPERATION_TYPE and self._value_table(row).get("op") in RECEIVING
         ]  # fmt: skip
         for row in self.rows:
             role, path = int(items.role[row]), self._path(row)
@@ -103,7 +103,7 @@ class _Call:
             return None
         for row in self.rows:
             if self._type(row) == GROUP_TYPE:
-                ranks = self._told(row).get("group_ranks")
+                ranks = self._value_table(row).get("group_ranks")
                 return ranks[place] if isinstance(ranks, list) and 0 <= place < len(ranks) else None
         return place
 
@@ -124,7 +124,7 @@ class _Call:
     def _type(self, row: int) -> str:
         return self.dump.items.types[int(self.dump.items.type[row])]
 
-    def _told(self, row: int) -> dict[str, Any]:
+    def _value_table(self, row: int) -> dict[str, Any]:
         """What the dump says of an object; empty where that is nothing or no table."""
         code = int(self.dump.items.value[row])
         told = json.loads(self.dump.items.values[code]) if code >= 0 else None

@@ -13,7 +13,7 @@ import numpy as np
 
 from dumpscope.domain.distances import Distances, Standing
 from dumpscope.domain.records import Float64, Int8, Int32, Int64, UInt8
-from dumpscope.texts import Phrase
+from dumpscope.texts import Phrase, phrase
 
 
 class Method(IntEnum):
@@ -290,3 +290,10 @@ KINDS: Final = (
     "computation", "weight", "input", "overflow", "communication", "structure", "accumulated", "configuration",
 )  # fmt: skip
 """Kinds of origins, as the contract spells them."""
+
+
+def unmatched_sentence(word: str, beside: str | None) -> list[Phrase]:
+    """Why a call has no partner. word: one of LEFTOVER_WORDS; beside: the call before it, None at the beginning of the run"""
+    if word not in LEFTOVER_WORDS:
+        raise ValueError(word)
+    return [phrase(f"leftover.{word}", beside=beside if beside is not None else [phrase("leftover.beginning")])]

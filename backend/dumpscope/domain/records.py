@@ -7,6 +7,7 @@ A code of -1 always means "absent".
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -231,6 +232,11 @@ class RankRef:
     tensors: str | None = None
 
     @property
+    def number(self) -> int:
+        """The rank as results report it: a single-process run counts as 0."""
+        return self.rank if self.rank is not None else 0
+
+    @property
     def has_stacks(self) -> bool:
         """Whether call stacks may come with it: from a file of their own, or between the records of one."""
         inside = self.traits.stacks_inside or os.path.basename(self.dump_json) == JOURNAL
@@ -258,8 +264,8 @@ class DumpIndex:
 
     @property
     def rank_numbers(self) -> list[int]:
-        """Ranks as the contract reports them; a single-process folder counts as rank 0."""
-        return sorted({ref.rank if ref.rank is not None else 0 for ref in self.ranks})
+        """Ranks as results report them."""
+        return sorted({ref.number for ref in self.ranks})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,3 +298,27 @@ def derived_name(node: str, role: int, path: str) -> str:
     if role in (Role.GRADIENT, Role.DEBUG):
         return naming.item_name(node, "", path)
     return naming.item_name(node, ROLE_WORDS[Role.INPUT if role == Role.KWARG else role], path)
+
+
+Number = float | int | str | bool | None
+"""A number as it was recorded; text where a non-tensor is compared; None where there is none. nan and infinities are floats."""
+
+INTEGERS: Final = ("int", "uint", "short", "long", "torch.int", "torch.uint", "torch.short", "torch.long")
+"""Beginnings of the names of integer dtypes."""
+_FINITE: Final = int(State.FINITE)
+_NOT_FINITE: Final[dict[int, float | None]] = {
+    int(State.ABSENT): None, int(State.NAN): math.nan, int(State.POS_INF): math.inf, int(State.NEG_INF): -math.inf,
+}  # fmt: skip
+
+
+def as_stored(value: float, state: int, dtype: str | None, wide: int | None = None) -> Number:
+    """A stored statistic as it was before it became a float64: exact integers, truth values, infinities, or None."""
+    if state == _FINITE:
+        if wide is not None:
+            return wide
+        if dtype is None or not float(value).is_integer():
+            return value
+        if dtype.endswith("bool"):
+            return bool(value)
+        return int(value) if dtype.startswith(INTEGERS) else value
+    return _NOT_FINITE[state]

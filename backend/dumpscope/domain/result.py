@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
+from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, ItemPairs, NodeOpinions, NodePairs, Origin
 from dumpscope.domain.joined import Joined, JoinedUnit
 from dumpscope.domain.records import Header, Int32, RankDump
@@ -29,8 +30,13 @@ class ResultTree:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """One step and rank of a comparison."""
+class MeasuredUnit:
+    """One step and rank of a comparison, matched and measured: everything that opinions are formed on.
+
+    context: what `domain.context.gather` makes of both sides; gathered once, and kept as long as the unit
+    reference: header of the rank it was measured against, in the process that did
+    joined: what its ranks were joined from, in the process that did
+    """
 
     step: int
     rank: int
@@ -40,12 +46,24 @@ class Unit:
     pairs: NodePairs
     items: ItemPairs
     tree: ResultTree
+    context: Context
     facts: Facts
+    reference: Header | None = None
+    joined: JoinedUnit | None = None
+    problems: list[Problem] = field(default_factory=list)
+
+    def with_opinions(self, items: ItemOpinions, nodes: NodeOpinions) -> Unit:
+        """The unit judged; opinions that it had are left behind."""
+        measured = {one.name: getattr(self, one.name) for one in fields(MeasuredUnit)}
+        return Unit(**measured, item_opinions=items, node_opinions=nodes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit(MeasuredUnit):
+    """A measured unit with opinions: a verdict per item pair, a verdict and a class per node pair."""
+
     item_opinions: ItemOpinions
     node_opinions: NodeOpinions
-    reference: Header | None = None  # of the rank it was measured against, in the process that did
-    joined: JoinedUnit | None = None  # what its ranks were joined from, in the process that did
-    problems: list[Problem] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

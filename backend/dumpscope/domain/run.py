@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Values are texts; a name that is not there was not told.
+    """Values are texts; a missing name means that the dump does not tell it.
 
     versions: of libraries; settings: of the dump, defaults filled in; numerics: switches that change how numbers are computed
     seeds: of random numbers; environment: variables that choose kernels; devices: those in use, the processor first

@@ -6,8 +6,8 @@ import csv
 import io
 from collections.abc import Sequence
 
+from dumpscope.domain.records import Number
 from dumpscope.export.table.cell_text import cell
-from dumpscope.export.table.row_values import Number
 
 
 def plain_csv(columns: Sequence[str], rows: Sequence[Sequence[Number]]) -> str:

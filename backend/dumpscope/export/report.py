@@ -8,12 +8,11 @@ from html import escape
 from typing import Final
 
 from dumpscope.domain.facts import VERDICT_WORDS, Origin, Verdict
-from dumpscope.domain.numbering import on_ranks
+from dumpscope.domain.records import Number
 from dumpscope.domain.result import Answer
 from dumpscope.export.report_style import STYLE
 from dumpscope.export.stack_frames import user_frame
-from dumpscope.export.table.row_values import Number
-from dumpscope.texts import current_language, tell, translate, word
+from dumpscope.texts import current_language, on_ranks, tell, translate, word
 
 TOP_ROWS: Final = 200
 LISTED: Final = 500

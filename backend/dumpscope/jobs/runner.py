@@ -15,7 +15,7 @@ from dumpscope.texts import say
 Progress = Callable[[float, str], None]
 Cancelled = Callable[[], bool]
 Kind = Callable[[Job, Progress, Cancelled], None]
-"""Does one job. Must be idempotent: after a crash it is called again from the start. Raises CancelledError once told to stop."""
+"""Does one job. Must be idempotent: after a crash it is called again from the start. Raises CancelledError when asked to stop."""
 
 REPORT_SECONDS: Final = 0.3
 ETA_SECONDS: Final = 2.0
@@ -51,7 +51,7 @@ class Runner:
         slots: int = 4,
         ended: Callable[[Job], None] = lambda _job: None,
     ) -> None:
-        """ended: told of every job that is over (done, failed or cancelled)"""
+        """ended: called with every job that is over (done, failed or cancelled)"""
         self._store = store
         self._kinds = kinds
         self._slots = slots
@@ -155,7 +155,7 @@ class Runner:
 
 
 class _Reporter:
-    """Writes progress into the store, not more often than anybody can see."""
+    """Writes progress into the store, not more often than a person can see."""
 
     def __init__(self, store: JobStore, job: Job) -> None:
         self._store = store

@@ -26,10 +26,9 @@ from dumpscope.domain.records import (
     item_name,
 )  # fmt: skip
 from dumpscope.parallel.aligned import BLOCK, Aligned
-from dumpscope.parallel.orders import ORDER, Order, order_tensors
-from dumpscope.parallel.replicas import Odd, straying, tolerance
+from dumpscope.parallel.orders import ORDER, WAY_WORDS, Order, Way, order_tensors
+from dumpscope.parallel.replicas import Odd, odd_members, tolerance
 from dumpscope.parallel.shards import UNLIKE, Cuts
-from dumpscope.parallel.ways import WAY_WORDS, Way
 
 _TAKEN: Final = (Role.INPUT, Role.KWARG, Role.PARAMETER)
 _LOOKUPS: Final = frozenset({"embedding", "gather", "index_select", "take", "take_along_dim", "__getitem__"})
@@ -106,10 +105,10 @@ def join_members(members: Sequence[Joint], aligned: Aligned, cuts: Cuts, rival: 
         alone=[(member, aligned.members[member].nodes.names[node]) for member, node in aligned.lost],
     )
     whole = (Way.JOIN, Way.COPY, Way.ODD)
-    return shortened(joint, {item: short for item, short in padded.items() if way[item] in whole})
+    return without_padding(joint, {item: short for item, short in padded.items() if way[item] in whole})
 
 
-def shortened(joint: Joint, lengths: Mapping[int, tuple[int, int]]) -> Joint:
+def without_padding(joint: Joint, lengths: Mapping[int, tuple[int, int]]) -> Joint:
     """The joint without the padding of some items. lengths: item -> dimension, and what is left along it
 
     Statistics of the rest do not follow from those of all: they are computed where tensors are made, and absent elsewhere.
@@ -229,7 +228,7 @@ def _odd(aligned: Aligned, item: int, partner: int, rival: RankDump) -> Odd:
     if partner >= 0 and rival.items.kind[partner] == Kind.TENSOR:
         other = rival.items.stats[partner], rival.items.stat_state[partner]
     dtype = items.dtypes[items.dtype[item]] if items.dtype[item] >= 0 else ""
-    members = straying(
+    members = odd_members(
         aligned.stats[:, item], aligned.states[:, item], aligned.hashes[:, item], tolerance(dtype), other
     )
     return Odd(item=item, members=members)

@@ -17,11 +17,11 @@ from dumpscope.match import match
 from dumpscope.parallel.aligned import Aligned, align_members
 from dumpscope.parallel.collectives import without_peers
 from dumpscope.parallel.columns import lean
-from dumpscope.parallel.join_members import Joint, Terms, alone, join_members, share, shortened
+from dumpscope.parallel.join_members import Joint, Terms, alone, join_members, share, without_padding
 from dumpscope.parallel.members import Members
 from dumpscope.parallel.orders import Order
 from dumpscope.parallel.plan import Plan, SidePlan, UnitPlan
-from dumpscope.parallel.replicas import Odd, distance, straying, tolerance
+from dumpscope.parallel.replicas import Odd, distance, odd_members, tolerance
 from dumpscope.parallel.shards import WHOLE, Counts, Cuts, Part, find_cuts
 from dumpscope.parallel.wrappers import depth
 
@@ -86,14 +86,18 @@ def join_unit(
     for level in ("context", "replicas"):
         if one.counts.of(level) > 1 or other.counts.of(level) > 1:
             gradients = _join_data(one, other, plan, options, level) or gradients
-    dumps = _named(one, unit.rank), _named(other, unit.rank)
+    dumps = _whole_dump(one, unit.rank), _whole_dump(other, unit.rank)
     return Whole(
         target=dumps[0],
         golden=dumps[1],
         target_orders=one.joints[0].orders,
         golden_orders=other.joints[0].orders,
         unit=JoinedUnit(
-            step=dumps[0].ref.step, rank=unit.rank, target=_told(one), golden=_told(other), gradients=gradients
+            step=dumps[0].ref.step,
+            rank=unit.rank,
+            target=_describe_side(one),
+            golden=_describe_side(other),
+            gradients=gradients,
         ),
     )
 
@@ -116,7 +120,7 @@ def _sides(
             plan=side.plan,
             golden=number == 1,
             members=side,
-            first=side.stripped(first),
+            first=side.without_wrappers_of(first),
             counts=Counts(shards=side.plan.shards, context=side.plan.context, replicas=side.plan.batches),
         )
         for number, (side, first) in enumerate(zip(members, firsts, strict=True))
@@ -154,7 +158,9 @@ def _join_shards(one: _Side, other: _Side, plan: Plan, options: Options) -> None
     for side in (one, other):
         if side.counts.shards == 1:
             wholes = (side.shards(number)[0] for number in range(side.plan.replicas))
-            side.joints = [shortened(alone(dump), longer if _alike(dump, side.first[0]) else {}) for dump in wholes]
+            side.joints = [
+                without_padding(alone(dump), longer if _alike(dump, side.first[0]) else {}) for dump in wholes
+            ]
             if side.joints[0].padded:
                 side.ways["shards"] = {"padded": len(side.joints[0].padded)}
     for side in (one, other):
@@ -284,18 +290,18 @@ def _stray_weights(aligned: Aligned) -> list[Odd]:
     for item in np.flatnonzero((items.role == Role.PARAMETER) & ~aligned.same).tolist():
         dtype = items.dtypes[items.dtype[item]] if items.dtype[item] >= 0 else ""
         copies = aligned.stats[:, item], aligned.states[:, item], aligned.hashes[:, item]
-        odd.append(Odd(item=item, members=straying(*copies, tolerance(dtype), None)))
+        odd.append(Odd(item=item, members=odd_members(*copies, tolerance(dtype), None)))
     return odd
 
 
-def _named(side: _Side, rank: int) -> RankDump:
+def _whole_dump(side: _Side, rank: int) -> RankDump:
     dump = without_peers(side.joints[0].dump)
     ranks = tuple(sorted(set(side.plan.every())))
     label = "+".join(f"rank{number}" for number in ranks)
     return replace(dump, ref=replace(dump.ref, rank=rank, label=label, joined=ranks if len(ranks) > 1 else ()))
 
 
-def _told(side: _Side) -> JoinedSide:
+def _describe_side(side: _Side) -> JoinedSide:
     return JoinedSide(
         ranks=[[list(stage) for stage in replica] for replica in side.plan.ranks],
         offsets=list(side.plan.offsets),
@@ -313,11 +319,13 @@ def _told(side: _Side) -> JoinedSide:
 def _strays(joint: Joint, odd: Sequence[Odd], ranks: tuple[tuple[int, ...], ...]) -> list[Stray]:
     """By the ranks that stray, where they did so first; then by rank the calls that not all made. ranks: of every member"""
     dump = joint.dump
-    strayed: dict[tuple[int, ...], list[Odd]] = {}
+    odd_by_ranks: dict[tuple[int, ...], list[Odd]] = {}
     for one in odd:
-        strayed.setdefault(tuple(sorted({rank for member in one.members for rank in ranks[member]})), []).append(one)
+        odd_by_ranks.setdefault(tuple(sorted({rank for member in one.members for rank in ranks[member]})), []).append(
+            one
+        )
     out = []
-    for who, entries in strayed.items():
+    for who, entries in odd_by_ranks.items():
         item = entries[0].item
         node = dump.nodes.names[dump.items.node[item]]
         out.append(Stray(ranks=list(who), node=node, item=item_name(dump, item), items=len(entries)))

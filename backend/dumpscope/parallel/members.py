@@ -14,7 +14,7 @@ from dumpscope.parallel.columns import lean
 from dumpscope.parallel.experts import without_experts
 from dumpscope.parallel.plan import SidePlan
 from dumpscope.parallel.stages import join_stages
-from dumpscope.parallel.wrappers import unwrapped
+from dumpscope.parallel.wrappers import without_wrappers
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,14 +37,14 @@ class Members:
         """The shards of a replica, each of all its stages, with their wrappers and experts."""
         found: list[RankDump] = []
         for place in range(self.plan.shards):
-            stages = [self._bare(stage[place]) for stage in self.plan.ranks[replica]]
+            stages = [self._load_without_shards(stage[place]) for stage in self.plan.ranks[replica]]
             found.append(lean(join_stages(stages, self.plan), found[0] if found else self.pattern))
         return found
 
-    def stripped(self, dumps: Sequence[RankDump]) -> list[RankDump]:
+    def without_wrappers_of(self, dumps: Sequence[RankDump]) -> list[RankDump]:
         found: list[RankDump] = []
         for dump in dumps:
-            bare = unwrapped(dump, self.wrappers)
+            bare = without_wrappers(dump, self.wrappers)
             if self.experts:
                 bare, count = without_experts(bare)
                 self.inside += count
@@ -53,10 +53,10 @@ class Members:
         return found
 
     def replica(self, number: int) -> list[RankDump]:
-        return self.stripped(self.whole(number))
+        return self.without_wrappers_of(self.whole(number))
 
-    def _bare(self, rank: int) -> RankDump:
-        dump = _located(self.load(rank))
+    def _load_without_shards(self, rank: int) -> RankDump:
+        dump = _with_full_paths(self.load(rank))
         ours = set(self.plan.every())
         if len(ours) > 1:
             dump, count = without_collectives(dump, ours, self.world)
@@ -64,7 +64,7 @@ class Members:
         return dump
 
 
-def _located(dump: RankDump) -> RankDump:
+def _with_full_paths(dump: RankDump) -> RankDump:
     """The dump with paths for data names, which say where they lie even among those of other ranks."""
     folder = dump.header.data_dir
     items = dump.items

@@ -1,9 +1,10 @@
-"""Orders: how the tensors of the members become those of the whole, to be carried out where files may be read."""
+"""Orders: how tensors of the whole are made of the members' tensors. They are carried out where files may be read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Final
 
 import numpy as np
@@ -11,10 +12,22 @@ import numpy as np
 from dumpscope.domain.records import Float64, Int8, Int32, Items, RankDump
 from dumpscope.parallel.aligned import Aligned
 from dumpscope.parallel.replicas import Odd
-from dumpscope.parallel.ways import Way
 
 ORDER: Final = "joined:"
-"""Beginning of the data name of a tensor that is yet to be made by its order; no path begins so."""
+"""Prefix of the data name of a tensor that is still to be made; no path begins with it."""
+
+
+class Way(IntEnum):
+    """How the members' copies of an item become one."""
+
+    COPY = 0  # all are equal: taken once
+    JOIN = 1  # each is a part: laid end to end along a dimension
+    SUM = 2  # each is a part of a sum
+    ODD = 3  # they should be equal and are not: the odd one is taken
+    SKIP = 4  # they do not go together: nothing is compared
+
+
+WAY_WORDS: Final = ("copy", "join", "sum", "odd", "skip")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,7 +150,7 @@ def write_plan(plan: Plan) -> str:
         lines.append(f"- rank: {unit.rank}")
         for name, side in (("target", unit.target), ("golden", unit.golden)):
             lines.append(f"  {name}:")
-            lines.append(f"    ranks: {_listed(side.ranks)}  # replicas of stages of shards")
+            lines.append(f"    ranks: {_list_text(side.ranks)}  # replicas of stages of shards")
             if side.stages * side.chunks > 1:
                 lines.append(f"    offsets: {list(side.offsets)}  # added to the layer numbers of each stage")
             if side.chunks > 1:
@@ -395,5 +395,5 @@ def _dimensions(data: Any) -> dict[str, int | str]:
     return dict(data)
 
 
-def _listed(ranks: Ranks) -> str:
+def _list_text(ranks: Ranks) -> str:
     return str([[list(stage) for stage in replica] for replica in ranks])

@@ -40,10 +40,10 @@ def lay_out(given: Given, target: Sequence[Evidence], golden: Sequence[Evidence]
         _require_unlike(given.units)
         return Plan(units=given.units, gradients=given.gradients, dimensions=given.dimensions)
     if given.target is None and given.golden is None:
-        sides, reasons = _found(*rivals)
+        sides, reasons = _search(*rivals)
     else:
         sizes = given.target or Sizes(), given.golden or Sizes()
-        sides = _sided(sizes[0], rivals[0], "target"), _sided(sizes[1], rivals[1], "golden")
+        sides = _side_plan(sizes[0], rivals[0], "target"), _side_plan(sizes[1], rivals[1], "golden")
         reasons = [phrase("plan.given")]
     return Plan(
         units=tuple(_units(*sides)), gradients=given.gradients, dimensions=given.dimensions, reasons=tuple(reasons)
@@ -62,7 +62,7 @@ def _require_unlike(units: Sequence[UnitPlan]) -> None:
                 )
 
 
-def _sided(sizes: Sizes, there: Mapping[int, Evidence], side: str) -> SidePlan:
+def _side_plan(sizes: Sizes, there: Mapping[int, Evidence], side: str) -> SidePlan:
     plan = SidePlan(
         ranks=sizes_ranks(sizes, there, side), chunks=sizes.vpp, context=sizes.cp, sequence=sizes.sequence,
         experts=sizes.ep,
@@ -72,17 +72,17 @@ def _sided(sizes: Sizes, there: Mapping[int, Evidence], side: str) -> SidePlan:
 
 def _units(target: SidePlan, golden: SidePlan) -> Iterator[UnitPlan]:
     """Replicas that both sides have as many of are compared one by one, and so are batches and shards."""
-    for one, other in _apart(target, golden):
+    for one, other in _split_by_replicas(target, golden):
         yield UnitPlan(rank=min(one.every()), target=one, golden=other)
 
 
-def _apart(target: SidePlan, golden: SidePlan) -> Iterator[tuple[SidePlan, SidePlan]]:
+def _split_by_replicas(target: SidePlan, golden: SidePlan) -> Iterator[tuple[SidePlan, SidePlan]]:
     shared = (target.context, target.experts) == (golden.context, golden.experts)
     blocks = (1, 1) if shared else tuple(lcm(side.context, side.experts) for side in (target, golden))
     counts = target.replicas // blocks[0], golden.replicas // blocks[1]
     if counts[0] == counts[1] > 1:
         for place in range(counts[0]):
-            yield from _apart(_block(target, place, blocks[0]), _block(golden, place, blocks[1]))
+            yield from _split_by_replicas(_block(target, place, blocks[0]), _block(golden, place, blocks[1]))
     elif target.shards == golden.shards > 1:
         for place in range(target.shards):
             yield _shard(target, place), _shard(golden, place)
@@ -144,13 +144,13 @@ def _ways(count: int) -> list[_Way]:
     return [_Way(tp=tp, pp=pp, dp=count // tp // pp) for pp, tp in product(sizes, sizes) if count % (tp * pp) == 0]
 
 
-def _found(
+def _search(
     target: Mapping[int, Evidence], golden: Mapping[int, Evidence]
 ) -> tuple[tuple[SidePlan, SidePlan], list[Phrase]]:
     if max(len(target), len(golden)) > MOST_RANKS or not all(
         any(one.weights for one in side.values()) for side in (target, golden)
     ):
-        raise _unknown()
+        raise _no_plan_error()
     ratio = _ratio(target, golden)
     chunks = _chunks(target), _chunks(golden)
     ways = [
@@ -164,7 +164,7 @@ def _found(
         for number, (way, there) in enumerate(zip(pair, (target, golden), strict=True)):
             key = number, way
             if key not in arranged:
-                arranged[key] = _arranged(way, there, chunks[number] if way.pp > 1 else 1)
+                arranged[key] = _first_order(way, there, chunks[number] if way.pp > 1 else 1)
             sides.append(arranged[key])
         one, other = sides
         if one is None or other is None:
@@ -172,10 +172,10 @@ def _found(
         layers = _total(one, target), _total(other, golden)
         if layers[0] == layers[1] or 0 in layers:
             return (one, other), _reasons(pair, ratio, layers)
-    raise _unknown()
+    raise _no_plan_error()
 
 
-def _unknown() -> UsageError:
+def _no_plan_error() -> UsageError:
     return UsageError(say("parallel.how_ranks_two_dumps_belong_together"), hint=say("parallel.give_plan", hint=HINT))
 
 
@@ -207,16 +207,16 @@ def _times(long: int, short: int) -> Fraction:
     return Fraction(long, short)
 
 
-def _arranged(way: _Way, there: Mapping[int, Evidence], chunks: int) -> SidePlan | None:
+def _first_order(way: _Way, there: Mapping[int, Evidence], chunks: int) -> SidePlan | None:
     """The first order of ranks that the dumps do not contradict."""
     for order in ORDERS:
         ranks = sizes_ranks(Sizes(tp=way.tp, pp=way.pp, order=order), there, "")
-        if _consistent(ranks, there):
+        if _is_consistent(ranks, there):
             return _with_offsets(SidePlan(ranks=ranks, chunks=chunks), there)
     return None
 
 
-def _consistent(ranks: Ranks, there: Mapping[int, Evidence]) -> bool:
+def _is_consistent(ranks: Ranks, there: Mapping[int, Evidence]) -> bool:
     first = ranks[0]
     for place, stage in enumerate(first):
         modules = there[stage[0]].modules

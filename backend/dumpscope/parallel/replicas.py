@@ -43,7 +43,7 @@ def agree(stats: Float64, states: UInt8, allowed: Float64) -> Bool:
     return found
 
 
-def straying(
+def odd_members(
     stats: Float64, states: UInt8, hashes: NDArray[Any], allowed: float, rival: tuple[Float64, UInt8] | None
 ) -> tuple[int, ...]:
     """Members whose copy of one item is not the others': those outside a majority, else the ones far from the other side.

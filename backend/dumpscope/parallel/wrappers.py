@@ -26,12 +26,12 @@ def depth(dump: RankDump) -> int:
     return count
 
 
-def unwrapped(dump: RankDump, count: int) -> RankDump:
+def without_wrappers(dump: RankDump, count: int) -> RankDump:
     """The dump without the outermost `count` wrappers: their names, and what was recorded of the wrapped model as a whole."""
     if count == 0:
         return dump
     head = f"{_NAME}." * count
-    names = [_stripped(name, head) for name in dump.tree.names]
+    names = [_without_head(name, head) for name in dump.tree.names]
     keep = np.array([name is not None for name in names[: len(dump.nodes)]], bool)
     fresh = [name if name is not None else old for name, old in zip(names, dump.tree.names, strict=True)]
     labels = [label[len(head) :] if label.startswith(head) else label for label in dump.nodes.labels]
@@ -39,7 +39,7 @@ def unwrapped(dump: RankDump, count: int) -> RankDump:
     return keep_nodes(replace(dump, nodes=nodes, tree=replace(dump.tree, names=fresh)), keep)
 
 
-def _stripped(name: str, head: str) -> str | None:
+def _without_head(name: str, head: str) -> str | None:
     """The name without `head`; None for the module that `head` names itself or one around it."""
     parsed = naming.parse(name)
     if parsed.kind not in ("module", "gradient"):

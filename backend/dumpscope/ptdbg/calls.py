@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from dumpscope.domain.options import Options
-from dumpscope.domain.records import DumpIndex, RankDump, RankRef
-from dumpscope.domain.result import Answer
+from dumpscope.domain.records import DumpIndex, RankRef
+from dumpscope.domain.result import Answer, Unit
 from dumpscope.errors import DumpscopeError, LimitError, UnreadableError, UsageError
 from dumpscope.export.table.unit_table import Table
-from dumpscope.pipeline.compare.conclusion import conclude
-from dumpscope.pipeline.compare.in_process import side
-from dumpscope.pipeline.compare.unit import compare_rank
-from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.pipeline.compare.in_process import Workers, compare_plan
+from dumpscope.pipeline.compare.unit_store import UnitStore
+from dumpscope.pipeline.planning.comparison_plan import ComparisonPlan
+from dumpscope.pipeline.planning.rank_pairs import RankPair
 from dumpscope.ptdbg.export.files import write_ptdbg
 from dumpscope.ptdbg.reader.files import Found, find_files, holds_arrays, rank_ref
 from dumpscope.ptdbg.reader.lines import Data, Stack, read_lines
-from dumpscope.readers import discover, read_rank
+from dumpscope.readers import discover
 from dumpscope.readers.regular_file import open_regular
 from dumpscope_format.paths import rank_number
 from dumpscope_format.ptdbg import Code, CompareException
@@ -286,32 +286,22 @@ def _compared(
 ) -> Compared:
     """Compare in this process (a script that calls this need not guard its main module), then write."""
     options = Options(policy="ptdbg", fuzzy=chosen.fuzzy, tensors=chosen.tensors)
-    units = Shelf()
-    threads = os.cpu_count() or 1
     with _coded(Code.INVALID_DUMP_FILE):
-        for place, (target, golden) in enumerate(pairs):
-            read = read_rank(target), read_rank(golden)
-            for dump in read:
-                if not len(dump.nodes):
-                    raise CompareException(Code.INVALID_DUMP_FILE, f"{dump.ref.dump_json} holds no call")
-                _warn(dump)
-            if chosen.tensors and (read[0].header.data_dir is None) != (read[1].header.data_dir is None):
-                bare = read[0 if read[0].header.data_dir is None else 1].ref.dump_json
-                _log.warning("%s has no tensor files: its statistics are compared, not the tensors", bare)
-            rank = place if target.rank is None else target.rank
-            units.put(compare_rank(*read, step=0, rank=rank, options=options, threads=threads))
-        layouts = [
+        plan = ComparisonPlan(
+            ranks=[
+                RankPair(step=0, rank=place if target.rank is None else target.rank, target=target, golden=golden)
+                for place, (target, golden) in enumerate(pairs)
+            ]
+        )
+        target_side, golden_side = (
             DumpIndex(root=root, ranks=list(refs), problems=[])
             for root, refs in zip(named, zip(*pairs, strict=True), strict=True)
-        ]
-        target_side, golden_side = (
-            side(path, layout, units.headers(golden=is_golden))
-            for path, layout, is_golden in zip(named, layouts, (False, True), strict=True)
         )
-        answer, _ = conclude(
-            units, policy=options.policy, target=target_side, golden=golden_side,
-            problems=[problem for unit in units for problem in (*unit.target.problems, *unit.golden.problems)],
-        )  # fmt: skip
+        workers = Workers(processes=False, all_or_nothing=True)
+        outcome = compare_plan(plan, target_side, golden_side, options, paths=named, workers=workers)
+    answer, units = outcome.answer, outcome.units
+    for unit in units:
+        _warn(unit, tensors=chosen.tensors)
     files: list[Path] = []
     with _coded(Code.WRITE_FILE):
         for place in range(len(pairs)):
@@ -328,13 +318,17 @@ def _compared(
     return Compared(answer=answer, files=files)
 
 
-def _warn(dump: RankDump) -> None:
-    """Say what of a dump is damaged: nobody who calls this looks at the answer's problems."""
-    for problem in dump.problems:
-        _log.warning("%s: %s: %s", dump.ref.folder, problem.loc, problem.message)
+def _warn(unit: Unit, *, tensors: bool) -> None:
+    """Log what of the dumps is damaged or missing: who calls this does not look at the answer's problems."""
+    for dump in (unit.target, unit.golden):
+        for problem in dump.problems:
+            _log.warning("%s: %s: %s", dump.ref.folder, problem.loc, problem.message)
+    without = [dump.ref.dump_json for dump in (unit.target, unit.golden) if dump.header.data_dir is None]
+    if tensors and len(without) == 1:
+        _log.warning("%s has no tensor files: its statistics are compared, not the tensors", without[0])
 
 
-def _table(units: Shelf, place: int) -> Table:
+def _table(units: UnitStore, place: int) -> Table:
     return Table(units[place])
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import yaml
 
-from dumpscope.domain.context import Context, gather
+from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Outcome
 from dumpscope.domain.records import Direction, Float64, NodeKind, RankDump
 from dumpscope.domain.result import Unit
@@ -74,7 +74,7 @@ def calibrate(units: Iterable[Unit]) -> Calibration:
     found: list[tuple[list[str], list[str], Float64]] = []  # per unit: pattern and dtype of each compared item, score
     never: dict[str, None] = {}
     for unit in units:
-        context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+        context = unit.context
         score = scores(context, unit.facts, Policy(), np.zeros(0))
         patterns, ahead = _name_patterns(unit)
         rows = np.flatnonzero((unit.facts.outcome == Outcome.COMPARED) & np.isfinite(score))

@@ -12,9 +12,8 @@ from dumpscope.analysis.rules.registry import rule_of
 from dumpscope.analysis.rules.rule import Finding
 from dumpscope.analysis.unit.case import Case
 from dumpscope.domain.facts import Origin, Reached
-from dumpscope.domain.numbering import as_ranges
 from dumpscope.domain.records import Direction
-from dumpscope.texts import Phrase, english, phrase
+from dumpscope.texts import Phrase, as_ranges, english, phrase
 
 NAMED: Final = 8
 """Ranks that a sentence names."""

@@ -19,7 +19,7 @@ from dumpscope.analysis.unit.gather_columns import leaf_pairs
 from dumpscope.domain.context import Context, gather
 from dumpscope.domain.facts import ItemPairs, NodePairs, Verdict
 from dumpscope.domain.records import Bool, Direction, Int32, Int64, Items, Kind, NodeKind, RankDump, State
-from dumpscope.domain.result import ResultTree, Unit
+from dumpscope.domain.result import MeasuredUnit, ResultTree
 
 Words = NDArray[np.uint64]
 
@@ -159,9 +159,9 @@ class Trace:
     handed: Int64
 
 
-def trace(unit: Unit) -> Trace:
+def trace(unit: MeasuredUnit) -> Trace:
     """Data flow of a unit, without its numbers being judged."""
-    context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+    context = unit.context
     leaf = leaf_pairs(unit.target, unit.golden, unit.pairs, unit.tree)
     received = np.isin(context.role, RECEIVED)
     until = np.where(received, _first_inside(unit.tree, len(unit.pairs))[context.pair], context.pair)

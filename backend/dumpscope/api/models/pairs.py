@@ -9,8 +9,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from dumpscope import texts
 from dumpscope.api.models.base import Frames, Phrase, Real, Stack, VerdictWord, Wire
 from dumpscope.api.models.dumps import Leaf
-from dumpscope.domain.facts import ERROR_BINS
-from dumpscope.domain.leftovers import said as unmatched
+from dumpscope.domain.facts import ERROR_BINS, unmatched_sentence
 from dumpscope.index.dumps.leaves import Leaf as Record
 from dumpscope.index.pair_queries.item_pairs import ItemPairRow
 from dumpscope.index.pair_queries.node_pairs import NodePairRow
@@ -167,7 +166,7 @@ class Strip(Wire):
 def reason(row: NodePairRow, worst: ItemPairRow | None) -> list[texts.Phrase]:
     """Why the node got its verdict: the sentence of its worst item."""
     if row.leftover is not None:
-        return unmatched(row.leftover, row.beside)
+        return unmatched_sentence(row.leftover, row.beside)
     if worst is None:
         return [texts.phrase("node.no_partner" if row.match == "none" else "node.nothing")]
     role = [texts.phrase(f"role.{worst.role}")]

@@ -8,7 +8,7 @@ from dumpscope.api.models.base import PROBLEMS, Phrase, Problem, Wire
 from dumpscope.domain import joined as domain
 from dumpscope.errors import Problem as FoundProblem
 from dumpscope.parallel.plan import Plan, write_plan
-from dumpscope.pipeline.compare.plan_dry_run import Trial
+from dumpscope.pipeline.compare.plan_dry_run import PlanDryRun
 from dumpscope.texts import english
 
 UNITS: Final = 200
@@ -167,7 +167,7 @@ def plan_preview(plan: Plan | None, problems: list[FoundProblem]) -> PlanPreview
     )
 
 
-def plan_trial(found: Trial) -> PlanTrial:
+def plan_trial(found: PlanDryRun) -> PlanTrial:
     return PlanTrial(
         unit=JoinedUnit.model_validate(found.unit),
         tensors=[TrialTensor.model_validate(one) for one in found.tensors],

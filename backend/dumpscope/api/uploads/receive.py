@@ -17,7 +17,7 @@ from dumpscope.api.state import State
 from dumpscope.api.uploads.multipart import Received, Receiver
 from dumpscope.errors import LimitError, Problem, UsageError
 from dumpscope.index.dumps.catalogue import change_dump, create_dump, delete_dump
-from dumpscope.pipeline.tasks.cleanup import held, remove_folder
+from dumpscope.pipeline.tasks.cleanup import hold_folder, remove_folder
 from dumpscope.pipeline.uploads.unfinished import Batch, Unfinished
 from dumpscope.readers.archives.unpack import kind_of
 from dumpscope.readers.browsing import ARCHIVES
@@ -86,7 +86,7 @@ def finish(state: State, upload: Unfinished, arrived: Sequence[str] = ()) -> Res
     state.settings.uploads.mkdir(parents=True, exist_ok=True)
     dump_id = create_dump(state.database, name="upload", path=str(state.settings.uploads), owned=True)
     try:
-        with held(upload.folder / "files"):
+        with hold_folder(upload.folder / "files"):
             names = upload.finish(dump_id, state.settings.uploads / dump_id)
             return _become(state, dump_id, arrived or names, upload.problems, upload.name)
     except BaseException:

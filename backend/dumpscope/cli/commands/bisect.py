@@ -64,7 +64,7 @@ def bisect(
         treatment=treatment,
         resume=resume,
         seconds=seconds,
-        told=(lambda *_: None) if json else _row,
+        on_run=(lambda *_: None) if json else _row,
     )
     found = search.run()
     if json:

@@ -259,7 +259,7 @@ def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Op
     from dumpscope.export.files import write_files  # noqa: PLC0415
     from dumpscope.export.table.unit_table import Table  # noqa: PLC0415
     from dumpscope.pipeline.results.report import report  # noqa: PLC0415
-    from dumpscope.pipeline.results.save import keep_file  # noqa: PLC0415
+    from dumpscope.pipeline.results.save import save_file  # noqa: PLC0415
 
     def table(place: int) -> Table:
         return Table(outcome.units[place])
@@ -268,4 +268,4 @@ def _write(outcome: Outcome, folder: Path, formats: tuple[str, ...], options: Op
     written = write_files(
         folder, formats, outcome.answer, tables, lambda: report(outcome.answer, outcome.units), pairs=pairs
     )
-    return [*written, keep_file(folder / "result.db", outcome, options)]
+    return [*written, save_file(folder / "result.db", outcome, options)]

@@ -36,14 +36,14 @@ def demo(
     if not no_serve:
         from dumpscope.index.comparisons.catalogue import list_comparisons  # noqa: PLC0415
         from dumpscope.index.store.database import Database  # noqa: PLC0415
-        from dumpscope.pipeline.results.save import keep  # noqa: PLC0415
+        from dumpscope.pipeline.results.save import save_comparison  # noqa: PLC0415
 
         database = Database.open(chosen.database)
         try:
             known = [
                 row.id for _, row in list_comparisons(database, q=NAME) if row.name == NAME and row.status == "done"
             ]
-            comparison = known[0] if known else keep(database, outcome, options, name=NAME)
+            comparison = known[0] if known else save_comparison(database, outcome, options, name=NAME)
         finally:
             database.close()
         with Ending() as ending:

@@ -120,7 +120,7 @@ def _run(request: _Request) -> int:
                 request.workers,
                 resume=request.resume,
                 path=str(request.path.resolve()),
-                told=lambda done, total, name: progress.say(done / max(total, 1), name),
+                on_call=lambda done, total, name: progress.say(done / max(total, 1), name),
             )
         why = None if answers else nothing_to_run(refs)
     sent = None if request.server is None or why else _send_results(request)

@@ -16,7 +16,7 @@ from dumpscope.cli.find_call import describe_source, open_call
 from dumpscope.cli.options import Dump
 from dumpscope.errors import UsageError
 from dumpscope.pipeline.operators.reproduce import FoundCall, copy_tensors, write_script
-from dumpscope.pipeline.tasks.temporary_folder import Room
+from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 from dumpscope.texts import say, tell
 
 
@@ -82,7 +82,7 @@ def _run(request: _Request) -> int:
     for value in request.values:
         if not request.matrix or not all(value.partition("=")[::2]):
             raise UsageError(say("cli.value_matrix", value=value), hint=say("cli.matrix_value_eps_1e_5_1e"))
-    with open_call(request.path, request.node, request.step, request.rank) as found, Room() as temporary:
+    with open_call(request.path, request.node, request.step, request.rank) as found, TemporaryFolder() as temporary:
         archive = not request.path.is_dir() and request.path.suffix != ".json"
         if request.output is None and not request.matrix:
             if archive and found.files:

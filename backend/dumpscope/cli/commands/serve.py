@@ -20,7 +20,7 @@ from dumpscope.cli.exit_codes import COMPARED
 from dumpscope.cli.options import DataDir, Host, Port
 from dumpscope.cli.printing import line
 from dumpscope.errors import DumpscopeError, UsageError
-from dumpscope.pipeline.tasks.temporary_folder import Room
+from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 from dumpscope.settings import Settings
 from dumpscope.texts import say, tell
 
@@ -91,7 +91,7 @@ def _copied(results: Sequence[Path], file: Path) -> str:
 def _temporary() -> tuple[Path, Callable[[], None]]:
     """A folder for the copy, and what removes it."""
     try:
-        room = Room("result")
+        room = TemporaryFolder("result")
     except OSError as error:
         raise DumpscopeError(
             say("cli.no_folder_copy_can_made", reason=error.strerror),

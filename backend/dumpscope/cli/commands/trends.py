@@ -29,8 +29,8 @@ from dumpscope.index.pair_queries.trends import Cell, Trend, Trends, comparison_
 from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.index.trees.trend_rows import Kind
 from dumpscope.pipeline.compare.in_process import compare_layouts
-from dumpscope.pipeline.results.save import keep
-from dumpscope.pipeline.tasks.temporary_folder import Room
+from dumpscope.pipeline.results.save import save_comparison
+from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 from dumpscope.texts import say, tell
 
 COLUMNS: Final = 12
@@ -175,7 +175,7 @@ def _pair(request: _Request, database: Database) -> tuple[Ask, list[Problem], bo
         target, golden = (stack.enter_context(open_layout(path)) for path in (request.target, request.golden))
         paths = str(request.target), str(request.golden)
         outcome = compare_layouts(target, golden, options, paths=paths, progress=progress.say)
-        comparison = keep(database, outcome, options, name="trends")
+        comparison = save_comparison(database, outcome, options, name="trends")
 
     def ask(buckets: int, after: int | None) -> Found:
         return comparison_trends(
@@ -197,7 +197,7 @@ def _pair(request: _Request, database: Database) -> tuple[Ask, list[Problem], bo
 @contextmanager
 def _database() -> Iterator[Database]:
     """A database that lives as long as the block."""
-    with Room() as room:
+    with TemporaryFolder() as room:
         database = Database.open(sqlite_url(room.path / "trends.db"))
         try:
             yield database

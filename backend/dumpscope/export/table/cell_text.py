@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dumpscope.export.table.row_values import Number
+from dumpscope.domain.records import Number
 
 Cell = str | int | float | bool
 

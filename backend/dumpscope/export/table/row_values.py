@@ -8,12 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dumpscope.domain.records import Kind, State
+from dumpscope.domain.records import Kind, Number
 
-Number = float | int | str | bool | None
-"""A stored number; text where a non-tensor is compared; None where there is none. nan and infinities are floats."""
-
-INTEGERS: Final = ("int", "uint", "short", "long", "torch.int", "torch.uint", "torch.short", "torch.long")
 IN_SHAPE: Final = ("torch.Size", "slice")
 """Types whose value stands in the shape column."""
 _PLAIN: Final = ("int", "float", "bool", "str")
@@ -62,25 +58,6 @@ def _held(value: str | None, type_name: str) -> Any:
         except ValueError:
             return held
     return held
-
-
-def stored_number(value: float, state: int, dtype: str | None, wide: int | None = None) -> Number:
-    """A stored statistic as it was before it became a float64: exact integers, truth values, infinities, or None."""
-    if state == FINITE:
-        if wide is not None:
-            return wide
-        if dtype is None or not float(value).is_integer():
-            return value
-        if dtype.endswith("bool"):
-            return bool(value)
-        return int(value) if dtype.startswith(INTEGERS) else value
-    return UNUSUAL[state]
-
-
-FINITE: Final = int(State.FINITE)
-UNUSUAL: Final[dict[int, float | None]] = {
-    int(State.ABSENT): None, int(State.NAN): math.nan, int(State.POS_INF): math.inf, int(State.NEG_INF): -math.inf,
-}  # fmt: skip
 
 
 def scalar_changes(target: Number, golden: Number) -> tuple[Number, Number]:

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.domain.records import Int32, Int64, Kind, RankDump, Role, State, derived_name, names_item
+from dumpscope.domain.records import INTEGERS, Int32, Int64, Kind, RankDump, Role, State, derived_name, names_item
 from dumpscope.export.table.cells import MISSING, Series, object_array
-from dumpscope.export.table.row_values import IN_SHAPE, INTEGERS, Head, row_head
+from dumpscope.export.table.row_values import IN_SHAPE, Head, row_head
 from dumpscope_format.naming import separator
 
 _MISSING, _NONE = 0, 1

@@ -7,9 +7,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from dumpscope.domain.context import gather
-from dumpscope.domain.facts import CLASS_WORDS, COUNTS, LEFTOVER_WORDS, METHOD_WORDS, TENSOR_METRICS, Outcome
-from dumpscope.domain.leftovers import said
+from dumpscope.domain.facts import (
+    CLASS_WORDS,
+    COUNTS,
+    LEFTOVER_WORDS,
+    METHOD_WORDS,
+    TENSOR_METRICS,
+    Outcome,
+    unmatched_sentence,
+)
 from dumpscope.domain.records import STATISTICS, Bool, Float64, Int8, Int32, Int64, State, UInt8
 from dumpscope.domain.result import Unit
 from dumpscope.export.table.cells import Series, object_array
@@ -43,7 +49,7 @@ class Table:
         self.stacks = unit.target.ref.has_stacks
         self.unit = unit
         self.pair, self._item = _rows(unit, wanted)
-        self._context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+        self._context = unit.context
         self._derived: dict[str, Float64] | None = None
         self.target = self._side(golden=False)
         self.golden = self._side(golden=True)
@@ -108,7 +114,7 @@ class Table:
             for place, (code, beside) in enumerate(zip(codes, self.beside(rows), strict=True)):
                 word = LEFTOVER_WORDS[code]
                 if word is not None:
-                    out[place] = english(said(word, beside))
+                    out[place] = english(unmatched_sentence(word, beside))
         return out
 
     def sentences(self, rows: Int64) -> list[str]:

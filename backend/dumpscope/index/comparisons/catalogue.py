@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import secrets
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Select, delete, func, insert as insert_row, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert as insert_row, select, update
 
 from dumpscope.domain.facts import VERDICT_WORDS, Origin, Reached
 from dumpscope.domain.joined import joined_from
@@ -18,13 +19,12 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.result import Answer, Counts, FirstNo, GoldenOff, Reference, Side
 from dumpscope.errors import NotFoundError, Problem, UsageError
 from dumpscope.index.comparisons.joined_dumps import hide_joined
-from dumpscope.index.dumps.catalogue import capped, like, plain, unit_word
+from dumpscope.index.dumps.catalogue import like, unit_word
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import storable, to_json
+from dumpscope.index.store.codec import capped_problems, column_values, storable, to_json
 from dumpscope.index.store.database import Database
-from dumpscope.index.store.list_order import Order, list_key, ordered
 from dumpscope.index.store.owners import RANKS, UNITS, hide, remove, show
-from dumpscope.index.store.page import Seek
+from dumpscope.index.store.page import Order, Seek, list_key, order_page
 from dumpscope.texts import say
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -114,7 +114,7 @@ def change_comparison(database: Database, comparison_id: str, **values: Any) -> 
     """Set columns; lists and dicts become JSON text."""
     with database.write() as connection:
         table = tables.comparison
-        connection.execute(update(table).where(table.c.id == comparison_id).values(**plain(values)))
+        connection.execute(update(table).where(table.c.id == comparison_id).values(**column_values(values)))
 
 
 def edit_options(database: Database, comparison_id: str, change: Callable[[Options], Options]) -> Options:
@@ -149,7 +149,7 @@ def list_comparisons(
     database: Database, *, q: str = "", order: Order = "-created", after: Seek | None = None, limit: int = 100
 ) -> list[tuple[tuple[Any, ...], ComparisonRow]]:
     """Rows with their list keys, newest first; see `dumps.list_dumps`."""
-    statement = ordered(_select(), tables.comparison, order, after, limit)
+    statement = order_page(_select(), tables.comparison, order, after, limit)
     if q:
         statement = statement.where(tables.comparison.c.name.ilike(like(q), escape="\\"))
     with database.read() as connection:
@@ -249,6 +249,37 @@ def find_unit(database: Database, comparison_id: str, step: int | None, rank: in
     )
 
 
+def dumps_digest(connection: Connection, comparison: ColumnElement[bool]) -> bytes:
+    """Digest of what the two dumps of a comparison are: folders they were read from, names of uploads. comparison: clause that
+    names one
+
+    Raises NotFoundError where there is no such comparison.
+    """
+    sides = [tables.dump.alias(), tables.dump.alias()]
+    columns = [column for side in sides for column in (side.c.owned, side.c.name, side.c.path)]
+    found = (
+        select(*columns)
+        .select_from(tables.comparison)
+        .join(sides[0], sides[0].c.serial == tables.comparison.c.target)
+        .join(sides[1], sides[1].c.serial == tables.comparison.c.golden)
+        .where(comparison)
+    )
+    row = connection.execute(found).one_or_none()
+    if row is None:
+        raise NotFoundError(say("index.no_such_comparison"), hint=say("index.get_api_comparisons_lists_them"))
+    named = [f"upload {name}" if owned else f"folder {path}" for owned, name, path in (row[:3], row[3:])]
+    return hashlib.sha256("\0".join(named).encode("utf-8", "surrogatepass")).digest()
+
+
+def unit_of_pair(database: Database, comparison_id: str, pair_id: int) -> StoredUnit:
+    """The unit that an item pair's key belongs to; raises NotFoundError."""
+    owner = pair_id >> tables.KEY_BITS
+    for unit in stored_units(database, comparison_id):
+        if unit.id == owner:
+            return unit
+    raise NotFoundError(say("api.no_item_pair_comparison", pair_id=pair_id), hint=say("api.get_pairs_lists_them"))
+
+
 def store_answer(
     database: Database,
     comparison_id: str,
@@ -266,7 +297,7 @@ def store_answer(
     else:
         verdict = "yes" if counts.yes else "n/a"
     data = asdict(answer)
-    data["problems"] = capped(data["problems"])
+    data["problems"] = capped_problems(data["problems"])
     text = to_json(encode(data))
     changed = {} if options is None else {"options": to_json(options.to_json())}
     table = tables.comparison

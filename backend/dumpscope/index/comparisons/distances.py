@@ -41,7 +41,7 @@ def item_columns(base: int, facts: Facts, opinions: ItemOpinions) -> list[list[A
     distances, standing = facts.distances, opinions.standing
     if distances is None or standing is None:
         return [[] for _ in _COLUMNS]
-    rows = measured(distances)
+    rows = measured_rows(distances)
     both = np.column_stack([distances.target, distances.golden])
     return [
         (rows + base).tolist(),
@@ -50,7 +50,7 @@ def item_columns(base: int, facts: Facts, opinions: ItemOpinions) -> list[list[A
     ]
 
 
-def measured(distances: Distances) -> Int64:
+def measured_rows(distances: Distances) -> Int64:
     """Item pairs of which any distance is known."""
     both = np.column_stack([distances.target, distances.golden])
     rows: Int64 = np.flatnonzero(~np.isnan(both).all(axis=1))

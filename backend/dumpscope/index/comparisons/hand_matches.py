@@ -1,4 +1,4 @@
-"""What became of matches made by hand: what a comparison holds now against what its edits say."""
+"""State of each match made by hand: applied in the stored result or not yet."""
 
 from __future__ import annotations
 

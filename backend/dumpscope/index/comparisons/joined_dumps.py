@@ -1,4 +1,4 @@
-"""Dumps that a comparison joined for itself: seen by nobody else, gone with its result."""
+"""Dumps that a comparison made by joining ranks: listed nowhere, deleted with its result."""
 
 from __future__ import annotations
 

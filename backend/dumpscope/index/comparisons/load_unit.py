@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, select
 
+from dumpscope.domain.context import gather
 from dumpscope.domain.facts import (
     TENSOR_METRICS,
     Facts,
@@ -60,6 +61,7 @@ def load_unit(database: Database, unit_id: int, *, sides: tuple[RankDump, RankDu
         pairs=pairs,
         items=items,
         tree=tree,
+        context=gather(target, golden, pairs, items),
         facts=facts,
         item_opinions=item_opinions,
         node_opinions=node_opinions,

@@ -1,4 +1,4 @@
-"""The relative error that is shown beside a node's score: what a person would call "how far off"."""
+"""The relative error that is shown beside a node's score."""
 
 from __future__ import annotations
 

@@ -116,10 +116,10 @@ def _update_distances(database: Database, old: Unit, items: ItemOpinions, base: 
     before, after = old.item_opinions.standing, items.standing
     if before is None or after is None or old.facts.distances is None:
         return
-    known = distances.measured(old.facts.distances)
+    known = distances.measured_rows(old.facts.distances)
     had, has = (_objects(distances.opinion_columns(standing, known)) for standing in (before, after))
     _update_changed(database, tables.distance, distances.OPINION_COLUMNS, had, has, base, known)
-    roles = roles_of(old)
+    roles = old.context.role
     had, has = (_objects(distances.node_columns(old, roles, opinions)) for opinions in (old.item_opinions, items))
     _update_changed(database, tables.node_pair, distances.NODE_COLUMNS, had, has, base)
 
@@ -178,15 +178,6 @@ def _of_nodes(unit: Unit, target: Any, golden: Any) -> Any:
     return found
 
 
-def roles_of(unit: Unit) -> Int8:
-    """Role of each item pair, from the target where it has one; shape (items,)."""
-    has = unit.items.target >= 0
-    roles = np.zeros(len(unit.items), dtype=np.int8)
-    roles[has] = unit.target.items.role[unit.items.target[has]]
-    roles[~has] = unit.golden.items.role[unit.items.golden[~has]]
-    return roles
-
-
 def _opinion_columns(unit: Unit, items: ItemOpinions, nodes: NodeOpinions) -> list[Any]:
     """Columns of OPINION_COLUMNS as arrays."""
     counts = np.zeros((len(unit.pairs), len(Verdict)), dtype=np.int64)
@@ -212,7 +203,7 @@ def _store_nodes(new: Draft, unit: Unit, directions: Int64) -> None:
         take(intern_texts(new.database, unit.golden.nodes.labels), unit.golden.nodes.label),
     )
     opinions = [column.tolist() for column in _opinion_columns(unit, unit.item_opinions, unit.node_opinions)]
-    roles = roles_of(unit)
+    roles = unit.context.role
     errors, error_states = node_errors(unit, roles)
     counts = np.bincount(unit.items.pair, minlength=size)[:size]
     base = tables.key(new.id)

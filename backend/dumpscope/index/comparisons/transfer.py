@@ -12,8 +12,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Table, insert, or_, select, update
 
 from dumpscope.errors import ConflictError, NotFoundError
+from dumpscope.index.comparisons.catalogue import dumps_digest
 from dumpscope.index.comparisons.joined_dumps import SIDES, joined_id
-from dumpscope.index.pair_queries.notes import note, pair_key
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import to_json
 from dumpscope.index.store.database import Database, fetch_columns, insert as insert_columns
@@ -84,7 +84,7 @@ class _Copy:
         for kind, pairs in ((RANKS.rows, owners), (UNITS.rows, self._units)):
             for old, new in pairs.items():
                 for table in kind:
-                    self._owned(table, old, new)
+                    self._copy_owned_rows(table, old, new)
         self._notes(row.id)
         return new_id
 
@@ -114,10 +114,10 @@ class _Copy:
         new_id = renamed.get(row.id) or self._free(tables.dump, row.id)
         return self._add(tables.dump, row, id=new_id, job=None, **(held if ranks else {}))
 
-    def _owned(self, table: Table, old: int, new: int) -> None:
+    def _copy_owned_rows(self, table: Table, old: int, new: int) -> None:
         """All rows of an owner."""
         shift = (new - old) << tables.KEY_BITS
-        chosen = ", ".join(_moved(column.name, shift, new) for column in table.columns)
+        chosen = ", ".join(_shifted_column(column.name, shift, new) for column in table.columns)
         names = [column.name for column in table.columns]
         first, last = tables.key_range(old)
         while True:
@@ -127,14 +127,14 @@ class _Copy:
             if not columns:
                 return
             for place, name in enumerate(names):
-                columns[place] = self._translated(name, columns[place])
+                columns[place] = self._translate(name, columns[place])
             with self._target.write() as connection:
                 insert_columns(connection, table, columns)
             if len(columns[0]) < SPAN:
                 return
             first = columns[0][-1] - shift + 1
 
-    def _translated(self, name: str, column: list[Any]) -> list[Any]:
+    def _translate(self, name: str, column: list[Any]) -> list[Any]:
         """A column with the target's numbers of texts, stacks and units."""
         if name in TEXTS:
             fresh = {number for number in column if number is not None and number > 0 and number not in self._texts}
@@ -156,18 +156,18 @@ class _Copy:
 
     def _notes(self, comparison_id: str) -> None:
         """What was said of the calls of this pair of dumps; what the target says already stays."""
-        pair = pair_key(self._source, tables.comparison.c.id == comparison_id)
-        rows = self._rows(note, note.c.pair == pair)
+        pair = dumps_digest(self._source, tables.comparison.c.id == comparison_id)
+        rows = self._rows(tables.note, tables.note.c.pair == pair)
         with self._target.write() as connection:
-            known = set(connection.execute(select(note.c.node).where(note.c.pair == pair)).scalars())
+            known = set(connection.execute(select(tables.note.c.node).where(tables.note.c.pair == pair)).scalars())
             fresh = [{**row._mapping, "id": None} for row in rows if row.node not in known]
             for values in fresh:
                 del values["id"]
             if fresh:
-                connection.execute(insert(note), fresh)
+                connection.execute(insert(tables.note), fresh)
 
 
-def _moved(name: str, shift: int, owner: int) -> str:
+def _shifted_column(name: str, shift: int, owner: int) -> str:
     """SQL of a column whose keys belong to another owner now."""
     if name in ("id", "first_part"):
         return f"{name} + {shift}"
@@ -180,7 +180,7 @@ def _chunks(numbers: Sequence[int]) -> Iterable[Sequence[int]]:
     return (numbers[start : start + 500] for start in range(0, len(numbers), 500))
 
 
-def tidy(database: Database) -> None:
+def remove_unfinished(database: Database) -> None:
     """Leave only finished comparisons' work in a copy of a database: jobs that wait there belong to whoever made it."""
     with database.write() as connection:
         for table in (tables.job, tables.task):

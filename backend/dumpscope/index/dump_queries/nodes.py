@@ -17,7 +17,7 @@ from dumpscope.index.store.codec import storable
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
 from dumpscope.index.store.texts import stacks_by_id
-from dumpscope.index.trees.row_numbers import Numbers, kept, numbers_of, place_in
+from dumpscope.index.trees.row_numbers import KEPT_NUMBERS, Numbers, numbers_of, position_of
 from dumpscope.index.trees.tree_levels import entry_names
 from dumpscope.index.trees.trees import direction_word, kind_word
 from dumpscope.texts import say
@@ -83,9 +83,9 @@ def list_nodes(
         if at is not None or around is not None:
             found = select(entry.id).where(*there).order_by(entry.id)
             key = (database.url, "nodes", rank.dump, rank.id, q)
-            numbers: Numbers = kept(key, lambda: numbers_of(connection, found)) if q else range(rank.nodes)
+            numbers: Numbers = KEPT_NUMBERS.get(key, lambda: numbers_of(connection, found)) if q else range(rank.nodes)
             if around is not None:
-                at = max(place_in(numbers, _entry(connection, rank, around).id & tables.NUMBER_MASK) - limit // 2, 0)
+                at = max(position_of(numbers, _entry(connection, rank, around).id & tables.NUMBER_MASK) - limit // 2, 0)
             shown = [tables.key(rank.id, int(number)) for number in numbers[at or 0 : (at or 0) + limit]]
             there, start, total = [entry.id.in_(shown)], at, len(numbers)
         else:
@@ -142,11 +142,11 @@ def _producers(connection: Connection, rank: int, numbers: range) -> list[Produc
     stored = stored_producers(connection, rank)
     if stored is None:
         return [None] * len(numbers)
-    named, told = ([int(column[number]) for number in numbers] for column in stored)
-    makers = leaves(connection, rank, (number for number in told if number >= 0))
+    named, maker_numbers = ([int(column[number]) for number in numbers] for column in stored)
+    makers = leaves(connection, rank, (number for number in maker_numbers if number >= 0))
     return [
         Producer(node=makers[source].node, item=makers[source].name, inferred=sure < 0) if source >= 0 else None
-        for sure, source in zip(named, told, strict=True)
+        for sure, source in zip(named, maker_numbers, strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""What a pre-check said of calls: kept with the ranks of a dump, looked up by the node pairs of a comparison."""
+"""Results of a pre-check: stored with the ranks of a dump, looked up by the node pairs of a comparison."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Any, Final, Literal
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, not_, or_, select
 
+from dumpscope.domain.precheck import WORDS, Alone
 from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dumps.catalogue import stored_ranks
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import storable, to_json
 from dumpscope.index.store.database import Database, insert
-from dumpscope.index.store.precheck_table import precheck
 from dumpscope.index.trees.trees import address, shared_names
-from dumpscope.reproduce.alone import WORDS, Alone
 from dumpscope.texts import say
 
 BATCH: Final = 1000
@@ -27,17 +26,17 @@ NONE: Final = "none"
 MARKED: Final = 500
 """Calls that fail alone which are listed of one step and rank."""
 
-_ROW: Final = precheck.c
+_ROW: Final = tables.precheck.c
 _PAIR: Final = tables.node_pair.c
 
 Side = Literal["target", "golden"]
 SIDES: Final[tuple[Side, ...]] = ("target", "golden")
-Told = tuple[int, int, str, Alone]
-"""Step, rank and name of a node, and what is said of it."""
+NodeResult = tuple[int, int, str, Alone]
+"""Step, rank and name of a node, and its result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class StoredCounts:
     """rows: kept; unknown: of nodes that the dump has not"""
 
     rows: int
@@ -60,26 +59,26 @@ class Failing:
     side: Side
 
 
-def put_prechecks(database: Database, dump_id: str, told: Iterable[Told]) -> Stored:
-    """Keep what is told of nodes, instead of what was told of them before. Raises NotFoundError for a dump that there is not."""
+def put_prechecks(database: Database, dump_id: str, results: Iterable[NodeResult]) -> StoredCounts:
+    """Store results of nodes in place of earlier ones. Raises NotFoundError for an unknown dump."""
     ranks = {(one.step, one.rank): one.id for one in stored_ranks(database, dump_id)}
     if not ranks:
         raise NotFoundError(say("api.dump_has_no_ranks_yet"), hint=say("api.wait_ingest_job"))
     rows = unknown = 0
-    rest = iter(told)
+    rest = iter(results)
     while batch := list(islice(rest, BATCH)):
         with database.write() as connection:
-            kept = _keyed(connection, ranks, batch)
-            connection.execute(delete(precheck).where(_ROW.id.in_(kept)))
-            said = [(key, WORDS.index(one.word), to_json(one.document())) for key, one in kept.items()]
-            if said:
-                insert(connection, precheck, list(zip(*said, strict=True)))
+            kept = _by_key(connection, ranks, batch)
+            connection.execute(delete(tables.precheck).where(_ROW.id.in_(kept)))
+            rows_to_store = [(key, WORDS.index(one.word), to_json(one.document())) for key, one in kept.items()]
+            if rows_to_store:
+                insert(connection, tables.precheck, list(zip(*rows_to_store, strict=True)))
         rows += len(kept)
         unknown += len(batch) - len(kept)
-    return Stored(rows=rows, unknown=unknown)
+    return StoredCounts(rows=rows, unknown=unknown)
 
 
-def _keyed(connection: Connection, ranks: Mapping[tuple[int, int], int], batch: list[Told]) -> dict[int, Alone]:
+def _by_key(connection: Connection, ranks: Mapping[tuple[int, int], int], batch: list[NodeResult]) -> dict[int, Alone]:
     """By key of the entry; of two entries of one name the first, as in a dump."""
     found: dict[int, Alone] = {}
     for place, owner in ranks.items():
@@ -96,10 +95,10 @@ def _keyed(connection: Connection, ranks: Mapping[tuple[int, int], int], batch: 
 
 
 def delete_prechecks(database: Database, dump_id: str) -> None:
-    """Forget what was told of a dump's nodes."""
+    """Delete the results of a dump's nodes."""
     for rank in stored_ranks(database, dump_id):
         with database.write() as connection:
-            connection.execute(delete(precheck).where(_ROW.id.between(*tables.key_range(rank.id))))
+            connection.execute(delete(tables.precheck).where(_ROW.id.between(*tables.key_range(rank.id))))
 
 
 def dump_standing(database: Database, dump_id: str) -> Standing:
@@ -125,16 +124,16 @@ def _standing(connection: Connection, owners: Iterable[int]) -> Standing:
     return Standing(counts=counts, devices=tuple(sorted(devices)))
 
 
-def told_of_pair(
+def results_of_pair(
     connection: Connection, unit: StoredUnit, pair: int
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """What is told of the target's and the golden's node of a node pair: documents of `Alone`, or None."""
+    """Results of the target's and the golden's node of a node pair: documents of `Alone`, or None."""
     wanted = select(_PAIR.target, _PAIR.golden).where(_PAIR.id == tables.key(unit.id, pair))
     row = connection.execute(wanted).one()
-    return _told(connection, unit.target, row.target), _told(connection, unit.golden, row.golden)
+    return _node_result(connection, unit.target, row.target), _node_result(connection, unit.golden, row.golden)
 
 
-def _told(connection: Connection, owner: int, number: int | None) -> dict[str, Any] | None:
+def _node_result(connection: Connection, owner: int, number: int | None) -> dict[str, Any] | None:
     if number is None:
         return None
     key = tables.key(owner, number)
@@ -142,14 +141,14 @@ def _told(connection: Connection, owner: int, number: int | None) -> dict[str, A
     return None if facts is None else dict(json.loads(facts))
 
 
-def failing(connection: Connection, unit: StoredUnit) -> list[Failing]:
+def failing_calls(connection: Connection, unit: StoredUnit) -> list[Failing]:
     """Calls that fail alone, in order, at most MARKED of a side."""
     found = []
     for side, owner in zip(SIDES, (unit.target, unit.golden), strict=True):
         rows = list(
             connection.execute(
                 select(tables.node_pair)
-                .where(_PAIR.id.between(*tables.key_range(unit.id)), _said(owner, side, ("fail",)))
+                .where(_PAIR.id.between(*tables.key_range(unit.id)), _has_word(owner, side, ("fail",)))
                 .order_by(_PAIR.id)
                 .limit(MARKED)
             )
@@ -172,12 +171,12 @@ def alone_clause(unit: StoredUnit, words: tuple[str, ...]) -> ColumnElement[bool
                 hint=say("domain.known", names=", ".join((*WORDS, NONE))),
             )
     sides = tuple(zip(SIDES, (unit.target, unit.golden), strict=True))
-    told = or_(*(_said(owner, side, tuple(word for word in words if word != NONE)) for side, owner in sides))
-    silent = not_(or_(*(func.coalesce(_said(owner, side, WORDS), False) for side, owner in sides)))
-    return or_(told, silent) if NONE in words else told
+    results = or_(*(_has_word(owner, side, tuple(word for word in words if word != NONE)) for side, owner in sides))
+    silent = not_(or_(*(func.coalesce(_has_word(owner, side, WORDS), False) for side, owner in sides)))
+    return or_(results, silent) if NONE in words else results
 
 
-def _said(owner: int, side: Side, words: tuple[str, ...]) -> ColumnElement[bool]:
+def _has_word(owner: int, side: Side, words: tuple[str, ...]) -> ColumnElement[bool]:
     column = _PAIR[side]
     first, last = tables.key_range(owner)
     codes = [WORDS.index(word) for word in words]

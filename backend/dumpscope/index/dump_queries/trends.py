@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, select
 
-from dumpscope.analysis.trends import Bucket, fit_growth_of_buckets, make_buckets
+from dumpscope.analysis.trends import Bucket, fit_growth_of_buckets
 from dumpscope.errors import NotFoundError
 from dumpscope.index.dump_queries.node_values import RANKS, NodeValue, Part, Statistic, node_values
 from dumpscope.index.dumps.catalogue import get_dump
@@ -15,7 +15,7 @@ from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
 from dumpscope.index.trees.trees import kind_word
-from dumpscope.index.trees.trend_rows import Call, Calls, Kind, cut
+from dumpscope.index.trees.trend_rows import Call, Calls, Kind, Wanted, sample_owners, show, steps_and_ranks
 from dumpscope.texts import say
 
 
@@ -67,39 +67,28 @@ def dump_trends(
     Raises NotFoundError for a dump without ranks.
     """
     get_dump(database, dump_id)
+    wanted = Wanted(kind=kind, q=q, name=name, buckets=buckets, after=after, limit=limit)
     owner = tables.rank_dump.c
     with database.read() as connection:
         serial = connection.execute(select(tables.dump.c.serial).where(tables.dump.c.id == dump_id)).scalar_one()
         mine = owner.dump == serial
-        steps = list(connection.execute(select(owner.step).where(mine).distinct().order_by(owner.step)).scalars())
-        ranks = list(connection.execute(select(owner.rank).where(mine).distinct().order_by(owner.rank)).scalars())
-        if not steps:
-            raise NotFoundError(say("api.dump_has_no_ranks_yet"), hint=say("api.wait_ingest_job"))
-        edges = make_buckets(steps, buckets)
-        calls = _calls(connection, serial, rank)
-        listed = calls.listed(kind, q, name)
-        shown, more = cut(listed, after, limit, len(edges))
-        places = select(owner.id.label("owner"), owner.step, owner.rank).where(mine)
-        if rank is not None:
-            places = places.where(owner.rank == rank)
-        names = list(dict.fromkeys(one.name for _, one in shown))
-        values = node_values(connection, places, names, edges, statistic, part)
-    rows = [_trend(one, values.get((one.name, one.rank), {}), edges) for _, one in shown]
-    page = Page(rows=rows, keys=[(number,) for number, _ in shown], more=more, total=len(listed))
-    return ValueTrends(steps=edges, ranks=ranks, page=page)
+        missing = NotFoundError(say("api.dump_has_no_ranks_yet"), hint=say("api.wait_ingest_job"))
+        steps, ranks = steps_and_ranks(connection, tables.rank_dump, mine, missing)
+        where = [mine] if rank is None else [mine, owner.rank == rank]
+        edges, shown = show(_calls(connection, where), wanted, steps)
+        places = select(owner.id.label("owner"), owner.step, owner.rank).where(*where)
+        values = node_values(connection, places, shown.names, edges, statistic, part)
+    rows = [_trend(one, values.get((one.name, one.rank), {}), edges) for _, one in shown.rows]
+    return ValueTrends(steps=edges, ranks=ranks, page=shown.page(rows))
 
 
-def _calls(connection: Connection, serial: int, rank: int | None) -> Calls:
-    """Calls of one rank_dump of every rank and number of nodes: other steps make the same ones."""
-    owner, entry = tables.rank_dump.c, tables.entry.c
-    chosen = select(func.min(owner.id), owner.rank).where(owner.dump == serial).group_by(owner.rank, owner.nodes)
-    if rank is not None:
-        chosen = chosen.where(owner.rank == rank)
+def _calls(connection: Connection, where: Sequence[ColumnElement[bool]]) -> Calls:
+    entry = tables.entry.c
     calls = Calls()
-    for number, its_rank in sorted(tuple(row) for row in connection.execute(chosen)):
+    for number, rank in sample_owners(connection, tables.rank_dump, tables.rank_dump.c.nodes, where):
         there = (entry.id.between(*tables.key_range(number)), entry.kind.is_not(None))
         rows = connection.execute(select(entry.name, entry.kind).where(*there).order_by(entry.seq))
-        calls.add(its_rank, ((row.name, row.kind) for row in rows))
+        calls.add(rank, ((row.name, row.kind) for row in rows))
     return calls
 
 

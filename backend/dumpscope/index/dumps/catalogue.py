@@ -13,16 +13,11 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert as insert
 
 from dumpscope.errors import ConflictError, NotFoundError, Problem
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import storable, to_json
+from dumpscope.index.store.codec import column_values, storable
 from dumpscope.index.store.database import Database
-from dumpscope.index.store.list_order import Order, list_key, ordered
 from dumpscope.index.store.owners import RANKS, hide, remove
-from dumpscope.index.store.page import Seek
+from dumpscope.index.store.page import Order, Seek, list_key, order_page
 from dumpscope.texts import say
-
-PROBLEM_LIMIT = 1000
-"""Problems kept per dump and per comparison; beyond that only their number is."""
-
 
 JOINED = "joined"
 """Status of a dump that a comparison made for itself (see `index.joined`): no list names it."""
@@ -93,7 +88,7 @@ def create_dump(database: Database, *, name: str, path: str, owned: bool = False
 def change_dump(database: Database, dump_id: str, **values: Any) -> None:
     """Set columns; lists, dicts and Problems become JSON text."""
     with database.write() as connection:
-        connection.execute(update(tables.dump).where(tables.dump.c.id == dump_id).values(**plain(values)))
+        connection.execute(update(tables.dump).where(tables.dump.c.id == dump_id).values(**column_values(values)))
 
 
 def get_dump(database: Database, dump_id: str) -> DumpRow:
@@ -110,7 +105,7 @@ def list_dumps(
 ) -> list[tuple[tuple[Any, ...], DumpRow]]:
     """Rows with their list keys, newest first; `after` is the key of the last one seen, `q` a part of the name or path."""
     listed = select(tables.dump).where(tables.dump.c.status != JOINED)
-    statement = ordered(listed, tables.dump, order, after, limit)
+    statement = order_page(listed, tables.dump, order, after, limit)
     if q:
         statement = statement.where(_matches(q))
     with database.read() as connection:
@@ -215,37 +210,6 @@ def contains(connection: Connection, column: ColumnElement[str], part: str) -> C
     if connection.dialect.name == "sqlite":
         return column.like(like(part), escape="\\")
     return column.ilike(like(part), escape="\\")
-
-
-def plain(values: dict[str, Any]) -> dict[str, Any]:
-    """Column values with lists and dicts as JSON text, problems capped."""
-    out: dict[str, Any] = {}
-    for name, value in values.items():
-        if name == "problems":
-            out[name] = to_json(capped([_clean(problem) for problem in value]))
-        elif isinstance(value, list | dict):
-            out[name] = to_json(value)
-        elif isinstance(value, str):
-            out[name] = storable([value])[0]
-        else:
-            out[name] = value
-    return out
-
-
-def capped(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """At most PROBLEM_LIMIT problems, the last one then says how many were left out."""
-    if len(problems) <= PROBLEM_LIMIT:
-        return problems
-    left = len(problems) - PROBLEM_LIMIT + 1
-    return [
-        *problems[: PROBLEM_LIMIT - 1],
-        _clean(Problem(loc="", kind="more", message=say("problem.more", count=left))),
-    ]
-
-
-def _clean(problem: Problem) -> dict[str, Any]:
-    loc, kind, message = storable([problem.loc, problem.kind, problem.message])
-    return {"loc": loc, "kind": kind, "message": message, "said": problem.said}
 
 
 def _row(row: Any) -> DumpRow:

@@ -9,8 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from dumpscope.domain.records import ROLE_WORDS, STATISTICS, derived_name, names_item
-from dumpscope.export.table.row_values import Number, stored_number
+from dumpscope.domain.records import ROLE_WORDS, STATISTICS, Number, as_stored, derived_name, names_item
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import DERIVED_SUFFIXES, STATE_BITS
 from dumpscope.index.store.texts import texts_by_id
@@ -65,7 +64,7 @@ def _leaf(row: Any, node: str, texts: dict[int, str], wide: dict[int, int]) -> L
         data_name = name + DERIVED_SUFFIXES[-1 - row.data_name] if row.data_name < 0 else texts[row.data_name]
     numbers = (row.max, row.min, row.mean, row.norm)
     stats = [
-        stored_number(numbers[place], row.states >> place * STATE_BITS & 7, dtype, wide.get(place))
+        as_stored(numbers[place], row.states >> place * STATE_BITS & 7, dtype, wide.get(place))
         for place in range(len(STATISTICS))
     ]
     shape = texts.get(row.shape)

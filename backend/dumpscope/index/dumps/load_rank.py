@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, select
+from sqlalchemy import Column, Connection, select
 
 from dumpscope.domain.records import (
     Header,
@@ -72,11 +72,44 @@ def rank_headers(database: Database, dump_id: str) -> list[Header]:
         return [Header.from_json(json.loads(header)) for header in connection.execute(statement).scalars()]
 
 
+def empty_ranks(database: Database, dump_ids: Sequence[str]) -> dict[int, str]:
+    """rank_dump id -> why ("" where nothing tells), for the ranks of these dumps in which no node was recorded."""
+    rank = tables.rank_dump.c
+    statement = (
+        select(rank.id, rank.problems)
+        .join(tables.dump, tables.dump.c.serial == rank.dump)
+        .where(tables.dump.c.id.in_(dump_ids), rank.nodes == 0)
+    )
+    with database.read() as connection:
+        found = {row.id: json.loads(row.problems) for row in connection.execute(statement)}
+    return {number: problems[0]["message"] if problems else "" for number, problems in found.items()}
+
+
+def tensor_folder(database: Database, rank_id: int) -> str | None:
+    """Where the tensor files of the rank_dump `rank_id` lie, None where it has none. Raises NotFoundError."""
+    header = _column(database, tables.rank_dump.c.header, rank_id)
+    if header is None:
+        raise NotFoundError(say("index.rank_dump_gone"), hint=say("index.register_dump_again"))
+    folder: str | None = json.loads(header)["data_dir"]
+    return folder
+
+
+def has_stacks(database: Database, rank_id: int) -> bool:
+    """Whether the rank_dump `rank_id` came with call stacks."""
+    place = _column(database, tables.rank_dump.c.place, rank_id)
+    return place is not None and RankRef.from_json(json.loads(place)).has_stacks
+
+
 def stored_run(database: Database, rank_id: int) -> Run | None:
     """How the rank_dump `rank_id` was run, None where it does not tell."""
-    with database.read() as connection:
-        header = connection.execute(select(tables.rank_dump.c.header).where(tables.rank_dump.c.id == rank_id)).scalar()
+    header = _column(database, tables.rank_dump.c.header, rank_id)
     return None if header is None else Header.from_json(json.loads(header)).run
+
+
+def _column(database: Database, column: Column[Any], rank_id: int) -> str | None:
+    with database.read() as connection:
+        found: str | None = connection.execute(select(column).where(tables.rank_dump.c.id == rank_id)).scalar()
+    return found
 
 
 def _load_entries(connection: Connection, row: Any) -> tuple[Nodes, Tree]:

@@ -39,7 +39,7 @@ def store_dump_rank(database: Database, dump_id: str, dump: RankDump) -> int:
         raise LimitError(
             say("index.more_than_records_one_rank", number_mask=tables.NUMBER_MASK), where=dump.ref.dump_json
         )
-    rank = dump.ref.rank if dump.ref.rank is not None else 0
+    rank = dump.ref.number
     with database.read() as connection:
         serial = _serial(connection, dump_id)
     wide = [[item, statistic, hex(value)] for (item, statistic), value in dump.items.wide.items()]

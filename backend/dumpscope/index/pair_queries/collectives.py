@@ -24,9 +24,9 @@ from dumpscope.index.store.page import Page, Seek
 from dumpscope.texts import say
 
 PARTS: Final = 64
-"""Parts told with a communication, by rank; `list_parts` pages through all."""
+"""Most parts listed with a communication, by rank; `list_parts` pages through all."""
 OF_NODE: Final = 8
-"""Communications told with a node: a batched call may take part in many."""
+"""Most communications listed with a node: a batched call may take part in many."""
 
 _BAD: Final = ("no", "warning")
 

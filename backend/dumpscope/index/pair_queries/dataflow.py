@@ -33,9 +33,9 @@ Untold = Literal["not_dumped", "constant", "unstored", "golden_only"]
 one number throughout; neither statistics nor a hash were stored; the target does not have it."""
 
 INPUTS: Final = 100
-"""Inputs told of one node."""
+"""Most inputs listed of one node."""
 CONSUMERS: Final = 50
-"""Consumers told of one node."""
+"""Most consumers listed of one node."""
 EXAMINED: Final = 1000
 """Consumers among which those that differ are looked for."""
 OUTPUTS: Final = 300
@@ -152,7 +152,7 @@ def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[S
         own = _tensors(connection, unit, _keys_of(connection, unit, node.pair), named)
         inputs = [tensor for tensor in own if tensor.role in RECEIVED]
         inputs.sort(key=lambda tensor: (-tensor.verdict, -tensor.severity))
-        dirty = [tensor for tensor in inputs if tensor.verdict in (Verdict.NO, Verdict.WARNING)]
+        differing = [tensor for tensor in inputs if tensor.verdict in (Verdict.NO, Verdict.WARNING)]
         readers = wires.readers(node.pair)
         outputs = [tensor for tensor in own if tensor.role not in RECEIVED]
         return NodeFlow(
@@ -161,19 +161,21 @@ def node_flow(database: Database, unit: StoredUnit, name: str, units: Sequence[S
             input_count=len(inputs),
             consumers=_consumers(connection, unit, readers[:EXAMINED] + tables.key(unit.id), outputs, named),
             consumer_count=len(readers),
-            source=_sent(connection, units, unit, node)
+            source=_source_on_other_rank(connection, units, unit, node)
             or find_source(
                 connection,
                 unit,
                 node,
-                makers=[maker for tensor in dirty if (maker := wires.maker(tensor.key)) >= 0],
+                makers=[maker for tensor in differing if (maker := wires.maker(tensor.key)) >= 0],
                 inside=[maker for tensor in outputs if (maker := wires.maker(tensor.key)) >= 0],
-                received_dirt=bool(dirty),
+                received_difference=bool(differing),
             ),
         )
 
 
-def _sent(connection: Connection, units: Sequence[StoredUnit], unit: StoredUnit, node: NodePairRow) -> Source | None:
+def _source_on_other_rank(
+    connection: Connection, units: Sequence[StoredUnit], unit: StoredUnit, node: NodePairRow
+) -> Source | None:
     """What a communication call received from another rank, where its own inputs agree."""
     if node.cls in (CLASS_WORDS[Class.ORIGIN], CLASS_WORDS[Class.NONFINITE]) or not node.name.startswith(PREFIX):
         return None

@@ -42,7 +42,7 @@ def find_source(
     *,
     makers: Sequence[int],
     inside: Sequence[int],
-    received_dirt: bool,
+    received_difference: bool,
 ) -> Source | None:
     """None for a node that does not differ, and for one where the difference begins.
 
@@ -55,8 +55,8 @@ def find_source(
     if node.cls != CLASS_WORDS[Class.ORIGIN] and node.cls != CLASS_WORDS[Class.NONFINITE]:
         candidates += [(maker, "inside") for maker in sorted(inside, reverse=True)]
         candidates.append((_forward(connection, unit, node.name), "saved"))
-        if received_dirt or node.kind == "gradient" or node.cls == CLASS_WORDS[Class.CONTAINS]:
-            candidates.append((_dirty_before(connection, unit, node.pair), "before"))
+        if received_difference or node.kind == "gradient" or node.cls == CLASS_WORDS[Class.CONTAINS]:
+            candidates.append((_differing_before(connection, unit, node.pair), "before"))
     rows = node_pair_rows(connection, unit, (pair for pair, _ in candidates if pair is not None))
     for pair, way in candidates:
         if pair is not None and (way == "received" or differs(rows[pair])):
@@ -78,7 +78,7 @@ def _forward(connection: Connection, unit: StoredUnit, name: str) -> int | None:
     return _number(connection.execute(wanted).scalar())
 
 
-def _dirty_before(connection: Connection, unit: StoredUnit, pair: int) -> int | None:
+def _differing_before(connection: Connection, unit: StoredUnit, pair: int) -> int | None:
     first, _ = tables.key_range(unit.id)
     wanted = (
         select(_PAIR.id)

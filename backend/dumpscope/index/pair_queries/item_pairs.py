@@ -9,9 +9,8 @@ from sqlalchemy import ColumnElement, Connection, Join, Select, and_, func, or_,
 from sqlalchemy.ext.compiler import compiles
 
 from dumpscope.domain.facts import METHOD_WORDS, TENSOR_METRICS, VERDICT_WORDS, TensorFacts
-from dumpscope.domain.records import STATISTICS
+from dumpscope.domain.records import STATISTICS, Number
 from dumpscope.errors import NotFoundError
-from dumpscope.export.table.row_values import Number
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.comparisons.distances import Standing, item_distances, item_standing
 from dumpscope.index.comparisons.load_unit import COUNTS, tensor_facts
@@ -22,7 +21,6 @@ from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions, item
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score
 from dumpscope.index.store.database import Database
-from dumpscope.index.store.keys import key_at
 from dumpscope.index.store.page import Page, Seek
 from dumpscope.texts import Phrase, english, say
 from dumpscope.verdict.rules import VERDICT_RULES
@@ -98,7 +96,7 @@ def list_item_pairs(
             where.append(_ITEM.id.between(*item_range(connection, unit, node)))
         statement: Select[Any] = select(_ITEM.id, _ITEM.severity)
         if by_node:
-            start = key_at(unit.id, _NODE.first_item)
+            start = tables.key_at(unit.id, _NODE.first_item)
             where += [*conditions(connection, unit, by_node), _ITEM.id.between(start, start + _NODE.item_count - 1)]
             statement = statement.select_from(_ItemsOfNodes())
         statement = statement.where(*where)
@@ -146,7 +144,7 @@ def item_pair_rows(connection: Connection, unit: StoredUnit, keys: Any) -> list[
             tables.item_error.c.said.label("failure_said"),
             *[column.label(f"fact_{column.name}") for column in _FACT],
         )
-        .join(tables.node_pair, _NODE.id == key_at(unit.id, _ITEM.node))
+        .join(tables.node_pair, _NODE.id == tables.key_at(unit.id, _ITEM.node))
         .outerjoin(tables.tensor_fact, _FACT.id == _ITEM.id)
         .outerjoin(tables.item_error, tables.item_error.c.id == _ITEM.id)
     )

@@ -1,4 +1,4 @@
-"""Which node pair stands at which place of a list: a page from any place, and the place of a node.
+"""Offsets in a filtered list of node pairs: the page at an offset, and the offset of a node.
 
 A whole step in call order counts in its keys. For any other list the numbers of its node pairs are read once, in order, and
 kept in memory: one number a row, so that a jump to the middle of a million rows reads the page alone.
@@ -27,7 +27,7 @@ from dumpscope.index.pair_queries.node_pairs import (
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page, Seek
-from dumpscope.index.trees.row_numbers import Numbers, kept, numbers_of, place_in
+from dumpscope.index.trees.row_numbers import KEPT_NUMBERS, Numbers, numbers_of, position_of
 from dumpscope.index.trees.trees import find_pair
 
 _PAIR: Final = tables.node_pair.c
@@ -75,7 +75,7 @@ def _numbers(
         statement = statement.order_by(*([_PAIR.name, _PAIR.id] if sort == "name" else [_PAIR.id]))
     key = (database.url, unit.stamp, unit.id, filters, sort)
     lasting = unit.stamp is not None and not _about_notes(filters)
-    return kept(key if lasting else None, lambda: numbers_of(connection, statement))
+    return KEPT_NUMBERS.get(key if lasting else None, lambda: numbers_of(connection, statement))
 
 
 def _about_notes(filters: NodeFilter) -> bool:
@@ -93,7 +93,7 @@ def _place(
     """Place of the row with this key, or where it would be."""
     number = key[-1] & tables.NUMBER_MASK
     if isinstance(numbers, range) or sort == "order":
-        return place_in(numbers, number)
+        return position_of(numbers, number)
     found = np.flatnonzero(numbers == number)
     if len(found):
         return int(found[0])

@@ -12,7 +12,7 @@ from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, METHOD_WORDS, VE
 from dumpscope.errors import NotFoundError, UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.comparisons.distances import Standing, node_standing
-from dumpscope.index.pair_queries.search import labels, searched
+from dumpscope.index.pair_queries.search import labels, search_clauses
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import number, score, storable
 from dumpscope.index.store.database import Database
@@ -174,7 +174,13 @@ def conditions(connection: Connection, unit: StoredUnit, filters: NodeFilter) ->
         where.append(_PAIR.leftover.in_(word_codes(filters.leftovers, LEFTOVER_WORDS, "leftover")))
     if filters.api:
         where.append(_PAIR.label.in_(labels((filters.api,))))
-    return [*where, *searched(connection, unit, filters.q)]
+    return [*where, *search_clauses(connection, unit, filters.q)]
+
+
+def check_filters(database: Database, unit: StoredUnit, filters: NodeFilter) -> None:
+    """Raises UsageError for filters that mean nothing."""
+    with database.read() as connection:
+        conditions(connection, unit, filters)
 
 
 def word_codes(words: tuple[str, ...], known: tuple[str | None, ...], what: str) -> list[int]:

@@ -1,34 +1,16 @@
-"""What people say of calls: accepted, known, a ticket, with words. Kept for a pair of dumps, not for one comparison of them: the
-next comparison of the same two folders shows them again.
-
-The table stands here, beside its few statements: it has nothing to do with the rows that make up a result.
-"""
+"""Notes on calls: accepted, known, a ticket, with words. Kept for a pair of dumps, not for one comparison of them: the next
+comparison of the same two folders shows them again."""
 
 from __future__ import annotations
 
-import hashlib
 import time
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Connection,
-    Double,
-    LargeBinary,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    delete,
-    func,
-    insert,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
 
 from dumpscope.errors import LimitError, NotFoundError, UsageError
-from dumpscope.index.comparisons.catalogue import StoredUnit, stored_units
+from dumpscope.index.comparisons.catalogue import StoredUnit, dumps_digest, stored_units
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import storable
 from dumpscope.index.store.database import Database
@@ -45,19 +27,7 @@ ANY: Final = "any"
 MOST: Final = 2000
 """Notes of a pair of dumps."""
 
-note = Table(
-    "note",
-    tables.metadata,
-    Column("id", tables.Key, primary_key=True, autoincrement=True),
-    Column("pair", LargeBinary, nullable=False),  # digest of what both dumps are, see pair_key
-    Column("node", Text, nullable=False),  # as `node_pair.name`
-    Column("standing", String(16), nullable=False),
-    Column("text", Text, nullable=False),
-    Column("changed", Double, nullable=False),
-    UniqueConstraint("pair", "node"),
-)
-
-_NOTE: Final = note.c
+_NOTE: Final = tables.note.c
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,32 +40,11 @@ class Note:
     changed: float
 
 
-def pair_key(connection: Connection, comparison: ColumnElement[bool]) -> bytes:
-    """What the dumps of a comparison (the one a clause names) are, as a digest: folders they were read from, names of uploads.
-
-    Raises NotFoundError for a comparison that there is not.
-    """
-    sides = [tables.dump.alias(), tables.dump.alias()]
-    columns = [column for side in sides for column in (side.c.owned, side.c.name, side.c.path)]
-    found = (
-        select(*columns)
-        .select_from(tables.comparison)
-        .join(sides[0], sides[0].c.serial == tables.comparison.c.target)
-        .join(sides[1], sides[1].c.serial == tables.comparison.c.golden)
-        .where(comparison)
-    )
-    row = connection.execute(found).one_or_none()
-    if row is None:
-        raise NotFoundError(say("index.no_such_comparison"), hint=say("index.get_api_comparisons_lists_them"))
-    named = [f"upload {name}" if owned else f"folder {path}" for owned, name, path in (row[:3], row[3:])]
-    return hashlib.sha256("\0".join(named).encode("utf-8", "surrogatepass")).digest()
-
-
 def list_notes(database: Database, comparison_id: str, *, seek: Seek | None = None, limit: int = 100) -> Page[Note]:
     """Notes of the comparison's pair of dumps by name; raises NotFoundError."""
     with database.read() as connection:
-        pair = pair_key(connection, tables.comparison.c.id == comparison_id)
-        statement = select(note).where(_NOTE.pair == pair).order_by(_NOTE.id)
+        pair = dumps_digest(connection, tables.comparison.c.id == comparison_id)
+        statement = select(tables.note).where(_NOTE.pair == pair).order_by(_NOTE.id)
         if seek is not None:
             seek.check(int)
             statement = statement.where(_NOTE.id > seek.key[0])
@@ -116,22 +65,22 @@ def put_note(database: Database, comparison_id: str, name: str, standing: Standi
     """
     units = stored_units(database, comparison_id)
     with database.write() as connection:
-        pair = pair_key(connection, tables.comparison.c.id == comparison_id)
-        node = _known(connection, units, name)
-        connection.execute(delete(note).where(_NOTE.pair == pair, _NOTE.node == node))
+        pair = dumps_digest(connection, tables.comparison.c.id == comparison_id)
+        node = _stored_name(connection, units, name)
+        connection.execute(delete(tables.note).where(_NOTE.pair == pair, _NOTE.node == node))
         held = connection.execute(select(func.count()).where(_NOTE.pair == pair)).scalar_one()
         if held >= MOST:
             raise LimitError(
                 say("index.these_two_dumps_have_notes", held=held), hint=say("index.delete_some_filter_says_more_than")
             )
-        said = Note(node=node, standing=standing, text=storable([text])[0], changed=time.time())
+        new = Note(node=node, standing=standing, text=storable([text])[0], changed=time.time())
         connection.execute(
-            insert(note).values(pair=pair, node=node, standing=standing, text=said.text, changed=said.changed)
+            insert(tables.note).values(pair=pair, node=node, standing=standing, text=new.text, changed=new.changed)
         )
-    return said
+    return new
 
 
-def noted(connection: Connection, unit: StoredUnit, standings: tuple[str, ...]) -> ColumnElement[bool]:
+def note_clause(connection: Connection, unit: StoredUnit, standings: tuple[str, ...]) -> ColumnElement[bool]:
     """Clause over node_pair: one of these was said of the call ("any": whatever it was); raises UsageError for another word."""
     for word in standings:
         if word not in (*STANDINGS, ANY):
@@ -140,7 +89,7 @@ def noted(connection: Connection, unit: StoredUnit, standings: tuple[str, ...]) 
                 hint=say("domain.known", names=", ".join((*STANDINGS, ANY))),
             )
     of_unit = select(tables.unit.c.comparison).where(tables.unit.c.id == unit.id).scalar_subquery()
-    pair = pair_key(connection, tables.comparison.c.serial == of_unit)
+    pair = dumps_digest(connection, tables.comparison.c.serial == of_unit)
     found = select(_NOTE.node).where(_NOTE.pair == pair)
     return tables.node_pair.c.name.in_(found if ANY in standings else found.where(_NOTE.standing.in_(standings)))
 
@@ -148,15 +97,15 @@ def noted(connection: Connection, unit: StoredUnit, standings: tuple[str, ...]) 
 def delete_note(database: Database, comparison_id: str, name: str) -> None:
     """Take back what was said of a call; raises NotFoundError where nothing was."""
     with database.write() as connection:
-        pair = pair_key(connection, tables.comparison.c.id == comparison_id)
+        pair = dumps_digest(connection, tables.comparison.c.id == comparison_id)
         wanted = storable([name])[0]
-        if not connection.execute(delete(note).where(_NOTE.pair == pair, _NOTE.node == wanted)).rowcount:
+        if not connection.execute(delete(tables.note).where(_NOTE.pair == pair, _NOTE.node == wanted)).rowcount:
             raise NotFoundError(
                 say("index.no_note", name=f"{name!r}"), hint=say("index.get_notes_lists_them_by_targets")
             )
 
 
-def _known(connection: Connection, units: list[StoredUnit], name: str) -> str:
+def _stored_name(connection: Connection, units: list[StoredUnit], name: str) -> str:
     """The name that the node's pairs are stored under."""
     for unit in units:
         try:

@@ -14,7 +14,7 @@ from dumpscope.errors import UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dump_queries.prechecks import alone_clause
 from dumpscope.index.dumps.catalogue import contains
-from dumpscope.index.pair_queries.notes import noted
+from dumpscope.index.pair_queries.notes import note_clause
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import STATE_BITS, storable
 from dumpscope.index.trees.trees import DIRECTION_WORDS, KIND_WORDS
@@ -38,7 +38,7 @@ _NOT_NEGATIVE: Final = frozenset({"score", "inscore", "ratio"})
 """Numbers stored as -1 where there is none: no bound holds for them there."""
 
 
-def searched(connection: Connection, unit: StoredUnit, text: str) -> list[ColumnElement[bool]]:
+def search_clauses(connection: Connection, unit: StoredUnit, text: str) -> list[ColumnElement[bool]]:
     """Clauses over node_pair that have to hold together; raises UsageError for what is no search."""
     return [_clause(connection, unit, term) for term in parse(text)]
 
@@ -50,11 +50,11 @@ def _clause(connection: Connection, unit: StoredUnit, term: Term) -> ColumnEleme
 
 def _words(connection: Connection, unit: StoredUnit, term: Words) -> ColumnElement[bool]:
     if term.key in ("", "name"):
-        return or_(*(_named(connection, value) for value in term.values))
+        return or_(*(_name_clause(connection, value) for value in term.values))
     if term.key == "api":
         return _PAIR.label.in_(labels(term.values))
     if term.key == "note":
-        return noted(connection, unit, term.values)
+        return note_clause(connection, unit, term.values)
     if term.key == "alone":
         return alone_clause(unit, tuple(value.lower() for value in term.values))
     column, codes = _CODES[term.key]
@@ -70,7 +70,7 @@ def _code(key: str, value: str, codes: dict[str, int]) -> int:
         ) from None
 
 
-def _named(connection: Connection, part: str) -> ColumnElement[bool]:
+def _name_clause(connection: Connection, part: str) -> ColumnElement[bool]:
     return or_(contains(connection, _PAIR.name, part), contains(connection, _PAIR.golden_name, part))
 
 

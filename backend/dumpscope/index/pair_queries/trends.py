@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, Integer, case, cast, func, select
 
-from dumpscope.analysis.trends import Bucket, fit_growth_of_buckets, make_buckets
+from dumpscope.analysis.trends import Bucket, fit_growth_of_buckets
 from dumpscope.domain.facts import VERDICT_WORDS, Verdict
 from dumpscope.domain.records import State
 from dumpscope.errors import NotFoundError
@@ -19,7 +19,7 @@ from dumpscope.index.store.codec import STATE_BITS, number, score
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.page import Page
 from dumpscope.index.trees.trees import kind_word
-from dumpscope.index.trees.trend_rows import Call, Calls, Kind, cut
+from dumpscope.index.trees.trend_rows import Call, Calls, Kind, Wanted, sample_owners, show, steps_and_ranks
 from dumpscope.texts import say
 
 _PAIR: Final = tables.node_pair.c
@@ -87,27 +87,20 @@ def comparison_trends(
     """A page of calls in execution order. name: only this call; rank: only this rank, else the worst of all ranks
     by_rank: a row per rank; statistic: also the values of both sides"""
     get_comparison(database, comparison_id)
+    wanted = Wanted(kind=kind, q=q, name=name, by_rank=by_rank, buckets=buckets, after=after, limit=limit)
     with database.read() as connection:
-        serial = _serial(connection, comparison_id)
-        where = [_UNIT.comparison == serial]
-        steps = list(connection.execute(select(_UNIT.step).where(*where).distinct().order_by(_UNIT.step)).scalars())
-        ranks = list(connection.execute(select(_UNIT.rank).where(*where).distinct().order_by(_UNIT.rank)).scalars())
-        if not steps:
-            raise NotFoundError(say("index.comparison_has_no_result_yet"), hint=say("api.wait_job"))
-        if rank is not None:
-            where.append(_UNIT.rank == rank)
+        mine = _UNIT.comparison == _serial(connection, comparison_id)
+        missing = NotFoundError(say("index.comparison_has_no_result_yet"), hint=say("api.wait_job"))
+        steps, ranks = steps_and_ranks(connection, tables.unit, mine, missing)
+        where = [mine] if rank is None else [mine, _UNIT.rank == rank]
         calls, partners = _calls(connection, where)
-        listed = calls.listed(kind, q, name, by_rank=by_rank)
-        edges = make_buckets(steps, buckets)
-        shown, more = cut(listed, after, limit, len(edges))
-        names = list(dict.fromkeys(one.name for _, one in shown))
-        cells = _cells(connection, where, names, edges, by_rank)
+        edges, shown = show(calls, wanted, steps)
+        cells = _cells(connection, where, shown.names, edges, by_rank)
         values: tuple[Values, Values] = ({}, {})
         if statistic is not None:
-            values = _values(connection, where, names, partners, edges, statistic, by_rank)
-    rows = [_trend(one, cells.get((one.name, one.rank), []), values, partners, edges) for _, one in shown]
-    page = Page(rows=rows, keys=[(number,) for number, _ in shown], more=more, total=len(listed))
-    return Trends(steps=edges, ranks=ranks, page=page)
+            values = _values(connection, where, shown.names, partners, edges, statistic, by_rank)
+    rows = [_trend(one, cells.get((one.name, one.rank), []), values, partners, edges) for _, one in shown.rows]
+    return Trends(steps=edges, ranks=ranks, page=shown.page(rows))
 
 
 def _serial(connection: Connection, comparison_id: str) -> int:
@@ -116,12 +109,10 @@ def _serial(connection: Connection, comparison_id: str) -> int:
 
 
 def _calls(connection: Connection, where: list[Any]) -> tuple[Calls, dict[str, tuple[str | None, str | None]]]:
-    """Calls of one unit of every rank and number of calls, since other units make the same ones; and by the name of each its name
-    in target and golden, None on a side that lacks it."""
-    chosen = select(func.min(_UNIT.id), _UNIT.rank).where(*where).group_by(_UNIT.rank, _UNIT.pairs)
+    """The calls, and by the name of each its name in target and golden, None on a side that lacks it."""
     calls = Calls()
     partners: dict[str, tuple[str | None, str | None]] = {}
-    for unit, rank in sorted(tuple(row) for row in connection.execute(chosen)):
+    for unit, rank in sample_owners(connection, tables.unit, _UNIT.pairs, where):
         wanted = select(_PAIR.name, _PAIR.kind, _PAIR.golden_name, _PAIR.target, _PAIR.golden)
         rows = connection.execute(wanted.where(_PAIR.id.between(*tables.key_range(unit))).order_by(_PAIR.id)).all()
         calls.add(rank, ((row.name, row.kind) for row in rows))

@@ -11,10 +11,14 @@ import numpy as np
 
 from dumpscope.domain.facts import ERROR_BINS
 from dumpscope.domain.records import Float64, Int8, Int32, Int64, State, UInt8
-from dumpscope.texts import restore, said_of
+from dumpscope.errors import Problem
+from dumpscope.texts import restore, said_of, say
 
 DERIVED_SUFFIXES: Final = (".pt", ".npy")
 """A data name that is the item's own name and one of these is stored as -1 - place here, not as text."""
+
+PROBLEM_LIMIT: Final = 1000
+"""Problems kept per dump and per comparison; beyond that only their number is."""
 
 HISTOGRAM_BINS: Final = len(ERROR_BINS) + 2
 STATE_BITS: Final = 3
@@ -143,11 +147,11 @@ def unpack_makers(data: bytes) -> tuple[Int32, Int32, Int32]:
     return pair, received, np.where(distance < 0, pair + distance, -1).astype(np.int32)
 
 
-def pack_producers(producer: Int32, told: Int32) -> bytes:
+def pack_producers(producer: Int32, inferred: Int32) -> bytes:
     """Who made a rank's items (see `analysis.makers.trace_rank`), compressed: each item's distance to the record that the dump
     names (`producer`), negative to one told by values (`told`), 0 where nothing tells."""
     place = np.arange(len(producer))
-    distance = np.where(producer >= 0, place - producer, np.where(told >= 0, told - place, 0))
+    distance = np.where(producer >= 0, place - producer, np.where(inferred >= 0, inferred - place, 0))
     return zlib.compress(distance.astype("<i4").tobytes())
 
 
@@ -190,6 +194,37 @@ def nullable(column: Int32 | Int64) -> list[int | None]:
     for row in np.flatnonzero(column < 0).tolist():
         values[row] = None
     return values
+
+
+def column_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Column values with lists and dicts as JSON text, problems capped."""
+    out: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "problems":
+            out[name] = to_json(capped_problems([_storable_problem(problem) for problem in value]))
+        elif isinstance(value, list | dict):
+            out[name] = to_json(value)
+        elif isinstance(value, str):
+            out[name] = storable([value])[0]
+        else:
+            out[name] = value
+    return out
+
+
+def capped_problems(problems: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """At most PROBLEM_LIMIT problems, the last one then says how many were left out."""
+    if len(problems) <= PROBLEM_LIMIT:
+        return problems
+    left = len(problems) - PROBLEM_LIMIT + 1
+    return [
+        *problems[: PROBLEM_LIMIT - 1],
+        _storable_problem(Problem(loc="", kind="more", message=say("problem.more", count=left))),
+    ]
+
+
+def _storable_problem(problem: Problem) -> dict[str, Any]:
+    loc, kind, message = storable([problem.loc, problem.kind, problem.message])
+    return {"loc": loc, "kind": kind, "message": message, "said": problem.said}
 
 
 def phrases_to_json(text: str) -> str | None:

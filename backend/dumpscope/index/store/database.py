@@ -2,11 +2,10 @@
 
 SQLite runs in WAL mode, so readers never wait. Every write transaction begins with BEGIN IMMEDIATE (a transaction that reads
 first and writes later fails at once, whatever the busy timeout) and waits its turn at two locks: one among the threads of this
-process, one file lock among processes. PostgreSQL takes an advisory lock for the same promise: one writer at a time, nobody is
-ever told "database is locked".
+process, one file lock among processes. PostgreSQL takes an advisory lock for the same purpose: one writer at a time, and no
+error "database is locked".
 
-Turns are fair: who waits stands in a queue lock, so a job that writes batch after batch cannot take the turn again before those
-who came in between.
+Turns are fair: who waits holds a queue lock, so a job that writes many batches cannot overtake those who came meanwhile.
 """
 
 from __future__ import annotations
@@ -39,6 +38,9 @@ FETCH_ROWS: Final = 1000
 """Rows taken from the driver at a time: few enough to stay in the cache."""
 
 Kind = Literal["sqlite", "postgresql"]
+
+DatabaseError = DBAPIError
+"""What a statement raises that the database refuses."""
 
 
 def sqlite_url(file: Path) -> str:
@@ -83,7 +85,8 @@ class Database:
         try:
             if database.file is not None:
                 database.file.parent.mkdir(parents=True, exist_ok=True)
-            upgrade(database)
+            with database.write() as connection:
+                upgrade(connection)
         except (DBAPIError, OSError) as error:
             database.close()
             cause = error.orig if isinstance(error, DBAPIError) else error
@@ -93,6 +96,16 @@ class Database:
                 hint=say("index.check_path_permissions_free_space_dumpscope_database_url"),
             ) from error
         return database
+
+    def version(self) -> str | None:
+        """Version of the tables, None where they are not dumpscope's. Raises UsageError for a file that cannot be read."""
+        from dumpscope.index.store.upgrade import version  # noqa: PLC0415  (as in `open`)
+
+        try:
+            with self.read() as connection:
+                return version(connection)
+        except DBAPIError as error:
+            raise UsageError(say("pipeline.cannot_read", reason=error.orig), hint=say("pipeline.copy_again")) from error
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -137,7 +150,7 @@ class Database:
             yield
 
     def lead(self) -> bool:
-        """Become the one process that tidies up after crashed ones, until `close`; False where another one is it."""
+        """Become the process that cleans up after crashed ones, until `close`; False where another process is that."""
         with self._turn:
             if self._lead is not None or (self.file is not None and os.name != "posix"):
                 return True
@@ -222,7 +235,7 @@ def update(
 def fetch_columns(connection: Connection, statement: str) -> list[list[Any]]:
     """Run a SELECT without parameters and return its columns (empty list where it has no rows).
 
-    The garbage collector rests meanwhile: it would walk half a million young tuples again and again.
+    The garbage collector is off meanwhile: it would scan half a million new tuples again and again.
     """
     driver: Any = connection.connection.driver_connection
     cursor = driver.cursor()

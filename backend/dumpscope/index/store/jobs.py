@@ -12,9 +12,8 @@ from sqlalchemy import Connection, delete, func, insert as insert_row, select, u
 
 from dumpscope.domain.job import FINISHED, Job
 from dumpscope.errors import NotFoundError
-from dumpscope.index.dumps.catalogue import plain
 from dumpscope.index.store import tables
-from dumpscope.index.store.codec import phrases_to_json, to_json, with_phrases
+from dumpscope.index.store.codec import column_values, phrases_to_json, to_json, with_phrases
 from dumpscope.index.store.database import Database
 from dumpscope.texts import say
 
@@ -86,13 +85,13 @@ class JobTable:
     def change(self, job_id: str, **values: Any) -> None:
         """Set columns of a job; a dict becomes JSON text."""
         with self._database.write() as connection:
-            _change(connection, job_id, **plain(values))
+            _change(connection, job_id, **column_values(values))
 
     def finish(self, job_id: str, status: str, error: dict[str, Any] | None = None) -> None:
         """Mark the job over, whatever it was."""
         done: dict[str, Any] = {"progress": 1.0, "message": ""} if status == "done" else {}
         with self._database.write() as connection:
-            values = plain({"status": status, "error": error, "finished": time.time(), "eta": None, **done})
+            values = column_values({"status": status, "error": error, "finished": time.time(), "eta": None, **done})
             _change(connection, job_id, **values)
             connection.execute(delete(tables.task).where(tables.task.c.job == job_id))
 

@@ -1,4 +1,4 @@
-"""Owners of many rows (ranks of dumps, units of comparisons): written and removed batch by batch, unseen meanwhile.
+"""Owners of many rows (ranks of dumps, units of comparisons): written and removed in batches, hidden meanwhile.
 
 One transaction over a whole rank would keep every other writer waiting for seconds. So an owner begins unseen, its rows follow in
 batches, each a transaction of its own, and one short transaction shows it; removing goes the other way. Unseen means that its
@@ -30,7 +30,6 @@ from sqlalchemy import (
 from dumpscope.errors import NotFoundError
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database, insert
-from dumpscope.index.store.precheck_table import precheck
 from dumpscope.texts import say
 
 BATCH: Final = 4096
@@ -48,7 +47,7 @@ class OwnerKind:
     rows: tuple[Table, ...]
 
 
-RANKS: Final = OwnerKind(tables.rank_dump, tables.rank_dump.c.dump, (*tables.RANK_ROWS, precheck))
+RANKS: Final = OwnerKind(tables.rank_dump, tables.rank_dump.c.dump, tables.RANK_ROWS)
 UNITS: Final = OwnerKind(tables.unit, tables.unit.c.comparison, tables.UNIT_ROWS)
 
 
@@ -124,7 +123,7 @@ def remove(database: Database, kind: OwnerKind, owners: Sequence[int]) -> None:
 
 
 def sweep(database: Database) -> int:
-    """Remove what a process that died has left unseen; returns how many. Only while nobody writes."""
+    """Remove what a process that died has left unseen; returns how many. Only while no other process writes."""
     count = 0
     for kind in (RANKS, UNITS):
         with database.read() as connection:

@@ -1,14 +1,19 @@
-"""A page of a list: its rows, and for every row the key from which the next page would go on."""
+"""A page of a list: its rows, and for every row the key at which the next page begins."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
+
+from sqlalchemy import Select, Table, and_, or_
 
 from dumpscope.errors import UsageError
 from dumpscope.texts import say
 
 Row = TypeVar("Row")
+
+LAST_NUMBER: Final = (1 << 28) - 1
+"""Largest number that a row of one step and rank can have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,3 +53,26 @@ class Page(Generic[Row]):
     before: bool = False
     start: int | None = None
     back: bool = False
+
+
+Order = Literal["-created", "created", "name"]
+
+
+def order_page(statement: Select[Any], table: Table, order: Order, after: Seek | None, limit: int) -> Select[Any]:
+    """The rows of one page. after: `list_key` of the last row seen; raises UsageError where it is of another order."""
+    name, serial = table.c.name, table.c.serial
+    if order == "name":
+        if after is not None:
+            after.check(str, int)
+            last_name, last = after.key
+            statement = statement.where(or_(name > last_name, and_(name == last_name, serial > last)))
+        return statement.order_by(name, serial).limit(limit)
+    down = order == "-created"  # serials are given in the order of creation
+    if after is not None:
+        after.check(int)
+        statement = statement.where(serial < after.key[0] if down else serial > after.key[0])
+    return statement.order_by(serial.desc() if down else serial).limit(limit)
+
+
+def list_key(row: Any, order: Order) -> tuple[Any, ...]:
+    return (row.name, row.serial) if order == "name" else (row.serial,)

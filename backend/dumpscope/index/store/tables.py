@@ -15,6 +15,7 @@ from typing import Final
 from sqlalchemy import (
     BigInteger,
     Column,
+    ColumnElement,
     Double,
     Index,
     Integer,
@@ -25,12 +26,15 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    literal,
 )
 
-KEY_BITS: Final = 28
-"""Rows of one owner at most 2**28; owners at most 2**25, so that keys stay exact in JavaScript."""
+from dumpscope.index.store.page import LAST_NUMBER
 
-NUMBER_MASK: Final = (1 << KEY_BITS) - 1
+NUMBER_MASK: Final = LAST_NUMBER
+
+KEY_BITS: Final = NUMBER_MASK.bit_length()
+"""Rows of one owner at most 2**28; owners at most 2**25, so that keys stay exact in JavaScript."""
 
 metadata = MetaData(
     naming_convention={
@@ -51,6 +55,15 @@ def key(owner: int, number: int = 0) -> int:
 def key_range(owner: int) -> tuple[int, int]:
     """First and last key that an owner's rows can have (for BETWEEN)."""
     return owner << KEY_BITS, owner << KEY_BITS | NUMBER_MASK
+
+
+def key_at(owner: int, number: ColumnElement[int]) -> ColumnElement[int]:
+    """Primary key, inside a statement, of an owner's row whose number is in a column.
+
+    As a plain operand beside a column of 32 bits the owner's part would be sent as 32 bits too, which are too few for PostgreSQL
+    from the eighth owner on.
+    """
+    return literal(key(owner), BigInteger) + number
 
 
 text = Table(
@@ -396,7 +409,32 @@ task = Table(
     Column("said", Text),
 )
 
-RANK_ROWS: Final = (entry, item, producers)
+precheck = Table(
+    "precheck",
+    metadata,
+    Column(
+        "id", Key, primary_key=True, autoincrement=False
+    ),  # the entry's key, so that it goes and is copied with its rank
+    Column("word", SmallInteger, nullable=False),  # place in domain.precheck.WORDS
+    Column("facts", Text, nullable=False),  # JSON of domain.precheck.Alone
+    Index(None, "word", "id"),
+)
+
+note = Table(
+    "note",
+    metadata,
+    Column("id", Key, primary_key=True, autoincrement=True),
+    Column(
+        "pair", LargeBinary, nullable=False
+    ),  # digest of what both dumps are, see `comparisons.catalogue.dumps_digest`
+    Column("node", Text, nullable=False),  # as `node_pair.name`
+    Column("standing", String(16), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("changed", Double, nullable=False),
+    UniqueConstraint("pair", "node"),
+)
+
+RANK_ROWS: Final = (entry, item, producers, precheck)
 """Tables whose keys begin with a rank_dump's id."""
 
 UNIT_ROWS: Final = (node_pair, place, item_pair, tensor_fact, distance, item_error, flow, collective, collective_part)

@@ -9,9 +9,9 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
+from sqlalchemy import Connection
 
 from dumpscope.errors import UsageError
-from dumpscope.index.store.database import Database
 from dumpscope.texts import say
 
 
@@ -22,10 +22,9 @@ def configuration() -> Config:
     return config
 
 
-def version(database: Database) -> str | None:
+def version(connection: Connection) -> str | None:
     """Version of the tables, None where they are not dumpscope's."""
-    with database.read() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
+    return MigrationContext.configure(connection).get_current_revision()
 
 
 def newest() -> str | None:
@@ -33,19 +32,16 @@ def newest() -> str | None:
     return ScriptDirectory.from_config(configuration()).get_current_head()
 
 
-def upgrade(database: Database) -> None:
-    """Run the missing migrations in one write transaction; raises UsageError for a database of a newer program."""
+def upgrade(connection: Connection) -> None:
+    """Run the missing migrations in the connection's transaction; raises UsageError for a database of a newer program."""
     config = configuration()
-    script = ScriptDirectory.from_config(config)
-    with database.write() as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
-        if current == script.get_current_head():
-            return
-        config.attributes["connection"] = connection
-        try:
-            command.upgrade(config, "head")
-        except CommandError as error:
-            raise UsageError(
-                say("index.database_made_by_another_version_dumpscope", error=error),
-                hint=say("index.use_newer_program_another_dumpscope_data_dir_dumpscope_datab"),
-            ) from error
+    if version(connection) == newest():
+        return
+    config.attributes["connection"] = connection
+    try:
+        command.upgrade(config, "head")
+    except CommandError as error:
+        raise UsageError(
+            say("index.database_made_by_another_version_dumpscope", error=error),
+            hint=say("index.use_newer_program_another_dumpscope_data_dir_dumpscope_datab"),
+        ) from error

@@ -1,10 +1,8 @@
-"""Which rows a list shows, in its order: their numbers, kept in memory so that a page from any place reads that page alone."""
+"""Numbers of the rows of a list, in its order: kept in memory, so that a page at any offset reads only its own rows."""
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +10,7 @@ from sqlalchemy import Connection, Select
 
 from dumpscope.domain.records import Int32
 from dumpscope.index.store import tables
+from dumpscope.index.store.recent import Recent
 
 KEPT: Final = 12
 """Lists kept; one of a million rows takes 4 MB."""
@@ -19,24 +18,8 @@ KEPT: Final = 12
 Numbers = range | Int32
 """Numbers of a list's rows, in its order; a range where the list is a whole step and rank as it ran."""
 
-_kept: OrderedDict[tuple[Any, ...], Int32] = OrderedDict()
-_lock = threading.Lock()
-
-
-def kept(key: tuple[Any, ...] | None, load: Callable[[], Int32]) -> Int32:
-    """What was loaded under this key before, else what is loaded now; None: never kept."""
-    if key is None:
-        return load()
-    with _lock:
-        if key in _kept:
-            _kept.move_to_end(key)
-            return _kept[key]
-    loaded = load()
-    with _lock:
-        _kept[key] = loaded
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
-    return loaded
+KEPT_NUMBERS: Final[Recent[tuple[Any, ...], Int32]] = Recent(KEPT)
+"""Row numbers of the lists asked for last."""
 
 
 def numbers_of(connection: Connection, statement: Select[Any]) -> Int32:
@@ -50,8 +33,8 @@ def numbers_of(connection: Connection, statement: Select[Any]) -> Int32:
     return numbers[np.lexsort((numbers, -falling))]
 
 
-def place_in(numbers: Numbers, number: int) -> int:
-    """Place of a number among rising ones, or where it would be."""
+def position_of(numbers: Numbers, number: int) -> int:
+    """Position of a number among rising ones, or where it would be."""
     if isinstance(numbers, range):
         return min(max(number - numbers.start, 0), len(numbers))
     return int(np.searchsorted(numbers, number))

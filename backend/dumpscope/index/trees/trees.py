@@ -16,7 +16,6 @@ from dumpscope.index.dumps.catalogue import StoredRank
 from dumpscope.index.store import tables
 from dumpscope.index.store.codec import storable
 from dumpscope.index.store.database import Database
-from dumpscope.index.store.keys import key_at
 from dumpscope.index.store.page import END, Page, Seek
 from dumpscope.index.store.texts import CHUNK
 from dumpscope.texts import say
@@ -132,7 +131,7 @@ def select_places(unit: StoredUnit) -> Select[Any]:
         pair.name.label("own"),
         pair.target,
         *(pair.kind, pair.direction, pair.verdict, pair.cls, pair.method, pair.confidence, pair.leftover),
-    ).outerjoin(tables.node_pair, pair.id == key_at(unit.id, tables.place.c.pair))
+    ).outerjoin(tables.node_pair, pair.id == tables.key_at(unit.id, tables.place.c.pair))
 
 
 def shared_among(connection: Connection, unit_id: int, rows: Sequence[Any]) -> set[str]:
@@ -359,7 +358,7 @@ def place_name(connection: Connection, unit: int, entry: int | None) -> str:
     place, pair = tables.place.c, tables.node_pair.c
     found = connection.execute(
         select(place.name, pair.name.label("own"))
-        .outerjoin(tables.node_pair, pair.id == key_at(unit, place.pair))
+        .outerjoin(tables.node_pair, pair.id == tables.key_at(unit, place.pair))
         .where(place.id == tables.key(unit, entry))
     ).one_or_none()
     if found is None:

@@ -1,4 +1,4 @@
-"""From judged units to the answer. Units pass one by one, so that a comparison of many ranks needs the memory of one."""
+"""From judged units to the answer. Units are looked at one by one, so that many ranks need the memory of one."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from dumpscope.analysis.unit.calls import stack_of
 from dumpscope.analysis.unit.case import Case, History, StepEnd
 from dumpscope.analysis.unit.dataflow import Flow, find_makers
 from dumpscope.analysis.unit.gather_columns import gather_columns
-from dumpscope.domain.context import Context, gather
+from dumpscope.domain.context import Context
 from dumpscope.domain.facts import Facts, ItemOpinions, Origin, Outcome, Verdict
 from dumpscope.domain.records import item_name
 from dumpscope.domain.result import Answer, Counts, FirstNo, Side, Unit
 from dumpscope.errors import Problem
-from dumpscope.pipeline.compare.golden_off import GoldenFaults, with_reference
-from dumpscope.pipeline.compare.unit_store import Shelf
+from dumpscope.pipeline.compare.golden_off import GoldenFaults, add_reference_words
+from dumpscope.pipeline.compare.unit_store import UnitStore
 from dumpscope.texts import Phrase, english, phrase
 from dumpscope.verdict.policy import load_policy
 from dumpscope.verdict.score import common_floor
@@ -48,7 +48,7 @@ Place = tuple[int, int]
 
 
 class Conclusion:
-    """Takes in all units of a comparison, by step and rank; then says the answer, and which units' classes it changes."""
+    """Looks at all units of a comparison, by step and rank; then gives the answer, and the units whose classes it changes."""
 
     def __init__(self, policy: str) -> None:
         """policy: a name or a policy file's text. Raises UsageError."""
@@ -69,8 +69,8 @@ class Conclusion:
         """Communications of all ranks; after `answer`."""
 
     def add(self, unit: Unit) -> Unit:
-        """Take in the next unit; returns it with the classes that follow from itself alone."""
-        context = gather(unit.target, unit.golden, unit.pairs, unit.items)
+        """Look at the next unit; returns it with the classes that follow from this unit alone."""
+        context = unit.context
         floor = common_floor(context, self._policy)
 
         def make_case(unit: Unit, facts: Facts, opinions: ItemOpinions) -> Case:
@@ -82,7 +82,7 @@ class Conclusion:
         found = RankFindings(
             step=unit.step,
             rank=unit.rank,
-            findings=[with_reference(unit, one) for one in _describe(unit, case, findings)],
+            findings=[add_reference_words(unit, described) for described in _describe_findings(unit, case, findings)],
             messages=read_messages(case, unit.rank),
         )
         self._found.append(found)
@@ -91,8 +91,8 @@ class Conclusion:
         first = _first_no(unit, context)
         if first is not None:
             self._first_no.append((found, first[0], first[0] / len(unit.pairs), first[1]))
-        for said in find_setting_differences(unit.target, unit.golden, context, unit.facts):
-            self._settings[english([said])] = said
+        for difference in find_setting_differences(unit.target, unit.golden, context, unit.facts):
+            self._settings[english([difference])] = difference
         for problem in (*unit.target.problems, *unit.golden.problems, *unit.problems):
             self._problems[problem] = None
         exact = fold_equality(unit.items, unit.facts.equal, len(unit.pairs))
@@ -166,7 +166,7 @@ class Conclusion:
 
 
 def conclude(
-    units: Shelf,
+    units: UnitStore,
     *,
     policy: str,
     target: Side,
@@ -202,7 +202,7 @@ def _case(unit: Unit, context: Context, facts: Facts, opinions: ItemOpinions, fl
     )
 
 
-def _describe(unit: Unit, case: Case, findings: list[Finding]) -> list[DescribedFinding]:
+def _describe_findings(unit: Unit, case: Case, findings: list[Finding]) -> list[DescribedFinding]:
     if not findings:
         return []
     flow = Flow(case=case, maker=find_makers(case))

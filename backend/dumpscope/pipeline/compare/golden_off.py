@@ -1,4 +1,4 @@
-"""Where the golden itself went wrong, as an absolute reference tells."""
+"""Where the golden itself is wrong, by its distance from an absolute reference."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ class GoldenFaults:
             row = int(rows[finding.pair]) if rows[finding.pair] in shown else shown[0]
             self._step = unit.step
             self._names.add(name)
-            self._found.append(_told(unit, finding.pair, name, row))
+            self._found.append(_describe_fault(unit, finding.pair, name, row))
 
 
-def with_reference(unit: Unit, described: DescribedFinding) -> DescribedFinding:
+def add_reference_words(unit: Unit, described: DescribedFinding) -> DescribedFinding:
     """A finding of the target with what the reference says of the item that shows it best."""
     standing = unit.item_opinions.standing
     if standing is None or not described.finding.items:
@@ -93,7 +93,7 @@ def _words(words: Iterable[str]) -> str:
     return ", ".join(sorted(set(words)))
 
 
-def _told(unit: Unit, pair: int, name: str, row: int) -> GoldenOff:
+def _describe_fault(unit: Unit, pair: int, name: str, row: int) -> GoldenOff:
     standing, distances = unit.item_opinions.standing, unit.facts.distances
     assert standing is not None
     assert distances is not None

@@ -18,24 +18,16 @@ from dumpscope.analysis.ranks.collectives import Collective
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import DumpIndex, Header, RankDump, RankRef
 from dumpscope.domain.result import Answer, Side, Unit
-from dumpscope.errors import DumpscopeError, Problem, UnreadableError
+from dumpscope.errors import Problem, UnreadableError
 from dumpscope.match.preview import Preview, preview
 from dumpscope.parallel.plan import Plan
 from dumpscope.pipeline.compare.conclusion import conclude
-from dumpscope.pipeline.compare.rank_pairs import RankPair, add_reference, pair_ranks
-from dumpscope.pipeline.compare.rank_plan import (
-    UnitPair,
-    dimension_problems,
-    find_plan,
-    join_pair,
-    join_reference,
-    stray_problems,
-    told,
-    unit_pairs,
-    with_reference,
-)
-from dumpscope.pipeline.compare.unit import compare_rank
-from dumpscope.pipeline.compare.unit_store import Shelf, Shelved, shelve
+from dumpscope.pipeline.compare.join_ranks import describe_joining, join_pair
+from dumpscope.pipeline.compare.pairs import Pair, compare_pair, lost_rank, nothing_recorded
+from dumpscope.pipeline.compare.unit_store import SpilledUnit, UnitStore, spill
+from dumpscope.pipeline.planning.comparison_plan import ComparisonPlan, nothing_compared, plan_comparison
+from dumpscope.pipeline.planning.joined_pairs import SideName, UnitPair
+from dumpscope.pipeline.planning.rank_pairs import RankPair
 from dumpscope.readers import read_rank
 from dumpscope.texts import say
 
@@ -55,7 +47,7 @@ LOST: Final = frozenset(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     answer: Answer
-    units: Shelf
+    units: UnitStore
     collectives: list[Collective]
 
     @property
@@ -63,6 +55,20 @@ class Outcome:
         """Some items could not be read (the answer's problems list them), or no item of one side met one of the other."""
         counts = self.answer.counts
         return counts.unreadable > 0 or counts.nothing_met or any(one.kind in LOST for one in self.answer.problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workers:
+    """jobs: threads or processes, 0 for one per core; processes: whether other processes may be started
+    all_or_nothing: a rank that cannot be read ends the comparison, instead of being a problem of the answer"""
+
+    jobs: int = 0
+    processes: bool = True
+    all_or_nothing: bool = False
+
+    @property
+    def count(self) -> int:
+        return self.jobs or os.cpu_count() or 1
 
 
 def compare_layouts(
@@ -80,43 +86,46 @@ def compare_layouts(
 
     Ranks that cannot be read are problems of the answer; UnreadableError where none is left.
     """
-    jobs = jobs or os.cpu_count() or 1
-    units = Shelf()
-    plan, problems = find_plan(target.ranks, golden.ranks, options, read_rank)
-    problems = [*target.problems, *golden.problems, *problems]
-    pairs: Sequence[RankPair | UnitPair]
-    if plan is not None:
-        joined, missing = unit_pairs(plan, target.ranks, golden.ranks, options, units.folder())
-        problems += missing
-        if reference is not None:
-            joined, missing = with_reference(joined, reference[1].ranks)
-            problems += [*reference[1].problems, *missing]
-        pairs = joined
-    else:
-        pairs, missing = pair_ranks(target.ranks, golden.ranks, options)
-        problems += missing
-        if reference is not None:
-            pairs, missing = add_reference(pairs, reference[1].ranks)
-            problems += [*reference[1].problems, *missing]
-    for done, result in enumerate(_units(pairs, options, jobs, units, progress), start=1):
+    plan = plan_comparison(target, golden, None if reference is None else reference[1], options, _read)
+    return compare_plan(
+        plan, target, golden, options, paths=paths, reference=reference, workers=Workers(jobs=jobs), progress=progress
+    )
+
+
+def compare_plan(
+    plan: ComparisonPlan,
+    target: DumpIndex,
+    golden: DumpIndex,
+    options: Options,
+    *,
+    paths: tuple[str, str],
+    reference: tuple[str, DumpIndex] | None = None,
+    workers: Workers = Workers(),
+    progress: Progress = lambda _done, _message: None,
+) -> Outcome:
+    """Compare what a plan pairs, as `compare_layouts` does."""
+    units = UnitStore()
+    dumps = (target, golden) if reference is None else (target, golden, reference[1])
+    problems = [*(problem for dump in dumps for problem in dump.problems), *plan.problems]
+    pairs = plan.pairs
+    for done, result in enumerate(_units(pairs, options, workers, units, progress), start=1):
         if isinstance(result, Problem):
             problems.append(result)
         else:
             units.put(result)
         progress(done / len(pairs), say("pipeline.ranks_compared", done=done, count=len(pairs)))
     if not units:
-        why = next((one.message for one in reversed(problems)), "no rank could be compared")
-        raise UnreadableError(say("pipeline.nothing_can_compared", why=why), where=paths[0])
+        raise nothing_compared(problems, paths[0])
     answer, collectives = conclude(
         units,
         policy=options.policy,
-        target=side(paths[0], target, units.headers(golden=False)),
-        golden=side(paths[1], golden, units.headers(golden=True)),
-        reference=None if reference is None else side(*reference, []),
+        target=describe_side(paths[0], target, units.headers(golden=False)),
+        golden=describe_side(paths[1], golden, units.headers(golden=True)),
+        reference=None if reference is None else describe_side(*reference, []),
         problems=problems,
     )
-    if plan is not None:
-        answer = replace(answer, joined=told(plan, units.joined))
+    if plan.joining is not None:
+        answer = replace(answer, joined=describe_joining(plan.joining, units.joined))
     return Outcome(answer=answer, units=units, collectives=collectives)
 
 
@@ -125,21 +134,21 @@ def preview_layouts(target: DumpIndex, golden: DumpIndex, options: Options) -> t
 
     Raises UnreadableError for a rank that cannot be read.
     """
+    plan = plan_comparison(target, golden, None, options, _read)
     found = []
-    plan = find_plan(target.ranks, golden.ranks, options, read_rank)[0]
-    if plan is not None:
-        for unit in unit_pairs(plan, target.ranks, golden.ranks, options, Path())[0]:
-            one, other, _ = join_pair(unit, replace(options, tensors=False), read_rank)
-            found.append(preview(one, other, options, step=unit.step, rank=unit.rank))
-        return found, plan
-    for pair in pair_ranks(target.ranks, golden.ranks, options)[0]:
-        sides = read_rank(pair.target), read_rank(pair.golden)
-        _require_nodes(*sides)
-        found.append(preview(*sides, options, step=pair.step, rank=pair.rank))
-    return found, None
+    for pair in plan.pairs:
+        if isinstance(pair, UnitPair):
+            one, other, _ = join_pair(pair, options, _read, None)
+        else:
+            one, other = read_rank(pair.target), read_rank(pair.golden)
+            for dump in (one, other):
+                if not len(dump.nodes):
+                    raise nothing_recorded(dump.ref, dump.problems[0].message if dump.problems else "")
+        found.append(preview(one, other, options, step=pair.step, rank=pair.rank))
+    return found, plan.joining
 
 
-def side(path: str, layout: DumpIndex, headers: Sequence[Header]) -> Side:
+def describe_side(path: str, layout: DumpIndex, headers: Sequence[Header]) -> Side:
     """One side as the answer names it; where ranks disagree about a word all are named."""
     head = {name: sorted({getattr(header, name) for header in headers}) for name in ("framework", "task", "level")}
     return Side(
@@ -152,140 +161,82 @@ def side(path: str, layout: DumpIndex, headers: Sequence[Header]) -> Side:
     )
 
 
+def _read(_side: SideName, ref: RankRef) -> RankDump:
+    return read_rank(ref)
+
+
 def _units(
-    pairs: Sequence[RankPair | UnitPair], options: Options, jobs: int, shelf: Shelf, progress: Progress
-) -> Iterator[Unit | Shelved | Problem]:
-    """Every pair's unit, in any order; those of a large comparison wait in a folder of the shelf."""
+    pairs: Sequence[Pair], options: Options, workers: Workers, store: UnitStore, progress: Progress
+) -> Iterator[Unit | SpilledUnit | Problem]:
+    """Every pair's unit, in any order; those of a large comparison lie in a folder of the store."""
+    count = workers.count
+    joining = any(isinstance(pair, UnitPair) for pair in pairs)
+    made = store.folder() if joining else None
     if len(pairs) == 1 and isinstance(pairs[0], RankPair):
-        yield _alone(pairs[0], options, jobs, progress)
-    elif sum(map(_weight, pairs)) < WORTH:
+        yield _compare_only(pairs[0], options, workers, progress)
+    elif sum(map(_json_bytes, pairs)) < WORTH:
         for pair in pairs:
-            yield _compare(pair, options, jobs)
-    elif jobs == 1:
-        folder = shelf.folder()
+            yield _compare(pair, options, made, count, workers.all_or_nothing)
+    elif count == 1 or not workers.processes:
+        folder = store.folder()
         for pair in pairs:
-            yield _compare_away(pair, options, folder)
+            yield _compare_and_spill(pair, options, made, folder, count, workers.all_or_nothing)
     else:
-        folder = shelf.folder()
-        with _pool(min(jobs, len(pairs))) as pool:
-            futures = [pool.submit(_compare_away, pair, options, folder) for pair in pairs]
+        folder = store.folder()
+        with _pool(min(count, len(pairs))) as pool:
+            futures = [
+                pool.submit(_compare_and_spill, pair, options, made, folder, 1, workers.all_or_nothing)
+                for pair in pairs
+            ]
             for future in as_completed(futures):
                 yield future.result()
 
 
-def _alone(pair: RankPair, options: Options, jobs: int, progress: Progress) -> Unit | Problem:
-    """One rank: the two sides are read side by side, then measured with all threads."""
+def _compare_only(pair: RankPair, options: Options, workers: Workers, progress: Progress) -> Unit | Problem:
+    """One rank: the two sides are read at the same time, then measured with all threads."""
+    read: dict[SideName, RankDump] = {}
+
+    def load(side: SideName, ref: RankRef) -> RankDump:
+        return read[side] if side in read else read_rank(ref)
+
+    count = workers.count
     try:
-        if jobs > 1 and _weight(pair) >= WORTH:
+        if count > 1 and workers.processes and _json_bytes(pair) >= WORTH:
             with _pool(1) as pool:
                 other = pool.submit(read_rank, pair.golden)
-                target = read_rank(pair.target)
-                golden = other.result()
+                read["target"] = read_rank(pair.target)
+                read["golden"] = other.result()
         else:
-            target, golden = read_rank(pair.target), read_rank(pair.golden)
-        _require_nodes(target, golden)
+            read["target"], read["golden"] = read_rank(pair.target), read_rank(pair.golden)
         progress(0.5, say("pipeline.both_sides_read"))
-        return _compared(
-            pair,
-            target,
-            golden,
-            options,
-            threads=jobs,
-            progress=lambda done, message: progress(0.5 + done / 2, message),
+        return compare_pair(
+            pair, options, load, threads=count, progress=lambda done, message: progress(0.5 + done / 2, message)
         )
     except UnreadableError as error:
+        if workers.all_or_nothing:
+            raise
         return lost_rank(pair, error)
 
 
-def _compare(pair: RankPair | UnitPair, options: Options, threads: int) -> Unit | Problem:
+def _compare(pair: Pair, options: Options, made: Path | None, threads: int, all_or_nothing: bool) -> Unit | Problem:
+    """made: folder for joined tensors"""
     try:
-        if isinstance(pair, UnitPair):
-            return _joined(pair, options, threads)
-        target, golden = read_rank(pair.target), read_rank(pair.golden)
-        _require_nodes(target, golden)
-        return _compared(pair, target, golden, options, threads=threads)
+        return compare_pair(pair, options, _read, folder=made, threads=threads)
     except UnreadableError as error:
+        if all_or_nothing:
+            raise
         return lost_rank(pair, error)
 
 
-def _joined(pair: UnitPair, options: Options, threads: int) -> Unit:
-    """Compare a virtual unit."""
-    target, golden, joined = join_pair(pair, options, read_rank)
-    _require_nodes(target, golden)
-    reference, lost = None, []
-    try:
-        reference = join_reference(pair, options, read_rank)
-    except UnreadableError as error:
-        lost.append(lost_reference(pair, error))
-    unit = compare_rank(
-        target, golden, step=pair.step, rank=pair.rank, options=options, reference=reference, threads=threads
-    )
-    problems = [*lost, *dimension_problems(pair, target, golden), *stray_problems(joined), *unit.problems]
-    return replace(unit, joined=joined, problems=problems)
+def _compare_and_spill(
+    pair: Pair, options: Options, made: Path | None, folder: Path, threads: int, all_or_nothing: bool
+) -> SpilledUnit | Problem:
+    result = _compare(pair, options, made, threads, all_or_nothing)
+    return result if isinstance(result, Problem) else spill(result, folder)
 
 
-def _compared(
-    pair: RankPair,
-    target: RankDump,
-    golden: RankDump,
-    options: Options,
-    *,
-    threads: int,
-    progress: Progress = lambda _done, _message: None,
-) -> Unit:
-    reference, problems = None, []
-    if pair.reference is not None:
-        try:
-            reference = read_rank(pair.reference)
-        except UnreadableError as error:
-            problems.append(lost_reference(pair, error))
-    unit = compare_rank(
-        target,
-        golden,
-        step=pair.step,
-        rank=pair.rank,
-        options=options,
-        reference=reference,
-        threads=threads,
-        progress=progress,
-    )
-    return replace(unit, problems=[*unit.problems, *problems])
-
-
-def _compare_away(pair: RankPair | UnitPair, options: Options, folder: Path) -> Shelved | Problem:
-    result = _compare(pair, options, 1)
-    return result if isinstance(result, Problem) else shelve(result, folder)
-
-
-def _require_nodes(*dumps: RankDump) -> None:
-    """Raise UnreadableError for a rank without a single node: against it, everything would be an extra call."""
-    for dump in dumps:
-        if not len(dump.nodes):
-            raise nothing_recorded(dump.ref, dump.problems[0].message if dump.problems else "")
-
-
-def nothing_recorded(ref: RankRef, why: str) -> UnreadableError:
-    """The error of a rank without a node; why: what its reader said, if anything"""
-    return UnreadableError(say("pipeline.nothing_recorded", why=why or "It holds no node."), where=ref.dump_json)
-
-
-def lost_rank(pair: RankPair | UnitPair, error: DumpscopeError) -> Problem:
-    """A pair that was left out, and why."""
-    return Problem(
-        loc=f"step{pair.step}/rank{pair.rank}", kind="unreadable", message=say("pipeline.not_compared", error=error)
-    )
-
-
-def lost_reference(pair: RankPair | UnitPair, error: DumpscopeError) -> Problem:
-    """A rank of the reference that cannot be read, and why."""
-    return Problem(
-        loc=f"step{pair.step}/rank{pair.rank}",
-        kind="no_reference",
-        message=say("pipeline.compared_without_reference", error=error),
-    )
-
-
-def _weight(pair: RankPair | UnitPair) -> int:
+def _json_bytes(pair: Pair) -> int:
+    """Size of the records of all ranks of a pair."""
     total = 0
     refs: Iterable[RankRef | None]
     if isinstance(pair, UnitPair):
@@ -307,7 +258,7 @@ def _pool(workers: int) -> Iterator[Executor]:
     """Worker processes that end with the block, at once where it is left by an exception."""
     # forking costs nothing but is only safe while no thread runs
     method = "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context(method), initializer=_deaf)
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context(method), initializer=_ignore_interrupts)
     try:
         yield pool
     except BaseException:
@@ -318,6 +269,6 @@ def _pool(workers: int) -> Iterator[Executor]:
     pool.shutdown()
 
 
-def _deaf() -> None:
-    """Ctrl-C belongs to the parent, which ends the workers."""
+def _ignore_interrupts() -> None:
+    """Ctrl-C is for the parent, which ends the workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

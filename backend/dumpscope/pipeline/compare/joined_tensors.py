@@ -25,46 +25,44 @@ _CLEAR: Final = 0.1
 """Parts lie in blocks where that brings this share of the elements more to their places."""
 
 
-def make_tensors(dump: RankDump, orders: Mapping[str, Order], folder: Path, *, keep: bool) -> RankDump:
-    """The dump with its tensors in `folder` (which is made) and the statistics of sums and of what was cut; what cannot be read
-    is a problem.
-
-    keep: tensors are wanted, not only these statistics
-    """
+def make_tensors(dump: RankDump, orders: Mapping[str, Order], folder: Path | None) -> RankDump:
+    """The dump with its tensors in `folder` (which is made), and with the statistics of sums and of tensors that were cut. A
+    tensor that cannot be read is a problem. folder: None: only these statistics are wanted, no tensors"""
     items = dump.items
     stats, states = items.stats.copy(), items.stat_state.copy()
     names: list[str] = []
     codes = np.full(len(items), -1, np.int32)
     problems: list[Problem] = []
-    if keep:
+    if folder is not None:
         folder.mkdir(parents=True)
     for item in np.flatnonzero(items.data_name >= 0).tolist():
         name = items.data_names[items.data_name[item]]
         order = orders.get(name)
         summed = order is not None and (order.dimension is None or order.length is not None)
-        if not keep and not summed:
+        if folder is None and not summed:
             continue
         try:
             if order is None:
                 made = f"{item}{os.path.splitext(name)[1]}"
-                _link(name, folder / made)
+                if folder is not None:
+                    _link(name, folder / made)
             else:
                 array = realise(order)
                 if summed:
                     stats[item], states[item] = _statistics(array)
                 made = f"{item}.npy"
-                if keep:
+                if folder is not None:
                     np.save(folder / made, array)
         except (TensorError, OSError) as error:
             loc = f"step{dump.ref.step}/{dump.ref.label}/{item_name(dump, item)}"
             problems.append(Problem(loc=loc, kind="tensor_unreadable", message=str(error)))
             continue
-        if keep:
+        if folder is not None:
             codes[item] = len(names)
             names.append(made)
     return replace(
         dump,
-        header=replace(dump.header, data_dir=str(folder) if keep else None),
+        header=replace(dump.header, data_dir=None if folder is None else str(folder)),
         items=replace(items, stats=stats, stat_state=states, data_name=codes, data_names=names),
         problems=[*dump.problems, *problems],
     )

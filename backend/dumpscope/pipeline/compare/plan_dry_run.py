@@ -1,12 +1,11 @@
-"""A plan that is tried: what joining makes of one unit of one step, tensor by tensor, with nothing stored."""
+"""A dry run of a plan: what joining makes of one unit of one step, tensor by tensor, with nothing stored."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -16,17 +15,18 @@ from dumpscope.domain.options import Options
 from dumpscope.domain.records import Kind, RankDump, item_name
 from dumpscope.errors import LimitError, NotFoundError, Problem
 from dumpscope.index.dumps.catalogue import stored_ranks
-from dumpscope.index.dumps.load_rank import load_rank, rank_places
 from dumpscope.index.store.database import Database
-from dumpscope.pipeline.compare.rank_plan import UnitPair, dimension_problems, find_plan, join_pair, unit_pairs
+from dumpscope.pipeline.compare.join_ranks import dimension_problems, join_pair
+from dumpscope.pipeline.compare.on_server import StoredSides
+from dumpscope.pipeline.planning.joined_pairs import UnitPair
 from dumpscope.texts import say
 
 MOST: Final = 1_000_000
-"""Items of the ranks of a unit up to which it is joined while the caller waits."""
+"""Largest number of items of a unit's ranks that are joined while the caller waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrialTensor:
+class DryRunTensor:
     """A tensor of a joined side. way: copy, join, sum, odd or skip; by: shards, context or replicas, "" of a copy
     members: of how many it was made there; shape: of the whole
     dimension: where it is joined, and sizes: of its parts along it, where they are not all alike"""
@@ -42,16 +42,16 @@ class TrialTensor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class PlanDryRun:
     """unit: what was joined, ways counted; tensors: the first of `count`"""
 
     unit: JoinedUnit
-    tensors: list[TrialTensor]
+    tensors: list[DryRunTensor]
     count: int
     problems: list[Problem]
 
 
-def try_plan(
+def dry_run_plan(
     database: Database,
     target: str,
     golden: str,
@@ -62,25 +62,23 @@ def try_plan(
     q: str = "",
     copies: bool = False,
     limit: int = 100,
-) -> Trial:
+) -> PlanDryRun:
     """Join one unit of two dumps of the index by the plan of `options`. q: part of the names of the tensors to list;
     copies: those too that are equal on all ranks
 
     Raises UsageError where the plan does not fit, NotFoundError for a step or unit that it does not make, LimitError.
     """
-    sides = rank_places(database, target), rank_places(database, golden)
-    numbers = {ref: number for side in sides for number, ref in side.items()}
-    one, other = (list(side.values()) for side in sides)
-    plan, problems = find_plan(one, other, options, lambda ref: load_rank(database, numbers[ref]))
-    pairs, missing = ([], []) if plan is None else unit_pairs(plan, one, other, options, Path())
-    chosen = next((pair for pair in pairs if step in (None, pair.step) and unit in (None, pair.rank)), None)
-    if plan is None or chosen is None:
+    sides = StoredSides(database, target, golden)
+    plan = sides.plan(options)
+    chosen = next((pair for pair in plan.units if step in (None, pair.step) and unit in (None, pair.rank)), None)
+    if chosen is None:
+        missing = [one for one in plan.problems if one.kind == "missing_rank"]
         raise NotFoundError(
             say("pipeline.plan_joins_no_such_step_unit"),
             hint=missing[0].message if missing else say("api.name_another_none"),
         )
     _require_small(database, (target, golden), chosen)
-    dumps = join_pair(chosen, replace(options, tensors=False), lambda ref: load_rank(database, numbers[ref]))
+    dumps = join_pair(chosen, options, sides.load, None)
     found = [
         tensor
         for word, dump, side in zip(("target", "golden"), dumps[:2], (dumps[2].target, dumps[2].golden), strict=True)
@@ -88,8 +86,8 @@ def try_plan(
         for tensor in _tensors(dump, word)
         if (copies or tensor.way != "copy") and q.lower() in tensor.name.lower()
     ]
-    problems = [*problems, *missing, *dimension_problems(chosen, *dumps[:2])]
-    return Trial(unit=dumps[2], tensors=list(islice(found, limit)), count=len(found), problems=problems)
+    problems = [*plan.problems, *dimension_problems(chosen, *dumps[:2])]
+    return PlanDryRun(unit=dumps[2], tensors=list(islice(found, limit)), count=len(found), problems=problems)
 
 
 def _require_small(database: Database, dumps: tuple[str, str], pair: UnitPair) -> None:
@@ -102,7 +100,7 @@ def _require_small(database: Database, dumps: tuple[str, str], pair: UnitPair) -
             )
 
 
-def _tensors(dump: RankDump, side: str) -> Iterator[TrialTensor]:
+def _tensors(dump: RankDump, side: str) -> Iterator[DryRunTensor]:
     items = dump.items
     for item in np.flatnonzero(items.kind == Kind.TENSOR).tolist():
         text = items.values[items.value[item]] if items.value[item] >= 0 else ""
@@ -110,7 +108,7 @@ def _tensors(dump: RankDump, side: str) -> Iterator[TrialTensor]:
         last = said[-1] if said else {}
         shape = items.shapes[items.shape[item]] if items.shape[item] >= 0 else None
         sizes = last.get("sizes")
-        yield TrialTensor(
+        yield DryRunTensor(
             side=side,
             name=item_name(dump, item),
             way=last.get("way", "copy"),

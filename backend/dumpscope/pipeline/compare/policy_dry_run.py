@@ -1,4 +1,4 @@
-"""A policy tried on one step and rank: what would change, with nothing stored."""
+"""A dry run of a policy on one step and rank: what would change. Nothing is stored."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dumpscope.domain.result import Unit
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.comparisons.load_unit import load_unit
 from dumpscope.index.store.database import Database
-from dumpscope.pipeline.compare.on_server import judged
+from dumpscope.pipeline.compare.unit import judge_unit
 
 SHOWN: Final = 50
-"""Calls told by name, those with the largest errors."""
+"""Calls that are listed by name: those with the largest errors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changed:
+class ChangedVerdict:
     """name: of the call; before, after: verdict words; score: its worst error in units of the new floor, nan where none"""
 
     name: str
@@ -29,30 +29,30 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class PolicyDryRun:
     """before, after: calls by verdict word; changed: how many get another verdict, `rows` the worst of them"""
 
     before: dict[str, int]
     after: dict[str, int]
     changed: int
-    rows: list[Changed]
+    rows: list[ChangedVerdict]
 
 
-def try_policy(database: Database, unit: StoredUnit, policy: str) -> Trial:
+def dry_run_policy(database: Database, unit: StoredUnit, policy: str) -> PolicyDryRun:
     """Judge a stored unit's calls by another policy (a name or the text of a file). Raises UsageError for one that is none."""
     held = load_unit(database, unit.id)
-    then = judged(held, policy)
+    then = judge_unit(held, policy)
     old, new = held.node_opinions.verdict, then.node_opinions.verdict
     (changed,) = np.nonzero(old != new)
     scores = np.full(len(held.pairs), np.nan)
     np.fmax.at(scores, held.items.pair, then.item_opinions.score)
     worst = changed[np.argsort(-np.nan_to_num(scores[changed], nan=-1.0), kind="stable")[:SHOWN]]
-    return Trial(
+    return PolicyDryRun(
         before=_counts(old),
         after=_counts(new),
         changed=len(changed),
         rows=[
-            Changed(
+            ChangedVerdict(
                 name=_name(held, pair),
                 before=VERDICT_WORDS[old[pair]],
                 after=VERDICT_WORDS[new[pair]],

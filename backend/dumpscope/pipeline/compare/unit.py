@@ -9,12 +9,12 @@ import numpy as np
 from dumpscope.analysis.reference import apply_reference
 from dumpscope.analysis.unit.gather_columns import node_verdicts
 from dumpscope.domain.context import Context, gather
-from dumpscope.domain.facts import Facts, ItemPairs, Method, NodeOpinions, NodePairs, Outcome
+from dumpscope.domain.facts import Facts, ItemPairs, Method, NodeOpinions, Outcome
 from dumpscope.domain.options import Options
 from dumpscope.domain.records import Kind, RankDump, item_name
-from dumpscope.domain.result import ResultTree, Unit
+from dumpscope.domain.result import MeasuredUnit, Unit
 from dumpscope.errors import Problem
-from dumpscope.match import Matched, match
+from dumpscope.match import match
 from dumpscope.pipeline.compare.measure import Cancelled, Progress, measure, mode_of
 from dumpscope.pipeline.compare.provisional import MARK, first_origin, worth_telling
 from dumpscope.pipeline.compare.reference_distances import measure_distances
@@ -40,13 +40,46 @@ def compare_rank(
 
     reference: the same rank of an absolute reference
     """
+    measured = measure_rank(
+        target, golden, step=step, rank=rank, options=options, reference=reference, threads=threads, progress=progress,
+        cancelled=cancelled,
+    )  # fmt: skip
+    return judge_unit(measured, options.policy)
+
+
+def measure_rank(
+    target: RankDump,
+    golden: RankDump,
+    *,
+    step: int,
+    rank: int,
+    options: Options,
+    reference: RankDump | None = None,
+    threads: int = 2,
+    progress: Progress = lambda _done, _message: None,
+    cancelled: Cancelled = lambda: False,
+) -> MeasuredUnit:
+    """Match and measure one rank of one step, see `compare_rank`."""
     matched = match(target, golden, options)
-    mode = mode_of(target, golden) if options.tensors else _without_tensors(target, golden)
     context = gather(target, golden, matched.pairs, matched.items)
+
+    def measured(mode: str, facts: Facts, problems: list[Problem]) -> MeasuredUnit:
+        return MeasuredUnit(
+            step=step, rank=rank, target=target, golden=golden, mode=mode, pairs=matched.pairs, items=matched.items,
+            tree=matched.tree, context=context, facts=facts, problems=problems,
+            reference=None if reference is None else reference.header,
+        )  # fmt: skip
+
+    mode = mode_of(target, golden) if options.tensors else _without_tensors(target, golden)
     share = 1 if reference is None else 1 / 3
     early = ""
     if mode == "tensor" and worth_telling(context):
-        early = _early(target, golden, matched, context, options, step, rank)
+        statistics = measure(
+            target, golden, context, "statistics", threads=1, progress=lambda _done, _text: None,
+            cancelled=lambda: False,
+        )  # fmt: skip
+        node = first_origin(judge_unit(measured("statistics", statistics, []), options.policy), options)
+        early = "" if node is None else f"{MARK}{node}"
         progress(0.0, say("pipeline.reading_tensors", early=early))
     facts = measure(
         target, golden, context, mode, threads=threads, cancelled=cancelled,
@@ -64,92 +97,36 @@ def compare_rank(
         *_unreadable(target, golden, matched.items, facts),
         *_nothing(target, golden, context, facts),
     ]
-    unit = judge_unit(
-        Columns(
-            step=step, rank=rank, target=target, golden=golden, mode=mode, pairs=matched.pairs, items=matched.items,
-            tree=matched.tree, facts=facts, problems=problems,
-        ),
-        options.policy,
-        context,
-    )  # fmt: skip
-    return unit if reference is None else replace(unit, reference=reference.header)
+    return measured(mode, facts, problems)
 
 
 def _with_early(text: str, early: str) -> str:
     return say("jobs.early", text=text, early=early) if early else text
 
 
-def _early(
-    target: RankDump, golden: RankDump, matched: Matched, context: Context, options: Options, step: int, rank: int
-) -> str:
-    """What the statistics alone say, for the messages of the job that reads the tensors."""
-    facts = measure(
-        target, golden, context, "statistics", threads=1, progress=lambda _done, _text: None, cancelled=lambda: False
-    )
-    columns = Columns(
-        step=step, rank=rank, target=target, golden=golden, mode="statistics", pairs=matched.pairs,
-        items=matched.items, tree=matched.tree, facts=facts, problems=[],
-    )  # fmt: skip
-    node = first_origin(judge_unit(columns, options.policy, context), options)
-    return "" if node is None else f"{MARK}{node}"
-
-
-class Columns:
-    """What is stored of a unit and enough to judge it again: everything but the opinions."""
-
-    def __init__(
-        self,
-        *,
-        step: int,
-        rank: int,
-        target: RankDump,
-        golden: RankDump,
-        mode: str,
-        pairs: NodePairs,
-        items: ItemPairs,
-        tree: ResultTree,
-        facts: Facts,
-        problems: list[Problem],
-    ) -> None:
-        self.step, self.rank, self.target, self.golden, self.mode = step, rank, target, golden, mode
-        self.pairs, self.items, self.tree, self.facts, self.problems = pairs, items, tree, facts, problems
-
-
-def judge_unit(columns: Columns, policy_text: str, context: Context | None = None) -> Unit:
-    """Opinions of a measured unit under a policy; reads no tensor."""
-    if context is None:
-        context = gather(columns.target, columns.golden, columns.pairs, columns.items)
+def judge_unit(measured: MeasuredUnit, policy_text: str) -> Unit:
+    """Opinions of a measured unit under a policy; reads no tensor and gathers nothing. Classes are still blank."""
+    context, facts = measured.context, measured.facts
     policy = load_policy(policy_text)
-    names = _pair_names(columns) if policy.scale or policy.ignore else [""] * len(columns.pairs)
-    opinions = judge(context, columns.facts, names, policy, columns.mode)
-    if columns.facts.distances is not None:
+    names = _pair_names(measured) if policy.scale or policy.ignore else [""] * len(measured.pairs)
+    opinions = judge(context, facts, names, policy, measured.mode)
+    if facts.distances is not None:
         floors = score.floors(context, policy, score.factors(names, policy))
-        opinions = apply_reference(opinions, columns.facts.distances, *floors)
-    verdict = node_verdicts(context, opinions)
-    n = len(columns.pairs)
+        opinions = apply_reference(opinions, facts.distances, *floors)
+    n = len(measured.pairs)
     blank = NodeOpinions(
-        verdict=verdict, cls=np.zeros(n, np.int8), in_score=np.full(n, np.nan), out_score=np.full(n, np.nan)
+        verdict=node_verdicts(context, opinions),
+        cls=np.zeros(n, np.int8),
+        in_score=np.full(n, np.nan),
+        out_score=np.full(n, np.nan),
     )
-    return Unit(
-        step=columns.step,
-        rank=columns.rank,
-        target=columns.target,
-        golden=columns.golden,
-        mode=columns.mode,
-        pairs=columns.pairs,
-        items=columns.items,
-        tree=columns.tree,
-        facts=columns.facts,
-        item_opinions=opinions,
-        node_opinions=blank,
-        problems=columns.problems,
-    )
+    return measured.with_opinions(opinions, blank)
 
 
-def _pair_names(columns: Columns) -> list[str]:
+def _pair_names(unit: MeasuredUnit) -> list[str]:
     return [
-        columns.target.nodes.names[t] if t >= 0 else columns.golden.nodes.names[g]
-        for t, g in zip(columns.pairs.target.tolist(), columns.pairs.golden.tolist(), strict=True)
+        unit.target.nodes.names[t] if t >= 0 else unit.golden.nodes.names[g]
+        for t, g in zip(unit.pairs.target.tolist(), unit.pairs.golden.tolist(), strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""The units of one comparison: in memory where they are small, else on disk but for the one that is looked at."""
+"""The units of one comparison: small ones stay in memory, large ones are on disk and loaded one at a time."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dumpscope.domain.joined import JoinedUnit
 from dumpscope.domain.records import Header
 from dumpscope.domain.result import Unit
 from dumpscope.errors import DumpscopeError
-from dumpscope.pipeline.tasks.temporary_folder import Room
+from dumpscope.pipeline.tasks.temporary_folder import TemporaryFolder
 from dumpscope.texts import say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelved:
-    """A unit that lies in a file."""
+class SpilledUnit:
+    """A unit in a file, with its context: reading that is faster than gathering it again."""
 
     step: int
     rank: int
@@ -31,15 +31,15 @@ class Shelved:
     joined: JoinedUnit | None
 
 
-def shelve(unit: Unit, folder: Path) -> Shelved:
-    """Write a unit into the folder of a shelf. Raises DumpscopeError where there is no room for it."""
+def spill(unit: Unit, folder: Path) -> SpilledUnit:
+    """Write a unit into the folder of a store. Raises DumpscopeError where the disk is full."""
     file = folder / f"step{unit.step}_rank{unit.rank}"
     try:
         with file.open("xb") as stream:
             pickle.dump(unit, stream, protocol=pickle.HIGHEST_PROTOCOL)
     except OSError as error:
-        raise _no_room(error, str(folder)) from error
-    return Shelved(
+        raise _disk_full(error, str(folder)) from error
+    return SpilledUnit(
         step=unit.step,
         rank=unit.rank,
         target=unit.target.header,
@@ -49,28 +49,28 @@ def shelve(unit: Unit, folder: Path) -> Shelved:
     )
 
 
-class Shelf(Sequence[Unit]):
-    """Units by step and rank. One that was shelved is read anew at every access, so that only one need be in memory.
+class UnitStore(Sequence[Unit]):
+    """Units by step and rank. A spilled one is read again at every access, so that only one need be in memory.
 
-    Files lie where temporary files do (TMPDIR) and go with the shelf.
+    Files lie where temporary files do (TMPDIR) and are removed with the store.
     """
 
     def __init__(self, units: Iterable[Unit] = ()) -> None:
-        self._entries: list[Unit | Shelved] = []
+        self._entries: list[Unit | SpilledUnit] = []
         self._opinions: dict[int, NodeOpinions] = {}
         for unit in units:
             self.put(unit)
 
     def folder(self) -> Path:
-        """A new folder for `shelve`. Raises DumpscopeError where none can be made."""
+        """A new folder for `spill`. Raises DumpscopeError where none can be made."""
         try:
-            room = Room()
+            temporary = TemporaryFolder()
         except OSError as error:
-            raise _no_room(error, tempfile.gettempdir()) from error
-        weakref.finalize(self, room.close)
-        return room.path
+            raise _disk_full(error, tempfile.gettempdir()) from error
+        weakref.finalize(self, temporary.close)
+        return temporary.path
 
-    def put(self, entry: Unit | Shelved) -> None:
+    def put(self, entry: Unit | SpilledUnit) -> None:
         """Add one; all are put before any is judged."""
         self._entries.append(entry)
         self._entries.sort(key=lambda one: (one.step, one.rank))
@@ -106,7 +106,7 @@ class Shelf(Sequence[Unit]):
             return [self[one] for one in range(len(self))[place]]
         place = range(len(self))[place]
         unit = self._entries[place]
-        if isinstance(unit, Shelved):
+        if isinstance(unit, SpilledUnit):
             with unit.file.open("rb") as stream:
                 unit = pickle.load(stream)
             assert isinstance(unit, Unit)
@@ -117,7 +117,7 @@ class Shelf(Sequence[Unit]):
         return (self[place] for place in range(len(self)))
 
 
-def _no_room(error: OSError, folder: str) -> DumpscopeError:
+def _disk_full(error: OSError, folder: str) -> DumpscopeError:
     return DumpscopeError(
         say("pipeline.no_room_results_wait", reason=error.strerror),
         hint=say("pipeline.let_tmpdir_name_folder_room_compare"),

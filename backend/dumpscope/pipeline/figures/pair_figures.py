@@ -12,7 +12,7 @@ from dumpscope.errors import TensorError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.figures.pair_tensors import has_file, item_of, load_sides, why_missing, why_unreadable
-from dumpscope.pipeline.figures.request import Drawn, Wanted, nothing
+from dumpscope.pipeline.figures.request import FigureRequest, FigureResult, no_figure
 from dumpscope.plots.pair.density import pair_density_data, pair_density_figure, pair_density_said, pair_density_table
 from dumpscope.plots.pair.difference_map import (
     difference_map_data,
@@ -37,73 +37,79 @@ from dumpscope.texts import phrase
 Array = NDArray[Any]
 
 
-def histogram(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
+def histogram(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: FigureRequest) -> FigureResult:
     """Values of both sides, their difference, quantiles against quantiles."""
 
-    def draw(target: Array, golden: Array) -> Drawn:
+    def draw(target: Array, golden: Array) -> FigureResult:
         data = pair_histogram_data(target, golden, log=wanted.by_log(False))
         figure = pair_histogram_figure(data)
-        return Drawn(
+        return FigureResult(
             figure=figure, said=pair_histogram_said(data), table=lambda: pair_histogram_table(data), log=data.log
         )
 
     return _of_tensors(database, unit, wanted, draw)
 
 
-def density(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
+def density(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: FigureRequest) -> FigureResult:
     """Target against golden."""
 
-    def draw(target: Array, golden: Array) -> Drawn:
+    def draw(target: Array, golden: Array) -> FigureResult:
         data = pair_density_data(target, golden, log=wanted.by_log(True))
         figure = pair_density_figure(data) if data.elements else None
-        return Drawn(
+        return FigureResult(
             figure=figure, said=pair_density_said(data), table=lambda: pair_density_table(data), log=data.scale.log
         )
 
     return _of_tensors(database, unit, wanted, draw)
 
 
-def difference_map(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
+def difference_map(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: FigureRequest) -> FigureResult:
     """The difference over two dimensions."""
 
-    def draw(target: Array, golden: Array) -> Drawn:
+    def draw(target: Array, golden: Array) -> FigureResult:
         log = wanted.by_log(True)
         data = difference_map_data(target, golden, axes=wanted.axes, reduce=wanted.reduce, log=log)
         figure = difference_map_figure(data) if target.size else None
-        return Drawn(figure=figure, said=difference_map_said(data), table=lambda: difference_map_table(data), log=log)
+        return FigureResult(
+            figure=figure, said=difference_map_said(data), table=lambda: difference_map_table(data), log=log
+        )
 
     return _of_tensors(database, unit, wanted, draw)
 
 
-def _of_tensors(database: Database, unit: StoredUnit, wanted: Wanted, draw: Callable[[Array, Array], Drawn]) -> Drawn:
+def _of_tensors(
+    database: Database, unit: StoredUnit, wanted: FigureRequest, draw: Callable[[Array, Array], FigureResult]
+) -> FigureResult:
     """What `draw` makes of the two tensors, or why there are not two of one shape."""
     row = item_of(database, unit, wanted.node, wanted.pair, lambda row: has_file(row.target) and has_file(row.golden))
     try:
         sides = (None, None) if row is None else load_sides(database, unit, row)
     except TensorError as error:
-        return nothing(why_unreadable(error))
+        return no_figure(why_unreadable(error))
     target, golden = sides
     if row is None or row.target is None or target is None or golden is None:
-        return nothing(why_missing(row, wanted.node))
+        return no_figure(why_missing(row, wanted.node))
     if target.shape != golden.shape:
         shapes = {"target": str(list(target.shape)), "golden": str(list(golden.shape))}
-        return nothing(phrase("figure.shapes", **shapes))
+        return no_figure(phrase("figure.shapes", **shapes))
     try:
         drawn = draw(target.array, golden.array)
     except TensorError as error:  # cut off while it is read
-        return nothing(why_unreadable(error))
+        return no_figure(why_unreadable(error))
     said = [phrase("figure.item", item=row.target.name), *drawn.said]
-    return Drawn(figure=drawn.figure, said=said, table=drawn.table, log=drawn.log)
+    return FigureResult(figure=drawn.figure, said=said, table=drawn.table, log=drawn.log)
 
 
-def error_histogram(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
+def error_histogram(
+    database: Database, unit: StoredUnit, _answer: Answer | None, wanted: FigureRequest
+) -> FigureResult:
     """Absolute and relative errors, from what was measured."""
     row = item_of(database, unit, wanted.node, wanted.pair, lambda row: row.detail)
     if row is None or row.detail is None or row.target is None:
-        return nothing(why_missing(row, wanted.node))
+        return no_figure(why_missing(row, wanted.node))
     log = wanted.by_log(False)
     data = error_histogram_data(row.detail.abs_histogram, row.detail.rel_histogram, log=log)
-    return Drawn(
+    return FigureResult(
         figure=error_histogram_figure(data),
         said=[phrase("figure.item", item=row.target.name), *error_histogram_said(data)],
         table=lambda: error_histogram_table(data),

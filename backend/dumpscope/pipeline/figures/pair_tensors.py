@@ -1,21 +1,18 @@
-"""The item pair that a picture is about, and its tensors from the files of both sides."""
+"""The item pair of a figure, and its tensors, read from the files of both sides."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import select
-
-from dumpscope.errors import NotFoundError, TensorError, UsageError
+from dumpscope.errors import TensorError, UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit
 from dumpscope.index.dumps.leaves import Leaf
+from dumpscope.index.dumps.load_rank import tensor_folder
 from dumpscope.index.pair_queries.item_pairs import ItemPairRow, get_item_pair, items_of_node
 from dumpscope.index.pair_queries.node_pairs import one_node_pair
-from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database
 from dumpscope.readers.tensors import tensor_file
 from dumpscope.readers.tensors.arrays import LoadedTensor
@@ -72,21 +69,12 @@ def load_sides(
 def _load(database: Database, rank: int, leaf: Leaf | None) -> LoadedTensor | None:
     if leaf is None or leaf.data_name is None:
         return None
-    folder = _folder(database, rank)
+    folder = tensor_folder(database, rank)
     if folder is None:
         return None
     if not os.path.isdir(folder):
         raise TensorError(say("pipeline.folder_not_machine"), kind=NOT_HERE, where=folder)
     return tensor_file.load(os.path.join(folder, leaf.data_name), root=folder, budget=BUDGET)
-
-
-def _folder(database: Database, rank: int) -> str | None:
-    with database.read() as connection:
-        header = connection.execute(select(tables.rank_dump.c.header).where(tables.rank_dump.c.id == rank)).scalar()
-    if header is None:
-        raise NotFoundError(say("index.rank_dump_gone"), hint=say("index.register_dump_again"))
-    folder: str | None = json.loads(header)["data_dir"]
-    return folder
 
 
 def why_unreadable(error: TensorError) -> Phrase:

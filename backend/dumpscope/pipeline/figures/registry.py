@@ -10,10 +10,10 @@ from dumpscope.errors import NotFoundError
 from dumpscope.index.comparisons.catalogue import StoredUnit, get_comparison
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.figures import pair_figures, run_figures
-from dumpscope.pipeline.figures.request import Drawn, Wanted
+from dumpscope.pipeline.figures.request import FigureRequest, FigureResult
 from dumpscope.texts import say
 
-FIGURES: Final[dict[str, Callable[[Database, StoredUnit, Answer | None, Wanted], Drawn]]] = {
+FIGURES: Final[dict[str, Callable[[Database, StoredUnit, Answer | None, FigureRequest], FigureResult]]] = {
     "histogram": pair_figures.histogram,
     "pair-density": pair_figures.density,
     "difference-map": pair_figures.difference_map,
@@ -27,7 +27,7 @@ OVER_RUNS: Final = "call-runs"
 NAMES: Final = (*FIGURES, OVER_RUNS)
 
 
-def draw(database: Database, comparison_id: str, unit: StoredUnit, name: str, wanted: Wanted) -> Drawn:
+def draw(database: Database, comparison_id: str, unit: StoredUnit, name: str, wanted: FigureRequest) -> FigureResult:
     """The figure `name`; raises NotFoundError for an unknown name, node or pair, UsageError where a node is needed."""
     if name not in NAMES:
         raise NotFoundError(

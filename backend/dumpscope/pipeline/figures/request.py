@@ -1,4 +1,4 @@
-"""What is asked of a figure, and what comes back."""
+"""The request for a figure, and its result."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from dumpscope.texts import Phrase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What a figure is about. node: name of either side; pair: key of an item pair
+class FigureRequest:
+    """The request for a figure. node: name of either side; pair: key of an item pair
 
     log: logarithmic or linear counts or axes, None for what suits the figure
     axes, reduce: of a difference map: the dimensions it shows (none for those that tell most), and how others are reduced
@@ -26,12 +26,12 @@ class Wanted:
     reduce: Reduce = "max"
 
     def by_log(self, usual: bool) -> bool:
-        """Whether to draw logarithmically; `usual` where nobody said."""
+        """Whether to draw on a logarithmic scale; `usual` where the request leaves it open."""
         return usual if self.log is None else self.log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class FigureResult:
     """figure: plotly JSON, None where there is nothing to draw; said: the same in words, or why there is none
     table: the numbers behind the figure, svg: a drawing without a script, made when asked for; log: how it was drawn"""
 
@@ -42,5 +42,5 @@ class Drawn:
     log: bool = False
 
 
-def nothing(why: Phrase) -> Drawn:
-    return Drawn(figure=None, said=[why])
+def no_figure(why: Phrase) -> FigureResult:
+    return FigureResult(figure=None, said=[why])

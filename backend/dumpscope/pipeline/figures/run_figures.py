@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from sqlalchemy import or_, select
 
 from dumpscope.domain.facts import CAUSES
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer
 from dumpscope.errors import UsageError
 from dumpscope.index.comparisons.catalogue import StoredUnit, stored_units
+from dumpscope.index.pair_queries.api_columns import calls_by_api, calls_of_api, runs_of_call
 from dumpscope.index.pair_queries.node_pairs import one_node_pair
-from dumpscope.index.pair_queries.pair_columns import NodeColumns, node_columns
-from dumpscope.index.store import tables
-from dumpscope.index.store.codec import scores
-from dumpscope.index.store.database import Database, fetch_columns
-from dumpscope.index.store.texts import texts_by_id
-from dumpscope.index.trees.trees import direction_word, find_pair
-from dumpscope.pipeline.figures.request import Drawn, Wanted, nothing
+from dumpscope.index.pair_queries.pair_columns import PairColumns, pair_columns
+from dumpscope.index.store.database import Database
+from dumpscope.index.trees.trees import direction_word
+from dumpscope.pipeline.figures.request import FigureRequest, FigureResult, no_figure
 from dumpscope.plots.run.apis import all_apis_data, all_apis_figure, all_apis_said, all_apis_table
 from dumpscope.plots.run.distribution import (
     api_distribution_data,
@@ -36,34 +33,27 @@ from dumpscope.plots.svg import api_distribution_svg, error_order_svg
 from dumpscope.texts import phrase, say
 
 
-def api_distribution(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
+def api_distribution(
+    database: Database, unit: StoredUnit, _answer: Answer | None, wanted: FigureRequest
+) -> FigureResult:
     """All calls of the API of one node."""
     if wanted.node is None:
         raise UsageError(say("pipeline.figure_about_api_one_node"), hint=say("pipeline.add_node_name"))
-    with database.read() as connection:
-        row = find_pair(connection, unit, wanted.node)
-        if row.label is None:
-            return nothing(phrase("figure.no_api"))
-        first, last = tables.key_range(unit.id)
-        columns = fetch_columns(
-            connection,
-            f"SELECT id, severity, name FROM node_pair WHERE label = {row.label} AND direction = {row.direction}"
-            f" AND id BETWEEN {first} AND {last} ORDER BY id",
-        )
-        label = texts_by_id(connection, [row.label])[row.label]
-    order = np.array(columns[0], dtype=np.int64) - first
+    calls = calls_of_api(database, unit, wanted.node)
+    if calls is None:
+        return no_figure(phrase("figure.no_api"))
     log = wanted.by_log(True)
     data = api_distribution_data(
-        _api(label, row.direction),
-        order,
-        scores(np.array(columns[1], dtype=np.float64)),
-        columns[2],
-        pair=order,
-        current=int(np.searchsorted(order, row.id - first)),
+        _api(calls.api, calls.direction),
+        calls.order,
+        calls.score,
+        calls.names,
+        pair=calls.order,
+        current=calls.current,
         log=log,
     )
     figure = api_distribution_figure(data)
-    return Drawn(
+    return FigureResult(
         figure=figure,
         said=api_distribution_said(data),
         table=lambda: api_distribution_table(data),
@@ -72,48 +62,31 @@ def api_distribution(database: Database, unit: StoredUnit, _answer: Answer | Non
     )
 
 
-def all_apis(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: Wanted) -> Drawn:
+def all_apis(database: Database, unit: StoredUnit, _answer: Answer | None, wanted: FigureRequest) -> FigureResult:
     """All APIs side by side, the two directions of one apart."""
-    first, last = tables.key_range(unit.id)
-    with database.read() as connection:
-        current = None if wanted.node is None else find_pair(connection, unit, wanted.node).id - first
-        columns = fetch_columns(
-            connection,
-            "SELECT COALESCE(label, -1), direction, severity, name FROM node_pair"
-            f" WHERE id BETWEEN {first} AND {last} ORDER BY id",
-        )
-        if not columns:
-            return nothing(phrase("figure.no_nodes"))
-        label, direction = (np.array(column, dtype=np.int64) for column in columns[:2])
-        kinds, place = np.unique(np.where(label < 0, -1, label * 8 + direction), return_inverse=True)
-        texts = texts_by_id(connection, {int(kind) // 8 for kind in kinds if kind >= 0})
-    nameless = int(np.count_nonzero(kinds < 0))  # 0 or 1: they come first
+    calls = calls_by_api(database, unit, wanted.node)
+    if calls is None:
+        return no_figure(phrase("figure.no_nodes"))
     log = wanted.by_log(True)
-    data = all_apis_data(
-        [_api(texts[int(kind) // 8], int(kind) % 8) for kind in kinds[nameless:]],
-        place - nameless,
-        scores(np.array(columns[2], dtype=np.float64)),
-        columns[3],
-        current=current,
-        log=log,
-    )
+    apis = [_api(label, direction) for label, direction in calls.apis]
+    data = all_apis_data(apis, calls.api, calls.score, calls.names, current=calls.current, log=log)
     figure = all_apis_figure(data) if data.shown else None
-    return Drawn(figure=figure, said=all_apis_said(data), table=lambda: all_apis_table(data), log=log)
+    return FigureResult(figure=figure, said=all_apis_said(data), table=lambda: all_apis_table(data), log=log)
 
 
 def _api(label: str, direction: int) -> str:
     return label if direction == Direction.NONE else f"{label} {direction_word(direction)}"
 
 
-def error_order(database: Database, unit: StoredUnit, answer: Answer | None, wanted: Wanted) -> Drawn:
+def error_order(database: Database, unit: StoredUnit, answer: Answer | None, wanted: FigureRequest) -> FigureResult:
     """Input and output error in call order."""
-    columns = node_columns(database, unit)
+    columns = pair_columns(database, unit)
     selected = None
     if wanted.node is not None:
         with database.read() as connection:
             selected = one_node_pair(connection, unit, wanted.node).order
     if not columns.names:
-        return nothing(phrase("figure.no_nodes"))
+        return no_figure(phrase("figure.no_nodes"))
     log = wanted.by_log(True)
     data = error_order_data(
         np.arange(len(columns.names)),
@@ -126,7 +99,7 @@ def error_order(database: Database, unit: StoredUnit, answer: Answer | None, wan
         log=log,
     )
     figure = error_order_figure(data)
-    return Drawn(
+    return FigureResult(
         figure=figure,
         said=error_order_said(data),
         table=lambda: error_order_table(data),
@@ -135,7 +108,7 @@ def error_order(database: Database, unit: StoredUnit, answer: Answer | None, wan
     )
 
 
-def _origins(unit: StoredUnit, answer: Answer | None, columns: NodeColumns) -> list[int]:
+def _origins(unit: StoredUnit, answer: Answer | None, columns: PairColumns) -> list[int]:
     if answer is None:
         return np.flatnonzero(np.isin(columns.cls, CAUSES)).tolist()
     return [
@@ -145,32 +118,21 @@ def _origins(unit: StoredUnit, answer: Answer | None, columns: NodeColumns) -> l
     ]
 
 
-def over_runs(database: Database, unit: StoredUnit, wanted: Wanted, comparison_id: str) -> Drawn:
+def over_runs(database: Database, unit: StoredUnit, wanted: FigureRequest, comparison_id: str) -> FigureResult:
     """One call in every step and on every rank."""
     if wanted.node is None:
         raise UsageError(say("pipeline.figure_about_one_node"), hint=say("pipeline.add_node_name"))
-    units = {one.id: one for one in stored_units(database, comparison_id)}
-    pair = tables.node_pair.c
-    with database.read() as connection:
-        name = find_pair(connection, unit, wanted.node).name
-        first, last = tables.key_range(min(units))[0], tables.key_range(max(units))[1]
-        statement = select(pair.id, pair.severity).where(
-            or_(pair.name == name, pair.golden_name == name), pair.id.between(first, last)
-        )
-        found: dict[int, float] = {}
-        for row in connection.execute(statement):
-            owner = row.id >> tables.KEY_BITS
-            if owner in units:
-                found[owner] = max(row.severity, found.get(owner, -1.0))
+    runs = runs_of_call(database, unit, stored_units(database, comparison_id), wanted.node)
     log = wanted.by_log(True)
-    places = [units[one] for one in found]
     data = call_over_runs_data(
-        name,
-        [one.step for one in places],
-        [one.rank for one in places],
-        scores(np.array(list(found.values()), dtype=np.float64)),
+        runs.name,
+        [one.step for one in runs.units],
+        [one.rank for one in runs.units],
+        runs.score,
         current=(unit.step, unit.rank),
         log=log,
     )
     figure = call_over_runs_figure(data)
-    return Drawn(figure=figure, said=call_over_runs_said(data), table=lambda: call_over_runs_table(data), log=log)
+    return FigureResult(
+        figure=figure, said=call_over_runs_said(data), table=lambda: call_over_runs_table(data), log=log
+    )

@@ -51,12 +51,12 @@ def peek(
         target, golden = load_sides(database, unit, row)
         sides = [side for side in (target, golden) if side is not None]
         if not sides:
-            return _closed(item, target, golden, why_missing(row, None))
+            return _without_window(item, target, golden, why_missing(row, None))
         if not any(side.array.size for side in sides):
-            return _closed(item, target, golden, phrase("values.empty"))
+            return _without_window(item, target, golden, phrase("values.empty"))
         if target is not None and golden is not None and len(target.shape) != len(golden.shape):
             shapes = {"target": str(list(target.shape)), "golden": str(list(golden.shape))}
-            return _closed(item, target, golden, phrase("figure.shapes", **shapes))
+            return _without_window(item, target, golden, phrase("figure.shapes", **shapes))
         arrays = [None if side is None else side.array for side in (target, golden)]
         found = None
         if at is None and target is not None and golden is not None and target.shape == golden.shape:
@@ -66,13 +66,13 @@ def peek(
                 found = landmarks(target.array, golden.array)
         if at is None:
             at = starting_point(next(side.shape for side in sides if side.array.size), found)
-        seen = window(arrays[0], arrays[1], at, axes=axes, rows=rows, columns=columns)
+        window_shown = window(arrays[0], arrays[1], at, axes=axes, rows=rows, columns=columns)
     except TensorError as error:
-        return _closed(item, None, None, why_unreadable(error))
-    return _peek(item, target, golden, _said(seen), seen, found)
+        return _without_window(item, None, None, why_unreadable(error))
+    return _peek(item, target, golden, _describe(window_shown), window_shown, found)
 
 
-def _closed(item: str, target: LoadedTensor | None, golden: LoadedTensor | None, why: Phrase) -> Peek:
+def _without_window(item: str, target: LoadedTensor | None, golden: LoadedTensor | None, why: Phrase) -> Peek:
     return _peek(item, target, golden, [why])
 
 
@@ -81,24 +81,24 @@ def _peek(
     target: LoadedTensor | None,
     golden: LoadedTensor | None,
     said: list[Phrase],
-    seen: Window | None = None,
+    window_shown: Window | None = None,
     found: Landmarks | None = None,
 ) -> Peek:
     return Peek(
         item=item,
         dtypes=(target.dtype if target else None, golden.dtype if golden else None),
         shapes=(target.shape if target else None, golden.shape if golden else None),
-        window=seen,
+        window=window_shown,
         landmarks=found,
         said=said,
     )
 
 
-def _said(seen: Window) -> list[Phrase]:
-    down, across = seen.axes
-    row = 0 if down is None else seen.at[down] - seen.row
-    value = seen.values[row][seen.at[across] - seen.column]
-    index = ", ".join(map(str, seen.at))
+def _describe(window_shown: Window) -> list[Phrase]:
+    down, across = window_shown.axes
+    row = 0 if down is None else window_shown.at[down] - window_shown.row
+    value = window_shown.values[row][window_shown.at[across] - window_shown.column]
+    index = ", ".join(map(str, window_shown.at))
     sides = [
         phrase(f"peek.{name}", value=text)
         for name, text in (("target", value.target), ("golden", value.golden))

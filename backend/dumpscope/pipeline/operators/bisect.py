@@ -65,7 +65,7 @@ class Trial:
     seconds: float
 
 
-Told = Callable[[int, Trial], None]
+OnRun = Callable[[int, Trial], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +91,14 @@ class Bisection:
         treatment: str,
         resume: bool,
         seconds: float,
-        told: Told,
+        on_run: OnRun,
     ) -> None:
         self.command = through_runner(command)
         self.wanted = wanted
         self.folder = folder
         self.treatment = treatment
         self.seconds = seconds
-        self.told = told
+        self.on_run = on_run
         self.trials: list[Trial] = []
         self.calls: list[str] = []
         folder.mkdir(parents=True, exist_ok=True)
@@ -128,23 +128,23 @@ class Bisection:
         if trial not in self.trials:
             self.trials.append(trial)
             self._save()
-            self.told(len(self.trials), trial)
+            self.on_run(len(self.trials), trial)
         return trial.right
 
     def _run(self, wishes: dict[str, str], count: int) -> Trial:
-        room = self.folder.resolve() / "runs" / f"{len(self.trials):03}"
-        if room.exists():
-            shutil.rmtree(room)
-        room.mkdir(parents=True)
-        intervene, report = room / "intervene.json", room / "report.json"
+        folder_of_run = self.folder.resolve() / "runs" / f"{len(self.trials):03}"
+        if folder_of_run.exists():
+            shutil.rmtree(folder_of_run)
+        folder_of_run.mkdir(parents=True)
+        intervene, report = folder_of_run / "intervene.json", folder_of_run / "report.json"
         intervene.write_text(json.dumps(wishes), encoding="utf-8")
-        environment = {**os.environ, REPORT_VARIABLE: str(report), LOG_VARIABLE: str(room / LOG_FOLDER)}
+        environment = {**os.environ, REPORT_VARIABLE: str(report), LOG_VARIABLE: str(folder_of_run / LOG_FOLDER)}
         environment.pop(VARIABLE, None)
         if wishes:
             environment[VARIABLE] = str(intervene)
         began = time.monotonic()
         try:
-            with open(room / "output.txt", "wb") as stream:
+            with open(folder_of_run / "output.txt", "wb") as stream:
                 done = subprocess.run(
                     self.command, env=environment, stdout=stream, stderr=stream, check=False, timeout=self.seconds
                 )
@@ -155,7 +155,7 @@ class Bisection:
             raise UnreadableError(
                 say("pipeline.cannot_started", reason=error.strerror), where=self.command[0]
             ) from error
-        said = (room / "output.txt").read_text(encoding="utf-8", errors="replace")
+        said = (folder_of_run / "output.txt").read_text(encoding="utf-8", errors="replace")
         if not count:
             self.calls = _calls(report)
             if f"No module named {RUNNER.partition('.')[0]}" in said:
@@ -164,7 +164,7 @@ class Bisection:
                     where=self.command[0],
                     hint=say("pipeline.install_there"),
                 )
-        right, value = self._right(status, said, room / "output.txt")
+        right, value = self._right(status, said, folder_of_run / "output.txt")
         return Trial(
             patterns=wishes, count=count, right=right, status=status, value=value, seconds=time.monotonic() - began
         )
@@ -250,8 +250,8 @@ def through_runner(command: Sequence[str]) -> list[str]:
 def _calls(report: Path) -> list[str]:
     """Names of the calls of a run in the order in which they were first made."""
     try:
-        told = json.loads(report.read_text(encoding="utf-8"))
+        on_run = json.loads(report.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return []
-    names = told.get("calls")
+    names = on_run.get("calls")
     return list(names) if isinstance(names, dict) else []

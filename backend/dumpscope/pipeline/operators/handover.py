@@ -66,8 +66,8 @@ def hand_over(found: FoundCall, origin: str, target: Path, evidence: Evidence) -
     for path in evidence.attached:
         if not path.is_file():
             raise UsageError(say("pipeline.nothing_attach"), where=str(path))
-    with tempfile.TemporaryDirectory(prefix="dumpscope-") as room:
-        folder = Path(room)
+    with tempfile.TemporaryDirectory(prefix="dumpscope-") as temporary:
+        folder = Path(temporary)
         copy_tensors(found, folder / TENSORS)
         for name, text in _texts(found, origin, evidence.drawings).items():
             (folder / name).parent.mkdir(exist_ok=True)
@@ -134,7 +134,7 @@ def _run(folder: Path, python: str) -> None:
 def _readme(found: FoundCall, origin: str, there: Collection[str]) -> str:
     """there: names of files and folders in the archive"""
     call = found.call
-    told = {
+    descriptions = {
         SCRIPT: "runs the call alone and judges it: python reproduce.py --device npu; --matrix; --help",
         TENSORS: f"{len(found.files)} recorded tensor files that it reads",
         "call.json": "the call: arguments, types, shapes, strides, storage formats, gradients, results",
@@ -156,7 +156,7 @@ def _readme(found: FoundCall, origin: str, there: Collection[str]) -> str:
         "",
         "Unpack and run:  python reproduce.py          needs Python 3.10, torch and numpy, nothing else",
         "",
-        *(f"  {name:18}{what}" for name, what in told.items() if name in folders),
+        *(f"  {name:18}{what}" for name, what in descriptions.items() if name in folders),
         *(["", "Mind:", *notes] if notes else []),
         "",
     ])  # fmt: skip

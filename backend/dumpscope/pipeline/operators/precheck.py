@@ -33,7 +33,7 @@ from dumpscope.texts import say
 from dumpscope_format.naming import parse
 
 FOLDER: Final = "precheck"
-"""Where results go unless told."""
+"""Folder for results unless another one is given."""
 STATE: Final = "precheck.jsonl"
 RESULTS: Final = "accuracy_checking_result.csv"
 DETAILS: Final = "accuracy_checking_details.csv"
@@ -48,7 +48,7 @@ LOOK_SECONDS: Final = 0.3
 """Between two looks whether to go on."""
 
 Cancelled = Callable[[], bool]
-Told = Callable[[int, int, str], None]
+OnCall = Callable[[int, int, str], None]
 """Called with calls done, calls in all and the last one's name."""
 
 
@@ -78,7 +78,7 @@ def precheck(
     *,
     resume: bool,
     path: str = "",
-    told: Told = lambda *_: None,
+    on_call: OnCall = lambda *_: None,
     cancelled: Cancelled = lambda: False,
 ) -> list[Answer]:
     """Check every call of these ranks and write the tables into `output`. Answers in the order of the dump.
@@ -97,7 +97,7 @@ def precheck(
     tasks, order = [], []
     answers: dict[tuple[int, int, str], Answer] = {}
     for ref in refs:
-        rank = ref.rank or 0
+        rank = ref.number
         for name, call in calls_of(ref):
             key = (ref.step, rank, name)
             order.append(key)
@@ -119,7 +119,7 @@ def precheck(
             answers[found["step"], found["rank"], found["name"]] = found
             log.write(json.dumps(found) + "\n")
             log.flush()
-            told(number, len(tasks), found["name"])
+            on_call(number, len(tasks), found["name"])
     listed = [answers[key] for key in dict.fromkeys(order) if key in answers]
     write_tables(listed, output)
     return listed

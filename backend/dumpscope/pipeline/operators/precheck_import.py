@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from dumpscope.domain.precheck import results_of_line
 from dumpscope.errors import NotFoundError, Problem, UnreadableError
-from dumpscope.index.dump_queries.prechecks import Stored, Told, put_prechecks
+from dumpscope.index.dump_queries.prechecks import NodeResult, StoredCounts, put_prechecks
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.operators.precheck import FOLDER, STATE
-from dumpscope.reproduce.alone import alone
 from dumpscope.texts import say
 
 LINE_BYTES: Final = 16 << 20
@@ -20,7 +20,7 @@ LINE_BYTES: Final = 16 << 20
 STEPS: Final = 1 << 31
 
 
-def import_precheck(database: Database, dump_id: str, path: Path) -> Stored:
+def import_precheck(database: Database, dump_id: str, path: Path) -> StoredCounts:
     """Keep the results of a folder of `dumpscope precheck`, or of its precheck.jsonl. Raises NotFoundError, UnreadableError."""
     file = path / STATE if path.is_dir() else path
     if not file.is_file():
@@ -36,11 +36,11 @@ def import_precheck(database: Database, dump_id: str, path: Path) -> Stored:
         raise UnreadableError(str(error), where=str(file)) from error
 
 
-def import_lines(database: Database, dump_id: str, lines: Iterable[str], where: str = "") -> Stored:
+def import_lines(database: Database, dump_id: str, lines: Iterable[str], where: str = "") -> StoredCounts:
     """Keep the results of these lines. Lines that are none are left out, as the torn last one of a run that was cut off.
 
     Raises UnreadableError where there is none of the dump at all."""
-    stored = put_prechecks(database, dump_id, _told(lines))
+    stored = put_prechecks(database, dump_id, _node_results(lines))
     if not stored.rows:
         why = say("pipeline.calls_not_those_dump") if stored.unknown else say("pipeline.holds_no_result_pre_check")
         raise UnreadableError(why, where=where or None, hint=say("pipeline.give_pre_check_dump", state=STATE))
@@ -73,10 +73,10 @@ def _beside(root: Path) -> Iterator[Path]:
 def _is_of(file: Path, root: Path) -> bool:
     try:
         with open(file, encoding="utf-8") as lines:
-            said = json.loads(lines.readline(LINE_BYTES)).get("path")
+            results = json.loads(lines.readline(LINE_BYTES)).get("path")
     except (OSError, ValueError, AttributeError):
         return False
-    return isinstance(said, str) and bool(said) and os.path.realpath(said) == os.path.realpath(root)
+    return isinstance(results, str) and bool(results) and os.path.realpath(results) == os.path.realpath(root)
 
 
 def _bounded(stream: Iterable[str]) -> Iterator[str]:
@@ -85,7 +85,7 @@ def _bounded(stream: Iterable[str]) -> Iterator[str]:
             yield line
 
 
-def _told(lines: Iterable[str]) -> Iterator[Told]:
+def _node_results(lines: Iterable[str]) -> Iterator[NodeResult]:
     device = "cpu"
     for line in lines:
         try:
@@ -96,7 +96,7 @@ def _told(lines: Iterable[str]) -> Iterator[Told]:
             step, rank = found["step"], found["rank"]
             if not (type(step) is int and type(rank) is int and 0 <= step < STEPS and 0 <= rank < STEPS):
                 continue
-            said = alone(found, device)
+            results = results_of_line(found, device)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
             continue
-        yield from ((step, rank, node, one) for node, one in said.items())
+        yield from ((step, rank, node, one) for node, one in results.items())

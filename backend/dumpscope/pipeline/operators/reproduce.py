@@ -61,7 +61,7 @@ def find_call(layout: DumpIndex, node: str, *, step: int | None = None, rank: in
     Raises UsageError where it cannot be run alone, NotFoundError where no rank holds it."""
     name = forward_name(node)
     call = f"{label_of(name)}.{name.index}"
-    chosen = [ref for ref in layout.ranks if step in (None, ref.step) and rank in (None, ref.rank or 0)]
+    chosen = [ref for ref in layout.ranks if step in (None, ref.step) and rank in (None, ref.number)]
     for ref in chosen:
         kept = os.path.join(ref.folder, saved_call.call_folder(call))
         if os.path.isfile(os.path.join(kept, saved_call.CALL_JSON)):
@@ -99,7 +99,7 @@ def calls_of(ref: RankRef) -> Iterator[tuple[str, CallDocument | UsageError]]:
     """Every function call of a rank in the order of the file, or why it cannot be run alone."""
     _require_arguments(ref)
     bodies = read_bodies(ref)
-    run, names, own = _told(ref)
+    run, names, own = _run_description(ref)
     for node, body in bodies.items():
         name = parse(node)
         if name.kind != "api" or name.direction != "forward":
@@ -144,7 +144,7 @@ def runtime() -> list[tuple[str, str]]:
 
 
 def _found(ref: RankRef, name: NodeName, bodies: dict[str, Body]) -> FoundCall:
-    run, names, own = _told(ref)
+    run, names, own = _run_description(ref)
     records = Records(
         name=name,
         forward=bodies[build(name)],
@@ -175,7 +175,7 @@ def tensor_folder(ref: RankRef) -> str | None:
     return folder if os.path.isdir(folder) else None
 
 
-def _told(ref: RankRef) -> tuple[Run | None, dict[str, list[str]], bool]:
+def _run_description(ref: RankRef) -> tuple[Run | None, dict[str, list[str]], bool]:
     run, _ = read_run(ref.folder, dump_root(ref), "")
     own = os.path.isfile(os.path.join(ref.folder, RUN_JSON))
     return run, argument_names(ref.folder, dump_root(ref)), own

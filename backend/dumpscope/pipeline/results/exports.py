@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from sqlalchemy import select
 
-from dumpscope.domain.records import RankRef
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.errors import ConflictError, NotFoundError
 from dumpscope.export.document import json_text
@@ -24,8 +21,8 @@ from dumpscope.index.comparisons.catalogue import StoredUnit, get_comparison, st
 from dumpscope.index.comparisons.distances import has_distances
 from dumpscope.index.comparisons.load_unit import load_unit
 from dumpscope.index.dumps.catalogue import unit_word
-from dumpscope.index.pair_queries.node_pairs import NodeFilter, conditions, node_pair_numbers
-from dumpscope.index.store import tables
+from dumpscope.index.dumps.load_rank import has_stacks
+from dumpscope.index.pair_queries.node_pairs import NodeFilter, check_filters, node_pair_numbers
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.results.report import report
 from dumpscope.texts import say
@@ -59,8 +56,7 @@ def export_units(
     ]
     if not units:
         raise NotFoundError(say("index.comparison_has_no", unit_word=unit_word(step, rank)))
-    with database.read() as connection:
-        conditions(connection, units[0], filters)
+    check_filters(database, units[0], filters)
     return row.answer, units
 
 
@@ -69,7 +65,7 @@ def csv_text(database: Database, units: Sequence[StoredUnit], filters: NodeFilte
     heading = ""
     for unit in units:
         own = csv_heading(
-            unit.mode, stacks=_has_stacks(database, unit.target), reference=has_distances(database, unit.id)
+            unit.mode, stacks=has_stacks(database, unit.target), reference=has_distances(database, unit.id)
         )
         if own != heading:
             yield f"\n{own}" if heading else own
@@ -143,11 +139,3 @@ def _table(database: Database, unit: StoredUnit, filters: NodeFilter) -> Table:
         wanted = np.zeros(unit.pairs, np.bool_)
         wanted[node_pair_numbers(database, unit, filters)] = True
     return Table(load_unit(database, unit.id), wanted)
-
-
-def _has_stacks(database: Database, rank: int) -> bool:
-    """Whether the rank_dump came with call stacks: the heading is sent before anything else of it is loaded."""
-    column = tables.rank_dump.c
-    with database.read() as connection:
-        place = connection.execute(select(column.place).where(column.id == rank)).scalar_one()
-    return RankRef.from_json(json.loads(place)).has_stacks

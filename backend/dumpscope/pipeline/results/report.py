@@ -9,8 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from dumpscope import __version__
-from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, Class, Method, Outcome, Verdict
-from dumpscope.domain.leftovers import said
+from dumpscope.domain.facts import CLASS_WORDS, LEFTOVER_WORDS, Class, Method, Outcome, Verdict, unmatched_sentence
 from dumpscope.domain.records import Direction
 from dumpscope.domain.result import Answer, Unit
 from dumpscope.export.report import TOP_ROWS, Drawing, Report, TopRow
@@ -71,7 +70,9 @@ def unmatched(unit: Unit, *, golden: bool) -> list[str]:
 
 def _cause(unit: Unit, pair: int) -> str:
     word, beside = LEFTOVER_WORDS[unit.pairs.leftover[pair]], int(unit.pairs.beside[pair])
-    return rendered(said(word, pair_name(unit, beside) if beside >= 0 else None)) if word is not None else ""
+    return (
+        rendered(unmatched_sentence(word, pair_name(unit, beside) if beside >= 0 else None)) if word is not None else ""
+    )
 
 
 def order_of(unit: Unit, selected: int | None = None, origins: Sequence[int] = ()) -> ErrorOrder:

@@ -1,4 +1,4 @@
-"""Whether the dumps of a comparison are here: a result file holds what was measured of them, not what it was measured from."""
+"""Whether the dumps of a comparison are here: a result file holds what was measured, not the dumps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HINT = say("pipeline.give_dumps_themselves_register_upload_them")
 
 
 def require_dumps(database: Database, dump_ids: Iterable[str]) -> None:
-    """Raise ConflictError where a dump that is read is not whole: comparing it again would find less than was found before."""
+    """Raise ConflictError where a dump that was read is not complete here: comparing it again would find less than before."""
     for dump_id in dump_ids:
         dump = get_dump(database, dump_id)
         if dump.status != "ready":

@@ -1,4 +1,4 @@
-"""Result files of others: opened as copies, never touched themselves."""
+"""Opens result files as copies; the files themselves are never changed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy.exc import DBAPIError
-
 from dumpscope.errors import DumpscopeError, UsageError
 from dumpscope.index.comparisons.catalogue import list_comparisons
-from dumpscope.index.comparisons.transfer import copy_comparison, tidy
+from dumpscope.index.comparisons.transfer import copy_comparison, remove_unfinished
 from dumpscope.index.store.database import Database, sqlite_url
-from dumpscope.index.store.upgrade import newest, version
+from dumpscope.index.store.upgrade import newest
 from dumpscope.texts import say
 
 NAME: Final = "result.db"
@@ -38,17 +36,18 @@ class Opened:
 def open_copies(results: Sequence[Path], file: Path) -> list[Opened]:
     """Copy result files (or the one in each folder) into one database, made at `file`, its tables brought up to date there.
 
-    Raises UsageError for what is no result file, is empty, or was made by a newer dumpscope; DumpscopeError without room.
+    Raises UsageError for a file that is no result file, is empty, or was made by a newer dumpscope; DumpscopeError where the disk
+    is full.
     """
     found = [find_result(result) for result in results]
-    first = _opened(found[0], file)
+    first = _open_copy(found[0], file)
     opened = [first]
     if len(found) > 1:
         part = file.with_name("part.db")
         database = Database.open(sqlite_url(file))
         try:
             for result in found[1:]:
-                opened.append(_added(result, part, database))
+                opened.append(_add(result, part, database))
         finally:
             database.close()
     return opened
@@ -63,16 +62,16 @@ def find_result(path: Path) -> Path:
         raise UsageError(why, where=str(path), hint=hint)
     if not file.is_file():
         raise UsageError(say("pipeline.no_file"), where=str(file), hint=hint)
-    with _reading(file), file.open("rb") as stream:
+    with _one_line_errors(file), file.open("rb") as stream:
         magic = stream.read(len(_MAGIC))
     if magic != _MAGIC:
         raise UsageError(say("pipeline.no_result_file"), where=str(file), hint=hint)
     return file
 
 
-def _added(result: Path, part: Path, database: Database) -> Opened:
+def _add(result: Path, part: Path, database: Database) -> Opened:
     """A further file, its comparisons copied one by one beside those that are there."""
-    opened = _opened(result, part)
+    opened = _open_copy(result, part)
     source = Database(sqlite_url(part))
     try:
         ids = [copy_comparison(source, comparison, database) for comparison in opened.comparisons]
@@ -83,16 +82,14 @@ def _added(result: Path, part: Path, database: Database) -> Opened:
     return Opened(file=result, comparisons=ids, older=opened.older)
 
 
-def _opened(result: Path, file: Path) -> Opened:
+def _open_copy(result: Path, file: Path) -> Opened:
     _copy(result, file)
     database = Database(sqlite_url(file))
     try:
         try:
-            was = version(database)
-        except DBAPIError as error:
-            raise UsageError(
-                say("pipeline.cannot_read", reason=error.orig), where=str(result), hint=say("pipeline.copy_again")
-            ) from error
+            was = database.version()
+        except UsageError as error:
+            raise UsageError(error.detail, where=str(result), hint=error.hint) from error
         if was is None:
             raise UsageError(say("pipeline.sqlite_file_but_no_result_dumpscope"), where=str(result))
         try:
@@ -101,7 +98,7 @@ def _opened(result: Path, file: Path) -> Opened:
             raise UsageError(
                 error.detail, where=str(result), hint=say("pipeline.open_dumpscope_made_newer_one")
             ) from error
-        tidy(database)
+        remove_unfinished(database)
         try:
             ids = [row.id for _, row in list_comparisons(database, limit=1_000_000)]
         except (KeyError, TypeError, ValueError) as error:  # its answer has what we do not know
@@ -116,11 +113,11 @@ def _opened(result: Path, file: Path) -> Opened:
 
 
 def _copy(result: Path, file: Path) -> None:
-    """Copy the file and, where somebody has it open or did not close it, what SQLite keeps beside it."""
+    """Copy the file and, where it is open or was not closed, its write-ahead log."""
     beside = result.with_name(f"{result.name}-wal"), file.with_name(f"{file.name}-wal")
     for _ in range(_ATTEMPTS):
         before = _state(result), _state(beside[0])
-        with _reading(result):
+        with _one_line_errors(result):
             shutil.copyfile(result, file)
             beside[1].unlink(missing_ok=True)
             if before[1] is not None and before[1][0]:
@@ -141,8 +138,8 @@ def _state(file: Path) -> tuple[int, int] | None:
 
 
 @contextmanager
-def _reading(result: Path) -> Iterator[None]:
-    """Turns what the system says into one line about the result file, or about the room for its copy."""
+def _one_line_errors(result: Path) -> Iterator[None]:
+    """Turns errors of the system into one line about the result file, or about disk space for its copy."""
     try:
         yield
     except OSError as error:

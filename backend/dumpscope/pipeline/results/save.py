@@ -1,4 +1,4 @@
-"""Keep a comparison in a server's index or in a file of its own: one made in memory, or a copy of one that a server holds."""
+"""Save a comparison made in memory, or a copy of a stored one, in a database or as a result file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline.compare.in_process import Outcome
 
 
-def keep(database: Database, outcome: Outcome, options: Options, *, name: str) -> str:
+def save_comparison(database: Database, outcome: Outcome, options: Options, *, name: str) -> str:
     """Store both dumps and the finished comparison; returns the comparison's id."""
     answer = outcome.answer
     sides = [_Side(database, side.path) for side in (answer.target, answer.golden)]
@@ -45,7 +45,7 @@ def keep(database: Database, outcome: Outcome, options: Options, *, name: str) -
 
 
 def _reference(database: Database, answer: Answer) -> str | None:
-    """The dump of the reference by name alone: nothing of it is kept but the distances from it."""
+    """The reference as a dump with a name only: of it, the distances alone are stored."""
     if answer.reference is None:
         return None
     side = answer.reference.side
@@ -68,7 +68,7 @@ class _Side:
 
     def store(self, dump: RankDump) -> int:
         self._heads.append(dump.header)
-        self._places.append((dump.ref.step, dump.ref.rank or 0))
+        self._places.append((dump.ref.step, dump.ref.number))
         self._problems += dump.problems
         self._nodes += len(dump.nodes)
         self._items += len(dump.items)
@@ -76,7 +76,7 @@ class _Side:
         return store_dump_rank(self._database, self.id, dump)
 
     def close(self) -> None:
-        """Say that the dump is whole."""
+        """Mark the dump as complete."""
         words = {
             name: ", ".join(sorted({getattr(head, name) for head in self._heads}))
             for name in ("framework", "task", "level", "summary")
@@ -102,16 +102,20 @@ def _size(path: str) -> int:
         return 0
 
 
-def keep_file(file: Path, outcome: Outcome, options: Options) -> Path:
-    """Store the comparison as a SQLite file, which appears only when it is whole and replaces one of the same name."""
+def save_file(file: Path, outcome: Outcome, options: Options) -> Path:
+    """Save the comparison as a SQLite file. It appears only when it is complete, and replaces one of the same name."""
     with _whole(file) as database:
-        keep(database, outcome, options, name=f"{outcome.answer.target.path} against {outcome.answer.golden.path}")
+        save_comparison(
+            database, outcome, options, name=f"{outcome.answer.target.path} against {outcome.answer.golden.path}"
+        )
     return file
 
 
-def keep_copy(file: Path, source: Database, comparison_id: str, check: Callable[[], None]) -> Path:
-    """The same file of a comparison that a server holds, with the notes on its pair of dumps. Raises as `copy_comparison`, and
-    what `check` raises, which is called now and then."""
+def save_copy(file: Path, source: Database, comparison_id: str, check: Callable[[], None]) -> Path:
+    """The same file of a stored comparison, with the notes on its pair of dumps. check: called now and then
+
+    Raises as `copy_comparison`, and what `check` raises.
+    """
     with _whole(file) as database:
         copy_comparison(source, comparison_id, database, check)
     return file

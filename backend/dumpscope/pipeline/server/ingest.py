@@ -9,8 +9,9 @@ from pathlib import Path
 
 from dumpscope.domain.records import DumpIndex, Header, RankRef
 from dumpscope.errors import CancelledError, Problem, UnreadableError
-from dumpscope.index.dumps.catalogue import PROBLEM_LIMIT, change_dump
+from dumpscope.index.dumps.catalogue import change_dump
 from dumpscope.index.dumps.store_rank import store_dump_rank
+from dumpscope.index.store.codec import PROBLEM_LIMIT
 from dumpscope.index.store.database import Database
 from dumpscope.pipeline.operators.precheck_import import import_beside
 from dumpscope.pipeline.tasks.fan_out import Cancelled, Progress, Work, spread
@@ -116,7 +117,7 @@ def first_per_rank(refs: list[RankRef]) -> list[RankRef]:
     """One place per step and rank: the first one named, which discovery puts the best one."""
     chosen: dict[tuple[int, int], RankRef] = {}
     for ref in refs:
-        chosen.setdefault((ref.step, ref.rank if ref.rank is not None else 0), ref)
+        chosen.setdefault((ref.step, ref.number), ref)
     return list(chosen.values())
 
 

@@ -1,4 +1,4 @@
-"""The kinds of jobs a server runs, and what their end means for dumps and comparisons."""
+"""The kinds of jobs of a server, and how the end of one changes its dump or comparison."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Cancelled, Kind, Progress
 from dumpscope.pipeline.compare.on_server import rejudge, run_comparison
-from dumpscope.pipeline.operators.precheck_job import Lent, run_precheck
+from dumpscope.pipeline.operators.precheck_job import PrecheckSetup, run_precheck
 from dumpscope.pipeline.server.ingest import Source, ingest_dump
 from dumpscope.pipeline.tasks.cleanup import remove_folder
 from dumpscope.pipeline.tasks.fan_out import Work
@@ -30,7 +30,7 @@ def joined_room(unpacked: Path, comparison_id: str) -> Path:
     return unpacked / f"{comparison_id}.joined"
 
 
-def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Lent) -> dict[str, Kind]:
+def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: PrecheckSetup) -> dict[str, Kind]:
     """Job kind -> what does it. unpacked: archives are unpacked into one folder per dump below it; lent: what runs pre-checks."""
 
     def ingest(job: Job, progress: Progress, cancelled: Cancelled) -> None:
@@ -60,7 +60,7 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Lent
         run_comparison(
             Work(database=database, executor=executor, job=job.id),
             job.subject,
-            room=joined_room(unpacked, job.subject),
+            folder=joined_room(unpacked, job.subject),
             progress=progress,
             cancelled=cancelled,
         )
@@ -80,8 +80,8 @@ def job_kinds(database: Database, executor: Executor, unpacked: Path, lent: Lent
     return {"ingest": ingest, "compare": compare, "rejudge": judge, "precheck": check}
 
 
-def settle(database: Database, job: Job) -> None:
-    """Carry the end of a job over to the dump or comparison it worked on."""
+def record_end(database: Database, job: Job) -> None:
+    """Record the end of a job at its dump or comparison."""
     if job.status == "done" or job.kind == "precheck":  # the dump stays what it was
         return
     error = (
@@ -108,7 +108,7 @@ def settle(database: Database, job: Job) -> None:
 
 
 def _remove_files(dump: DumpRow) -> None:
-    """An uploaded archive that is too large to be unpacked is of no use here any more; its owner has it."""
+    """Remove an uploaded archive that is too large to be unpacked."""
     path = Path(dump.path)
     folder = next((one for one in (path, *path.parents) if one.name == dump.id), None)
     if dump.owned and folder is not None:

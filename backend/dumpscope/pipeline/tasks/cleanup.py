@@ -1,4 +1,4 @@
-"""What a server that died in the middle of something has left behind, removed before the next one begins."""
+"""Removes what a server that crashed has left behind, before the next one begins."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if os.name == "posix":
     import fcntl
 
 _GONE: Final = ".gone-"
-"""Beginning of the name of a folder that is on its way out."""
+"""Prefix of the name of a folder that is being removed."""
 
 
 EXPORTS: Final = "export-"
 """Beginning of the name of a folder in which a file is written that is then sent."""
 
 
-def remove_leftovers(database: Database, uploads: Path, unpacked: Path, data: Path) -> None:
-    """Remove half-written ranks, results and exports and cut-off uploads; what was asked for and never queued ends as failed.
+def remove_crash_remains(database: Database, uploads: Path, unpacked: Path, data: Path) -> None:
+    """Remove half-written ranks, results and exports and cut-off uploads; requests that were never queued end as failed.
 
     uploads, unpacked: one folder per uploaded dump, per opened archive; data: where exports are written. Folders without a dump
     stay: they may be another database's. Nothing where another live server leads: the work may be its own.
@@ -42,23 +42,23 @@ def remove_leftovers(database: Database, uploads: Path, unpacked: Path, data: Pa
         folder = uploads / dump.id
         if not dump.owned:
             change_dump(database, dump.id, status="failed", error=error)
-        elif Path(dump.path).is_relative_to(uploads) and not is_held(folder):
+        elif Path(dump.path).is_relative_to(uploads) and not is_folder_held(folder):
             delete_dump(database, dump.id)
             remove_folder(folder)
     for comparison in stranded_comparisons(database):
         change_comparison(database, comparison, status="failed", error=error)
     for folder in (*uploads.glob(f"{_GONE}*"), *unpacked.glob(f"{_GONE}*"), *data.glob(f"{EXPORTS}*")):
-        if not is_held(folder):
+        if not is_folder_held(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def export_folder(data: Path) -> Iterator[Path]:
-    """A folder for one export, gone with the block; `remove_leftovers` finds those of a server that died."""
+    """A folder for one export, gone with the block; `remove_crash_remains` finds those of a server that died."""
     data.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=EXPORTS, dir=data, ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        with held(folder):
+        with hold_folder(folder):
             yield folder
 
 
@@ -73,8 +73,8 @@ def remove_folder(folder: Path) -> None:
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Keep a folder that is being filled from being taken for a leftover; ends with the process at the latest."""
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder that is being filled, so that it is not removed as a remain of a crash; the lock ends with the process."""
     if os.name != "posix":
         yield
         return
@@ -86,8 +86,8 @@ def held(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def is_held(folder: Path) -> bool:
-    """Some live process is filling it."""
+def is_folder_held(folder: Path) -> bool:
+    """Whether a live process is filling it."""
     if os.name != "posix":
         return False
     try:

@@ -1,4 +1,4 @@
-"""Spread a job's tasks over an executor: only paths, ids and small results travel, progress goes by the database."""
+"""Spreads a job's tasks over an executor. Only paths, ids and small results are sent; progress goes through the database."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _task(url: str, job: str, number: int, function: Callable[..., T], call: tup
 
 
 class _Board:
-    """A task's end of the connection to its job; asks and tells not more often than anybody can see."""
+    """Connects a task to its job; reads and writes not more often than a person can see."""
 
     def __init__(self, table: JobTable, job: str, number: int) -> None:
         self._table, self._job, self._number = table, job, number
@@ -125,7 +125,7 @@ _opening = threading.Lock()
 
 
 def release(url: str) -> None:
-    """Close what tasks in threads of this process hold of a database; a worker process takes its own along when it ends."""
+    """Close the handle that tasks in threads of this process share; a worker process closes its own when it ends."""
     with _opening:
         held = _open.pop(url, None)
     if held is not None:

@@ -1,7 +1,6 @@
-"""Temporary folders that go with their owner. What a killed process leaves of them, the next server removes.
+"""Temporary folders, removed with their owner, or by the next server where the process was killed.
 
-A room is locked as long as its process lives, which the system ends with the process at the latest; so one that can be locked
-belongs to nobody.
+The folder is locked by its process. If a lock can be taken, the owner is dead and the folder may be removed.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if os.name == "posix":
 _NAME: Final = re.compile(r"dumpscope-(?:[a-z]+-)?room-[a-z0-9_]{8}")
 
 
-class Room:
+class TemporaryFolder:
     """A new and empty folder where temporary files lie (TMPDIR); removed by `close`, with the block, or with the object.
 
     purpose: letters in its name. Raises OSError where none can be made.
@@ -48,8 +47,8 @@ class Room:
         self.close()
 
 
-def remove_rooms() -> None:
-    """Remove the rooms that no process has any more: folders of such a name and of this user that nobody locks; no links."""
+def remove_abandoned_folders() -> None:
+    """Remove temporary folders of dead processes: folders of such a name, of this user, that are not locked; no links."""
     if os.name != "posix":
         return
     place = tempfile.gettempdir()
@@ -66,14 +65,14 @@ def remove_rooms() -> None:
 
 
 def _locked(path: Path) -> int | None:
-    """Lock a folder; None where `remove_rooms` was faster, -1 where there are no locks."""
+    """Lock a folder; None where `remove_abandoned_folders` was faster, -1 where there are no locks."""
     if os.name != "posix":
         return -1
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    with suppress(OSError):  # a file system without locks: then nobody can lock it to remove it either
+    with suppress(OSError):  # a file system without locks: then it is not removed by others either
         fcntl.flock(descriptor, fcntl.LOCK_SH)
     if path.exists():
         return descriptor

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from dumpscope.errors import ConflictError, LimitError, NotFoundError, Problem, UsageError
-from dumpscope.pipeline.tasks.cleanup import held, is_held, remove_folder
+from dumpscope.pipeline.tasks.cleanup import hold_folder, is_folder_held, remove_folder
 from dumpscope.pipeline.uploads.names import Names
 from dumpscope.readers.archives.entry_names import probe
 from dumpscope.texts import say
@@ -80,7 +80,7 @@ class Unfinished:
             there = self.files.get(name)
             if there is None:
                 self._drop_piece(name)
-                self._room(name, size)
+                self._check_announced(name, size)
                 self.bytes += size
                 self._keep(source, name, size)
             elif there != size:
@@ -101,7 +101,7 @@ class Unfinished:
 
         Raises ConflictError past what is there or where the file was announced with another size.
         """
-        with self.lock, room_on_disk():
+        with self.lock, report_full_disk():
             self._open()
             there = self.files.get(name)
             if there is not None:
@@ -118,7 +118,7 @@ class Unfinished:
             if at + len(data) > size:
                 raise UsageError(say("pipeline.more_than_bytes_arrive", size=size), where=name)
             new = max(0, at + len(data) - piece.have)
-            self._room(name, new)
+            self._check_announced(name, new)
             path = self._part(name)
             with open(path, "r+b") as out:
                 out.seek(at)
@@ -171,7 +171,7 @@ class Unfinished:
     def busy(self) -> Iterator[None]:
         """Keep it from expiring during a request, and for its time afterwards."""
         try:
-            with held(self.folder):
+            with hold_folder(self.folder):
                 os.utime(self.folder / "upload.json")
                 yield
         except FileNotFoundError as error:
@@ -189,7 +189,7 @@ class Unfinished:
                     about = json.loads(path.read_text("utf-8"))
                     have = path.with_suffix("").stat().st_size
                     self.pieces[about["path"]] = Piece(about["size"], have)
-            elif path.name.startswith(_BATCH) and not is_held(self.folder):
+            elif path.name.startswith(_BATCH) and not is_folder_held(self.folder):
                 path.unlink()
         with suppress(FileNotFoundError), open(self.folder / "refused.jsonl", encoding="utf-8") as lines:
             self.problems = [Problem(**json.loads(line)) for line in lines if line.endswith("\n")]
@@ -210,7 +210,7 @@ class Unfinished:
         if self.dump is not None:
             raise ConflictError(say("pipeline.upload_finished"))
 
-    def _room(self, name: str, size: int) -> None:
+    def _check_announced(self, name: str, size: int) -> None:
         new = name not in self.files and name not in self.pieces
         if new and len(self.files) + len(self.pieces) + len(self.problems) >= self.announced_files:
             raise LimitError(say("pipeline.more_than_files_announced_arrive", announced_files=self.announced_files))
@@ -218,7 +218,7 @@ class Unfinished:
             raise LimitError(say("pipeline.more_than_bytes_announced_arrive", announced_bytes=self.announced_bytes))
 
     def _begin_piece(self, name: str, size: int) -> Piece:
-        self._room(name, size)
+        self._check_announced(name, size)
         path = self._part(name)
         path.touch()
         write_whole(path.with_suffix(".json"), json.dumps({"path": name, "size": size}))
@@ -317,13 +317,13 @@ class UnfinishedUploads:
             remove_folder(found.folder)
 
     def expire(self) -> None:
-        """Remove those that nobody went on with in time, and what half-removed ones left."""
+        """Remove expired uploads and remains of interrupted removals."""
         oldest = time.time() - self.seconds
         for place in self.folder.glob("*") if self.folder.exists() else ():
             with self._lock, suppress(FileNotFoundError):
                 about = place / "upload.json"
                 dated = about if about.exists() else place
-                if dated.stat().st_mtime < oldest and not is_held(place):
+                if dated.stat().st_mtime < oldest and not is_folder_held(place):
                     self._open.pop(place.name, None)
                     remove_folder(place)
 
@@ -366,7 +366,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 @contextmanager
-def room_on_disk() -> Iterator[None]:
+def report_full_disk() -> Iterator[None]:
     try:
         yield
     except OSError as error:

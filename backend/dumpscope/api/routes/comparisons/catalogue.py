@@ -22,7 +22,7 @@ from dumpscope.index.comparisons.catalogue import (
     list_comparisons,
     stored_units,
 )
-from dumpscope.index.store.list_order import Order
+from dumpscope.index.store.page import Order
 from dumpscope.pipeline.server.job_kinds import joined_room
 from dumpscope.texts import say
 from dumpscope.verdict.policy import load_policy

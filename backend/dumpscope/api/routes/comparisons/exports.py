@@ -26,7 +26,7 @@ from dumpscope.pipeline.results.exports import (
     junit_document,
     xlsx_file,
 )
-from dumpscope.pipeline.results.save import keep_copy
+from dumpscope.pipeline.results.save import save_copy
 from dumpscope.pipeline.tasks.cleanup import export_folder
 from dumpscope.texts import say, speaking
 
@@ -121,7 +121,7 @@ def _result_file(state: State, comparison_id: str, check: Callable[[], None], *,
         raise UsageError(say("api.result_file_holds_whole_comparison"), hint=say("api.leave_out_step_rank_filters"))
     name = get_comparison(state.database, comparison_id).name
     with export_folder(state.settings.data_dir) as folder:
-        file = keep_copy(folder / "result.db", state.database, comparison_id, check)
+        file = save_copy(folder / "result.db", state.database, comparison_id, check)
         return _sent(file, {"Content-Disposition": attachment(name, "db")}, "db")
 
 

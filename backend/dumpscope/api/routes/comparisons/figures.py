@@ -14,13 +14,12 @@ from dumpscope.api.state import Shared
 from dumpscope.errors import NotFoundError
 from dumpscope.export.document import wire
 from dumpscope.export.number_csv import plain_csv
-from dumpscope.index.comparisons.catalogue import find_unit, stored_units
-from dumpscope.index.store import tables
+from dumpscope.index.comparisons.catalogue import find_unit, unit_of_pair
 from dumpscope.pipeline.figures.registry import draw
-from dumpscope.pipeline.figures.request import Wanted
+from dumpscope.pipeline.figures.request import FigureRequest
 from dumpscope.pipeline.figures.values import peek
 from dumpscope.plots.pair.window import Box
-from dumpscope.texts import english, say
+from dumpscope.texts import english
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["figures"])
 
@@ -49,8 +48,8 @@ def _wanted(
     ] = None,
     axes: Axes = None,
     reduce: Annotated[Literal["max", "rms"], Query(description="How a map reduces what a cell holds.")] = "max",
-) -> Wanted:
-    return Wanted(node=node, pair=pair, log=log, axes=_numbers(axes) or (), reduce=reduce)
+) -> FigureRequest:
+    return FigureRequest(node=node, pair=pair, log=log, axes=_numbers(axes) or (), reduce=reduce)
 
 
 class Figure(Wire):
@@ -63,7 +62,7 @@ class Figure(Wire):
     said: list[Phrase]
 
 
-Asked = Annotated[Wanted, Depends(_wanted)]
+Asked = Annotated[FigureRequest, Depends(_wanted)]
 
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:
@@ -159,10 +158,7 @@ def values(
     columns: Annotated[int, Query(ge=1, le=21)] = 5,
 ) -> Response:
     """Values of both sides and their difference around one element, every digit exact."""
-    owner = pair_id >> tables.KEY_BITS
-    unit = next((one for one in stored_units(state.database, comparison_id) if one.id == owner), None)
-    if unit is None:
-        raise NotFoundError(say("api.no_item_pair_comparison", pair_id=pair_id), hint=say("api.get_pairs_lists_them"))
+    unit = unit_of_pair(state.database, comparison_id, pair_id)
     found = peek(
         state.database,
         unit,

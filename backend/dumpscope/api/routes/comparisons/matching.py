@@ -37,7 +37,7 @@ from dumpscope.match import check_options
 from dumpscope.match.by_hand import Edit, parse_edits, write_edits
 from dumpscope.match.preview import preview
 from dumpscope.match.renames.proposals import propose
-from dumpscope.pipeline.compare.rank_pairs import require_chosen
+from dumpscope.pipeline.planning.rank_pairs import require_chosen
 from dumpscope.pipeline.results.require_dumps import require_dumps
 from dumpscope.texts import say
 

@@ -26,8 +26,8 @@ from dumpscope.index.comparisons.catalogue import get_comparison
 from dumpscope.index.dumps.catalogue import DumpRow, get_dump, stored_ranks
 from dumpscope.match import check_options
 from dumpscope.parallel.plan import parse_plan
-from dumpscope.pipeline.compare.on_server_joined import stored_plan
-from dumpscope.pipeline.compare.plan_dry_run import try_plan
+from dumpscope.pipeline.compare.on_server import StoredSides
+from dumpscope.pipeline.compare.plan_dry_run import dry_run_plan
 from dumpscope.texts import say
 
 router = APIRouter(tags=["comparisons"])
@@ -48,7 +48,7 @@ def preview(body: bodies.NewPlan, state: Shared) -> Response:
                 say("api.first_step_holds_items_too_many", name=dump.name, first=sum(first)),
                 hint=say("api.compare_dumps_plan_comes_result"),
             )
-    found, problems = stored_plan(state.database, body.target, body.golden, Options(parallel=body.plan))
+    found, problems = StoredSides(state.database, body.target, body.golden).joining(Options(parallel=body.plan))
     return reply(plan_preview(found, problems))
 
 
@@ -58,7 +58,7 @@ def trial(body: bodies.TriedPlan, state: Shared) -> Response:
     options = Options.from_json({**body.options.model_dump(), "parallel": body.plan or "{}"})
     check_options(options)
     _ready(state, body)
-    found = try_plan(
+    found = dry_run_plan(
         state.database, body.target, body.golden, options,
         step=body.step, unit=body.unit, q=body.q, copies=body.copies, limit=TENSORS,
     )  # fmt: skip

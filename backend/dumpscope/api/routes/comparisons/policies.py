@@ -13,7 +13,7 @@ from dumpscope.api.parameters import Id, Rank, Step
 from dumpscope.api.replies import reply
 from dumpscope.api.state import Shared
 from dumpscope.index.comparisons.catalogue import find_unit
-from dumpscope.pipeline.compare.policy_dry_run import try_policy
+from dumpscope.pipeline.compare.policy_dry_run import dry_run_policy
 from dumpscope.verdict.policy import load_policy
 
 router = APIRouter(prefix="/comparisons/{comparison_id}/policies", tags=["policies"])
@@ -50,7 +50,7 @@ def attempt(comparison_id: Id, body: TriedPolicy, state: Shared, step: Step = No
     """What a policy would make of one step and rank; nothing is stored."""
     load_policy(body.policy)
     unit = find_unit(state.database, comparison_id, step, rank)
-    trial = try_policy(state.database, unit, body.policy)
+    trial = dry_run_policy(state.database, unit, body.policy)
     return reply(
         PolicyTrial(
             step=unit.step,

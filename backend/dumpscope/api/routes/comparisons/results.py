@@ -44,19 +44,16 @@ from dumpscope.api.replies import decode_cursor, page_reply, reply
 from dumpscope.api.state import Shared
 from dumpscope.api.tree_replies import COMPARISON_TREE, TreePart, tree_levels_reply, tree_reply
 from dumpscope.domain.facts import VERDICT_WORDS
-from dumpscope.errors import NotFoundError
-from dumpscope.index.comparisons.catalogue import find_unit, stored_units
+from dumpscope.index.comparisons.catalogue import find_unit, stored_units, unit_of_pair
 from dumpscope.index.pair_queries.collectives import collectives_of, list_collectives, list_parts
 from dumpscope.index.pair_queries.dataflow import node_flow
 from dumpscope.index.pair_queries.item_pairs import get_item_pair, items_of_node, list_item_pairs
 from dumpscope.index.pair_queries.list_positions import node_pairs_around, node_pairs_at
 from dumpscope.index.pair_queries.node_details import node_context
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, list_node_pairs, one_node_pair
-from dumpscope.index.pair_queries.pair_columns import node_columns
-from dumpscope.index.pair_queries.strip import strip
-from dumpscope.index.store import tables
+from dumpscope.index.pair_queries.pair_columns import pair_columns, strip
 from dumpscope.index.store.page import END
-from dumpscope.texts import english, say
+from dumpscope.texts import english
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["results"])
 
@@ -107,7 +104,7 @@ def overview(
 ) -> Response:
     """All node pairs in equal buckets of execution order, the worst of each."""
     unit = find_unit(state.database, comparison_id, step, rank)
-    found = strip(node_columns(state.database, unit), buckets=buckets)
+    found = strip(pair_columns(state.database, unit), buckets=buckets)
     return reply(Strip.model_validate({"total": unit.pairs, "buckets": found, "backward": unit.backward}))
 
 
@@ -258,8 +255,5 @@ def pairs(
 @router.get("/pairs/{pair_id}", response_model=PairWithDetail)
 def pair(comparison_id: Id, pair_id: Key, state: Shared) -> Response:
     """One item pair with its worst element and error histograms."""
-    owner = pair_id >> tables.KEY_BITS
-    for unit in stored_units(state.database, comparison_id):
-        if unit.id == owner:
-            return reply(PairWithDetail.model_validate(get_item_pair(state.database, unit, pair_id)))
-    raise NotFoundError(say("api.no_item_pair_comparison", pair_id=pair_id), hint=say("api.get_pairs_lists_them"))
+    unit = unit_of_pair(state.database, comparison_id, pair_id)
+    return reply(PairWithDetail.model_validate(get_item_pair(state.database, unit, pair_id)))

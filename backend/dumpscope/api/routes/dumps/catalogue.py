@@ -41,8 +41,8 @@ from dumpscope.index.dumps.catalogue import (
     list_dumps,
 )
 from dumpscope.index.dumps.leaves import Leaf as Record
-from dumpscope.index.store.list_order import Order
-from dumpscope.pipeline.tasks.cleanup import is_held, remove_folder
+from dumpscope.index.store.page import Order
+from dumpscope.pipeline.tasks.cleanup import is_folder_held, remove_folder
 from dumpscope.texts import say
 
 router = APIRouter(tags=["dumps"])
@@ -88,7 +88,7 @@ def remove(dump_id: Id, state: Shared) -> Response:
         state.stop_job(row.job)
     for checking in state.jobs.of("precheck", dump_id):
         state.stop_job(checking.id)
-    if row.owned and is_held(state.settings.uploads / dump_id):
+    if row.owned and is_folder_held(state.settings.uploads / dump_id):
         raise ConflictError(
             say("api.dump_still_being_uploaded_2"), hint=say("api.break_upload_off_wait_until_complete")
         )

@@ -21,8 +21,8 @@ from dumpscope.index.dump_queries.prechecks import (
     Standing,
     delete_prechecks,
     dump_standing,
-    failing,
-    told_of_pair,
+    failing_calls,
+    results_of_pair,
     unit_standing,
 )
 from dumpscope.index.dumps.catalogue import get_dump, stored_ranks
@@ -197,7 +197,7 @@ def of_unit(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = No
     unit = find_unit(state.database, comparison_id, step, rank)
     with state.database.read() as connection:
         target, golden = unit_standing(connection, unit)
-        marked = failing(connection, unit)
+        marked = failing_calls(connection, unit)
     return reply(
         UnitPrecheck(
             target=_standing(target),
@@ -213,7 +213,7 @@ def of_node(comparison_id: Id, name: Name, state: Shared, step: Step = None, ran
     unit = find_unit(state.database, comparison_id, step, rank)
     with state.database.read() as connection:
         pair = one_node_pair(connection, unit, name)
-        target, golden = told_of_pair(connection, unit, pair.pair)
+        target, golden = results_of_pair(connection, unit, pair.pair)
     return reply(PairAlone(target=_alone(target), golden=_alone(golden)))
 
 

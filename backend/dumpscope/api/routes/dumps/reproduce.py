@@ -20,7 +20,7 @@ from dumpscope.index.comparisons.catalogue import get_comparison, stored_units
 from dumpscope.index.dumps.catalogue import find_rank, get_dump
 from dumpscope.index.dumps.load_rank import rank_places
 from dumpscope.pipeline.figures.registry import draw
-from dumpscope.pipeline.figures.request import Wanted
+from dumpscope.pipeline.figures.request import FigureRequest
 from dumpscope.pipeline.operators.handover import Evidence, hand_over, plan
 from dumpscope.pipeline.operators.reproduce import FoundCall, find_call, write_script
 from dumpscope.pipeline.tasks.cleanup import export_folder
@@ -177,7 +177,7 @@ def _drawings(state: State, comparison: str | None, rank: int, name: str) -> dic
         return found
     for plot in PLOTTED:
         try:
-            svg = draw(state.database, comparison, unit, plot, Wanted(node=name)).svg
+            svg = draw(state.database, comparison, unit, plot, FigureRequest(node=name)).svg
         except NotFoundError:
             continue
         if svg is not None:

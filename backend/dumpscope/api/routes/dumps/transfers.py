@@ -18,7 +18,7 @@ from dumpscope.errors import LimitError
 from dumpscope.index.dumps.catalogue import get_dump
 from dumpscope.index.store.page import Page as Rows
 from dumpscope.pipeline.uploads.piece import SentPiece
-from dumpscope.pipeline.uploads.unfinished import Unfinished, room_on_disk
+from dumpscope.pipeline.uploads.unfinished import Unfinished, report_full_disk
 from dumpscope.texts import say
 
 router = APIRouter(tags=["dumps"])
@@ -127,7 +127,7 @@ async def write(
 async def batch(upload_id: Id, request: Request, state: Shared) -> Response:
     """Many small files at once, each whole. Those that came before the connection broke stay."""
     upload = await run_in_threadpool(state.unfinished.get, upload_id)
-    with upload.busy(), room_on_disk():
+    with upload.busy(), report_full_disk():
         await receive(request, upload.batch(), limit=BODY_BYTES, files=state.settings.upload_files)
     return await run_in_threadpool(_upload_reply, upload_id, upload)
 

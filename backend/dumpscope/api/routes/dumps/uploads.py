@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from dumpscope.api.models.base import Accepted
 from dumpscope.api.state import Shared
 from dumpscope.api.uploads.receive import BODY, check_space, finish, receive
-from dumpscope.pipeline.tasks.cleanup import held, remove_folder
+from dumpscope.pipeline.tasks.cleanup import hold_folder, remove_folder
 from dumpscope.pipeline.uploads.unfinished import begin_once
 
 router = APIRouter(tags=["dumps"])
@@ -25,7 +25,7 @@ async def upload(request: Request, state: Shared) -> Response:
     limits = {"files": settings.upload_files, "bytes": settings.upload_bytes}
     begun = await run_in_threadpool(partial(begin_once, settings.uploads, **limits))
     try:
-        with held(begun.folder):
+        with hold_folder(begun.folder):
             received = await receive(
                 request, begun.batch(once=True), limit=settings.upload_bytes, files=settings.upload_files
             )

@@ -1,4 +1,4 @@
-"""What the pre-check says of one node, in one word and the numbers behind it."""
+"""The pre-check's result for one node: a word, and the numbers behind it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Alone:
         return asdict(self)
 
 
-def alone(found: Mapping[str, Any], device: str) -> dict[str, Alone]:
+def results_of_line(found: Mapping[str, Any], device: str) -> dict[str, Alone]:
     """By node name what a line of precheck.jsonl says: of the forward, and of the backward where one was judged.
 
     Raises KeyError, TypeError or ValueError for what is no such line."""

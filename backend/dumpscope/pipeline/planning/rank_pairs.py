@@ -1,4 +1,4 @@
-"""Which ranks of two dumps are compared with each other."""
+"""Which ranks meet where ranks are compared one by one."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def pair_ranks(
     """
     if len(target) == len(golden) == 1 and not (options.steps or options.ranks):
         one, other = target[0], golden[0]
-        return [RankPair(step=one.step, rank=number(one), target=one, golden=other)], []
+        return [RankPair(step=one.step, rank=one.number, target=one, golden=other)], []
     require_chosen(options, (_steps(target), _ranks(target)), (_steps(golden), _ranks(golden)))
-    left, right = (_wanted(side, options) for side in (target, golden))
+    left, right = (_chosen_ranks(side, options) for side in (target, golden))
     common = sorted(left.keys() & right.keys())
     if not common:
         raise UsageError(
             say("pipeline.dumps_have_no_step_rank_common"),
             hint=say(
                 "pipeline.target_golden_name_one_step_folder",
-                left=_places(left or target),
-                right=_places(right or golden),
+                left=_list_places(left or target),
+                right=_list_places(right or golden),
             ),
         )
     problems = [
@@ -58,14 +58,14 @@ def add_reference(pairs: Sequence[RankPair], reference: Sequence[RankRef]) -> tu
 
     A reference of a single rank belongs to a single pair whatever its numbers.
     """
-    places = {(ref.step, number(ref)): ref for ref in reference}
+    places = {(ref.step, ref.number): ref for ref in reference}
     if len(pairs) == len(reference) == 1:
         return [replace(pairs[0], reference=reference[0])], []
     problems = [
         Problem(
             loc=f"step{pair.step}/rank{pair.rank}",
             kind="no_reference",
-            message=say("pipeline.reference_has_no_such_step_rank", places=_places(places)),
+            message=say("pipeline.reference_has_no_such_step_rank", places=_list_places(places)),
         )
         for pair in pairs
         if (pair.step, pair.rank) not in places
@@ -84,9 +84,9 @@ def require_chosen(
         if short:
             gone = sorted({one for side in short for one in lacking[side]})
             who = say("pipeline.has", short=short[0]) if len(short) == 1 else say("pipeline.dumps_have")
-            known = ", the ".join(f"{side} has {word}s {_said(numbers)}" for side, numbers in there.items())
+            known = ", the ".join(f"{side} has {word}s {_list_numbers(numbers)}" for side, numbers in there.items())
             raise UsageError(
-                say("pipeline.no", who=who, word=word, gone=_said(gone)), hint=say("pipeline.the", known=known)
+                say("pipeline.no", who=who, word=word, gone=_list_numbers(gone)), hint=say("pipeline.the", known=known)
             )
 
 
@@ -103,11 +103,11 @@ def _left_out(
     rival = "golden" if word == "target" else "target"
     for step, rank in sorted(one.keys() - other.keys()):
         chosen = bool(options.steps or options.ranks) and step in _steps(refs) and rank in _ranks(refs)
-        there = [number(ref) for ref in refs if ref.step == step]
+        there = [ref.number for ref in refs if ref.step == step]
         has = (
-            say("pipeline.ranks_step", there=_said(sorted(there)))
+            say("pipeline.ranks_step", there=_list_numbers(sorted(there)))
             if there
-            else say("pipeline.steps", steps=_said(_steps(refs)))
+            else say("pipeline.steps", steps=_list_numbers(_steps(refs)))
         )
         loc = f"step{step}/rank{rank}"
         message = say("pipeline.only_has_step_rank_has_not", word=word, rival=rival, has=has)
@@ -118,16 +118,11 @@ def _left_out(
     return out
 
 
-def number(ref: RankRef) -> int:
-    """Rank as results report it: a single-process folder counts as 0."""
-    return ref.rank if ref.rank is not None else 0
-
-
-def _wanted(refs: Sequence[RankRef], options: Options) -> dict[tuple[int, int], RankRef]:
+def _chosen_ranks(refs: Sequence[RankRef], options: Options) -> dict[tuple[int, int], RankRef]:
     return {
-        (ref.step, number(ref)): ref
+        (ref.step, ref.number): ref
         for ref in refs
-        if (not options.steps or ref.step in options.steps) and (not options.ranks or number(ref) in options.ranks)
+        if (not options.steps or ref.step in options.steps) and (not options.ranks or ref.number in options.ranks)
     }
 
 
@@ -136,14 +131,14 @@ def _steps(refs: Sequence[RankRef]) -> list[int]:
 
 
 def _ranks(refs: Sequence[RankRef]) -> list[int]:
-    return sorted({number(ref) for ref in refs})
+    return sorted({ref.number for ref in refs})
 
 
-def _places(refs: Iterable[RankRef | tuple[int, int]]) -> str:
-    known = sorted({ref if isinstance(ref, tuple) else (ref.step, number(ref)) for ref in refs})
+def _list_places(refs: Iterable[RankRef | tuple[int, int]]) -> str:
+    known = sorted({ref if isinstance(ref, tuple) else (ref.step, ref.number) for ref in refs})
     shown = ", ".join(f"step {step} rank {rank}" for step, rank in known[:8])
     return shown + (", ..." if len(known) > 8 else "") if known else "nothing"
 
 
-def _said(numbers: Sequence[int]) -> str:
+def _list_numbers(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "") if numbers else "none"

@@ -1,0 +1,1 @@
+"""Which ranks of two dumps are compared with each other: one by one, or joined by a plan."""
