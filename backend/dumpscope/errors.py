@@ -128,12 +128,14 @@ class Problem:
     loc: file and place ("step0/rank0/dump.json:byte 812045", or a file relative to the dump root)
     kind: short stable word (truncated, missing, unreadable, refused, duplicate_key, ...)
     message: what is wrong and what to do, one sentence each
+    records: whole records that were read of a file that ends too early, None for other problems
     said: the phrase behind the message, None where it has none (older files); taken from the message unless given
     """
 
     loc: str
     kind: str
     message: str
+    records: int | None = None
     said: Phrase | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:

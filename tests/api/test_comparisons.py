@@ -18,7 +18,7 @@ from ui.made import late
 
 from api.conftest import BASE, Client, Make, compare, register, settled
 from dumpscope.api.app import create_app
-from dumpscope.api.models import details, schemas
+from dumpscope.api.models import base, comparisons, pairs, trees
 
 ORIGIN = "Functional.softmax.1.forward"
 
@@ -42,18 +42,18 @@ def fits(model: Any, body: Any) -> None:
 
 def test_the_known_fault_is_named_as_the_origin(served: Client, fault: str) -> None:
     row = get(served, f"/api/comparisons/{fault}")
-    fits(schemas.Comparison, row)
+    fits(comparisons.Comparison, row)
     assert (row["status"], row["verdict"], row["mode"]) == ("done", "no", "tensor")
     assert row["origin"] == {"node": ORIGIN, "kind": "computation", "step": 0, "rank": 0}
     origins = get(served, f"/api/comparisons/{fault}/origins")
-    fits(schemas.Origins, origins)
+    fits(comparisons.Origins, origins)
     assert origins["items"][0]["node"] == ORIGIN
     assert origins["items"][0]["stack"]
 
 
 def test_the_summary_is_the_document_of_the_command_line_and_more(served: Client, fault: str) -> None:
     summary = get(served, f"/api/comparisons/{fault}/summary")
-    fits(schemas.Summary, summary)
+    fits(comparisons.Summary, summary)
     exported = json.loads(served.get(f"/api/comparisons/{fault}/export.json").content)
     for key in ("schema", "mode", "policy", "target", "golden", "counts", "first_no"):
         assert summary[key] == exported[key]
@@ -64,16 +64,16 @@ def test_the_summary_is_the_document_of_the_command_line_and_more(served: Client
 
 def test_pages_of_every_list_join_to_the_whole(served: Client, fault: str) -> None:
     for address, model in (
-        (f"/api/comparisons/{fault}/nodes?step=1&limit=37", schemas.NodeRow),
-        (f"/api/comparisons/{fault}/pairs?step=0&limit=101", schemas.Pair),
-        (f"/api/comparisons/{fault}/pairs?verdict=no,warning&sort=-score&limit=40", schemas.Pair),
-        (f"/api/comparisons/{fault}/tree?limit=5", schemas.TreeRow),
+        (f"/api/comparisons/{fault}/nodes?step=1&limit=37", pairs.NodeRow),
+        (f"/api/comparisons/{fault}/pairs?step=0&limit=101", pairs.Pair),
+        (f"/api/comparisons/{fault}/pairs?verdict=no,warning&sort=-score&limit=40", pairs.Pair),
+        (f"/api/comparisons/{fault}/tree?limit=5", trees.TreeRow),
     ):
         rows: list[Any] = []
         page = get(served, address)
         total = page["total"]
         while True:
-            fits(schemas.Page[model], page)  # type: ignore[valid-type]
+            fits(base.Page[model], page)  # type: ignore[valid-type]
             rows += page["items"]
             if page["next"] is None:
                 break
@@ -85,7 +85,7 @@ def test_pages_of_every_list_join_to_the_whole(served: Client, fault: str) -> No
 
 def test_a_node_shows_why_with_both_sides(served: Client, fault: str) -> None:
     node = get(served, f"/api/comparisons/{fault}/nodes/{ORIGIN}?step=0&rank=0")
-    fits(details.NodeDetail, node)
+    fits(pairs.NodeDetail, node)
     assert (node["verdict"], node["cls"]) == ("no", "origin")
     assert "elements differ" in node["reason"]
     assert node["rule"] == "T-2"
@@ -102,7 +102,7 @@ def test_a_node_shows_why_with_both_sides(served: Client, fault: str) -> None:
 def test_the_worst_element_and_histograms_belong_to_a_pair(served: Client, fault: str) -> None:
     worst = get(served, f"/api/comparisons/{fault}/pairs?q={ORIGIN}&verdict=no&sort=-score")["items"][0]
     pair = get(served, f"/api/comparisons/{fault}/pairs/{worst['id']}")
-    fits(schemas.PairWithDetail, pair)
+    fits(pairs.PairWithDetail, pair)
     detail = pair["detail"]
     assert len(detail["worst_index"]) == len(pair["target_leaf"]["shape"])
     assert sum(detail["abs_histogram"]) == pair["metrics"]["elements"]
@@ -126,7 +126,7 @@ def test_the_list_can_be_centred_filtered_and_bounded(served: Client, fault: str
 
 def test_the_strip_points_at_the_origin(served: Client, fault: str) -> None:
     strip = get(served, f"/api/comparisons/{fault}/strip?buckets=20")
-    fits(details.Strip, strip)
+    fits(pairs.Strip, strip)
     assert sum(bucket["last"] - bucket["first"] + 1 for bucket in strip["buckets"]) == strip["total"]
     (marked,) = [bucket for bucket in strip["buckets"] if bucket["cls"] == "origin"]
     row = get(served, f"/api/comparisons/{fault}/nodes?from={marked['seq']}&limit=1")["items"][0]
@@ -293,7 +293,7 @@ def test_impossible_comparisons_fail_with_a_reason(client: Client, dumps: Path) 
     row = settled(client, f"/api/comparisons/{reply.json()['id']}")
     assert row["status"] == "failed"
     assert "99" in row["error"]["detail"]
-    fits(schemas.Error, row["error"])
+    fits(base.Error, row["error"])
     nothing = client.get(f"/api/comparisons/{row['id']}/summary")
     assert nothing.status_code == 409
     for body in ({"target": "x", "golden": ids[1]}, {"target": ids[0], "golden": ids[1], "options": {"policy": "?"}}):

@@ -11,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from api.conftest import Client, register, settled
-from dumpscope.api.models import dataflow, schemas
+from dumpscope.api.models import dumps as models
 
 DUMPS = (
     "golden", "conv_L0", "conv_L1", "weird_mix", "types_L1", "types_L1_md5", "microbatch", "modellist", "checkpoint",
@@ -35,7 +35,7 @@ def everything(client: Client, address: str, **params: Any) -> list[Any]:
 def test_a_real_dump_is_listed_walked_and_opened(served: Client, dumps: Path, name: str) -> None:
     dump = register(served, dumps / name)
     row = settled(served, f"/api/dumps/{dump}")
-    TypeAdapter(schemas.Dump).validate_python(row)
+    TypeAdapter(models.Dump).validate_python(row)
     assert (row["status"], row["name"]) == ("ready", name), row
     listed = 0
     for step in row["steps"]:
@@ -48,7 +48,7 @@ def test_a_real_dump_is_listed_walked_and_opened(served: Client, dumps: Path, na
             for node in nodes[:: max(1, len(nodes) // 7)]:
                 detail = served.get(f"/api/dumps/{dump}/nodes/{quote(node['name'], safe='')}?{unit}")
                 assert detail.status_code == 200, detail.text
-                TypeAdapter(dataflow.DumpNode).validate_python(detail.json())
+                TypeAdapter(models.DumpNode).validate_python(detail.json())
                 way = served.get(f"/api/dumps/{dump}/tree", params={"step": step, "rank": rank, "reveal": node["name"]})
                 assert way.json()["path"][-1] == node["ordinal"]
     assert listed == row["nodes"]
@@ -122,7 +122,7 @@ def test_a_failed_dump_says_why(client: Client, dumps: Path) -> None:
 def test_what_does_not_exist_is_a_404_with_the_one_body(served: Client, address: str) -> None:
     reply = served.get(address)
     assert reply.status_code == 404
-    assert set(reply.json()) == {"error", "detail", "hint", "status"}
+    assert set(reply.json()) == {"error", "detail", "hint", "status", "said", "hint_said"}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_what_does_not_exist_is_a_404_with_the_one_body(served: Client, address:
 def test_parameters_that_make_no_sense_are_refused(served: Client, fault: str, query: str) -> None:
     reply = served.get(f"/api/comparisons/{fault}/tree?{query}")
     assert reply.status_code in (400, 422), reply.text
-    assert set(reply.json()) == {"error", "detail", "hint", "status"}
+    assert set(reply.json()) == {"error", "detail", "hint", "status", "said", "hint_said"}
 
 
 def test_a_missing_field_is_named(client: Client) -> None:

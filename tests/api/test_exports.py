@@ -12,7 +12,7 @@ import pytest
 from fastapi import Request
 
 from api.conftest import Client, compare
-from dumpscope.api.cancellable import attended
+from dumpscope.api.cancellable import run_cancellable
 from dumpscope.api.state import State
 from dumpscope.errors import CancelledError
 from dumpscope.pipeline.results import exports
@@ -44,7 +44,7 @@ def test_work_ends_at_its_next_check_once_the_connection_is_closed() -> None:
 
     async def leave() -> None:
         gone = asyncio.Event()
-        waiting = asyncio.create_task(attended(asked(gone), work))
+        waiting = asyncio.create_task(run_cancellable(asked(gone), work))
         await asyncio.to_thread(begun.wait)
         gone.set()
         with pytest.raises(CancelledError):
@@ -56,7 +56,7 @@ def test_work_ends_at_its_next_check_once_the_connection_is_closed() -> None:
 
 def test_work_that_is_waited_for_gives_what_it_made() -> None:
     async def wait() -> int:
-        return await attended(asked(asyncio.Event()), lambda _check: 7)
+        return await run_cancellable(asked(asyncio.Event()), lambda _check: 7)
 
     assert asyncio.run(wait()) == 7
 

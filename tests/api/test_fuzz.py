@@ -32,7 +32,7 @@ def sound(reply: Any) -> None:
     assert len(reply.content) <= 200_000
     if reply.status_code >= 400:
         body = reply.json()
-        assert set(body) == {"error", "detail", "hint", "status"}
+        assert set(body) == {"error", "detail", "hint", "status", "said", "hint_said"}
         assert body["status"] == reply.status_code
 
 

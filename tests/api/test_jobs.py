@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from pydantic import TypeAdapter
 
 from api.conftest import BASE, Client, Make, compare, register, settled
 from dumpscope.api.app import create_app
-from dumpscope.api.models import schemas
-from dumpscope.domain.job import Job
+from dumpscope.api.models import jobs as models
+from dumpscope.domain.job import PROVISIONAL_MARK, Job
 from dumpscope.errors import CancelledError
 from dumpscope.index.dumps.catalogue import create_dump
 from dumpscope.jobs.runner import Cancelled, Progress, Runner
@@ -81,7 +82,7 @@ def test_a_late_listener_learns_the_end(client: Client, dumps: Path) -> None:
     reply = client.get(f"/api/jobs/{job}/events")
     assert reply.headers["content-type"].startswith("text/event-stream")
     ((name, data),) = events_of(reply.text)
-    TypeAdapter(schemas.Job).validate_python(data)
+    TypeAdapter(models.Job).validate_python(data)
     assert (name, data["status"], data["progress"]) == ("done", "done", 1.0)
 
 
@@ -261,3 +262,14 @@ def held(folder: Path) -> list[str]:
         with suppress(OSError):
             found.append(str(descriptor.readlink()))
     return sorted(name for name in found if name.startswith(f"{folder}/"))
+
+
+def test_a_provisional_answer_is_a_field_of_its_own() -> None:
+    node = "Functional.a;b.0.forward"
+    job = Job(
+        id="1", kind="compare", subject="2", status="running", message=f"12 of 500 tensors{PROVISIONAL_MARK}{node}"
+    )
+    wire = models.Job.model_validate(job)
+    assert (wire.message, wire.provisional) == ("12 of 500 tensors", node)
+    plain = models.Job.model_validate(replace(job, message="12 of 500 tensors"))
+    assert (plain.message, plain.provisional) == ("12 of 500 tensors", None)

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 from api.conftest import Client, compare, register
-from dumpscope.api.models import from_index
+from dumpscope.api.models import trees
 from dumpscope.api.replies import decode_cursor, levels_reply, page_reply
 from dumpscope.index.store.page import Page, Seek
 from dumpscope.index.trees.tree_levels import Level, Levels
@@ -137,7 +137,7 @@ def test_a_level_of_large_rows_is_cut_around_the_way() -> None:
     keys = [(number,) for number in range(40)]
     page = Page(rows=rows, keys=keys, more=False, total=40, start=0)
     level = Level(parent=None, entry=25, page=page)
-    reply = levels_reply(Levels(levels=[level, level], first=0, depth=2), from_index.tree_row)
+    reply = levels_reply(Levels(levels=[level, level], first=0, depth=2), trees.TreeRow.model_validate)
     assert len(reply.body) < 200_000
     body = json.loads(bytes(reply.body))
     assert body["next"] == 1

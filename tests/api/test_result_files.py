@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from api.conftest import BASE, Client, compare, settled
 from dumpscope.api.app import create_app
-from dumpscope.api.routes.comparisons.exports import Sent
+from dumpscope.api.downloads import OpenFile
 from dumpscope.index.store import tables
 from dumpscope.index.store.database import Database, sqlite_url
 from dumpscope.pipeline.results.result_files import open_copies
@@ -115,7 +115,9 @@ def test_a_download_that_is_broken_off_gives_its_file_back(tmp_path: Path) -> No
 
     with pytest.raises(BaseException):  # noqa: B017, PT011
         asyncio.run(
-            Sent(stream, {}, "application/octet-stream")({"type": "http", "asgi": {"spec_version": "2.4"}}, gone, gone)
+            OpenFile(stream, {}, "application/octet-stream")(
+                {"type": "http", "asgi": {"spec_version": "2.4"}}, gone, gone
+            )
         )
     assert stream.closed
 

@@ -14,11 +14,11 @@ from fastapi.testclient import TestClient
 
 from api.conftest import BASE, Client, Make, register, settled
 from dumpscope.api.app import create_app
-from dumpscope.api.uploads import multipart
 from dumpscope.domain.options import Options
 from dumpscope.index.comparisons.catalogue import create_comparison
 from dumpscope.index.dumps.catalogue import create_dump
 from dumpscope.pipeline.tasks.cleanup import hold_folder
+from dumpscope.pipeline.uploads import unfinished
 from dumpscope.readers.archives.entry_names import FOLDED, PLAIN, Folding
 
 RELU = (
@@ -116,7 +116,7 @@ def test_a_dangerous_name_is_refused_alone_and_the_rest_is_read(make_settings: M
 def test_names_that_clash_are_refused_but_the_first_one_stays(
     client: Client, monkeypatch: pytest.MonkeyPatch, folding: Folding, refused: int
 ) -> None:
-    monkeypatch.setattr(multipart, "probe", lambda _folder: folding)
+    monkeypatch.setattr(unfinished, "probe", lambda _folder: folding)
     parts = [("files", (name, RELU)) for name in ("run/dump.json", "run/DUMP.json", "run/dump.json/x", "run")]
     row = uploaded(client, parts)
     assert row["status"] == "ready"

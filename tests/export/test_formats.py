@@ -354,9 +354,19 @@ def test_json_document_is_strict_and_follows_the_contract(fault: Result) -> None
     }  # fmt: skip
     assert set(found["origins"][0]) == {
         "step", "rank", "node", "kind", "confidence", "evidence", "advice", "explains", "path", "ranks", "spread", "stack",
-        "evidence_said", "advice_said",
+        "evidence_said", "advice_said", "frames", "hidden",
     }  # fmt: skip
-    assert set(found["first_no"]) == {"step", "rank", "node", "item", "metrics", "reason", "reason_said", "stack"}
+    assert set(found["first_no"]) == {
+        "step",
+        "rank",
+        "node",
+        "item",
+        "metrics",
+        "reason",
+        "reason_said",
+        "stack",
+        "frames",
+    }
     assert len(found["pairs"]) == found["counts"]["items"]
     assert {"target", "golden", "match", "verdict", "metrics", "message"} <= set(found["pairs"][0])
     assert {pair["verdict"] for pair in found["pairs"]} <= {"yes", "no", "warning", "n/a"}

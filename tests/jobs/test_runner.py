@@ -135,7 +135,10 @@ def test_a_failure_becomes_the_jobs_error_with_its_advice(table: JobTable) -> No
     job = over(table, runner.submit("ingest", "dump"))
     runner.stop()
     assert job.status == "failed"
-    assert job.error == {"error": "unreadable", "detail": "/p: is no dump", "hint": "name a dump root", "status": 422}
+    error = dict(job.error or {})
+    assert error.pop("said") == [{"id": "error.at", "values": {"where": "/p", "what": "is no dump"}}]
+    assert error.pop("hint_said") is None
+    assert error == {"error": "unreadable", "detail": "/p: is no dump", "hint": "name a dump root", "status": 422}
 
 
 def test_a_bug_in_a_job_fails_that_job_and_the_next_one_runs(table: JobTable) -> None:

@@ -35,6 +35,13 @@ def test_a_sentence_is_english_text_that_keeps_its_phrase() -> None:
     assert translate("plain", language="zh") == "plain"
 
 
+def test_a_list_that_holds_no_phrases_is_written_as_text() -> None:
+    for axes in ([7], []):
+        text = say("plots.tensor_has_no_dimensions", axes=axes)
+        assert text == f"the tensor has no dimensions {axes}"
+        assert said_of(text) == [{"id": "plots.tensor_has_no_dimensions", "values": {"axes": str(axes)}}]
+
+
 def test_a_sentence_within_a_sentence_is_translated_with_it() -> None:
     error = UnreadableError(say("readers.holds_no_dump"), where="/x", hint=say("readers.check_disk"))
     assert str(error) == "/x: holds no dump (check the disk)"

@@ -129,7 +129,7 @@ def test_while_tensors_are_read_the_first_origin_by_statistics_is_named_as_provi
 
     def running(route: Route) -> None:  # real tensors that last so long are too large for a test
         job = route.fetch().json()
-        job |= {"status": "running", "progress": 0.4, "message": f"4 of 9 tensors; provisional: {CAUSE}"}
+        job |= {"status": "running", "progress": 0.4, "message": "4 of 9 tensors", "provisional": CAUSE}
         route.fulfill(json=job)
 
     page.route("**/api/jobs/*", running)

@@ -1,4 +1,4 @@
-"""Long work for one request, which ends when whoever asked has gone."""
+"""Runs long work for a request; it is cancelled when the client disconnects."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dumpscope.texts import say
 Made = TypeVar("Made")
 
 
-async def attended(request: Request, work: Callable[[Callable[[], None]], Made]) -> Made:
-    """What `work` makes, in a thread. It calls its argument now and then, which raises CancelledError once nobody waits."""
+async def run_cancellable(request: Request, work: Callable[[Callable[[], None]], Made]) -> Made:
+    """What `work` returns, from a thread. It calls its argument now and then, which raises CancelledError after a disconnect."""
     gone = threading.Event()
 
     def check() -> None:

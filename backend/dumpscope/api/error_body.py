@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from dumpscope.api.http_methods import allowed
-from dumpscope.api.models.schemas import Error
+from dumpscope.api.models.base import Error
 from dumpscope.api.replies import StrictJSON
 from dumpscope.errors import DumpscopeError, LimitError, error_body
 from dumpscope.index.store.database import DatabaseError

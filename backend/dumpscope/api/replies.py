@@ -7,7 +7,6 @@ import binascii
 import json
 import math
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from fastapi import Response
@@ -24,8 +23,6 @@ from dumpscope.texts import say
 REPLY_BYTES: Final = 190_000
 """A page ends before its JSON would pass this; the promise is 200 kB."""
 
-EXACT: Final = 2**53
-
 Row = TypeVar("Row")
 
 
@@ -36,31 +33,6 @@ class StrictJSON(JSONResponse):
         return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
             "utf-8", "replace"
         )
-
-
-def real(value: float | int | str | bool | None) -> float | int | str | None:
-    """A number as it travels: see `schemas.Real`."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, int):
-        return value if abs(value) <= EXACT else _digits(value)
-    if math.isfinite(value):
-        return value
-    return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
-
-
-def _digits(value: int) -> str:
-    try:
-        return str(value)
-    except ValueError:  # past Python's limit for decimal digits
-        return hex(value)
-
-
-def moment(seconds: float) -> str:
-    """ISO 8601 in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def reply(model: BaseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:

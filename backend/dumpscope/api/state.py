@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Annotated, cast
+from typing import Annotated, Final, cast
 
 from fastapi import Depends, Request
 
+from dumpscope.domain.job import Job
+from dumpscope.errors import ConflictError, NotFoundError
 from dumpscope.index.store.database import Database
 from dumpscope.index.store.jobs import JobTable
 from dumpscope.jobs.runner import Runner
 from dumpscope.pipeline.uploads.unfinished import UnfinishedUploads
 from dumpscope.settings import Settings
+from dumpscope.texts import say
+
+STOP_SECONDS: Final = 10.0
+"""How long removing something waits for its job to stop."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +36,18 @@ class State:
     unfinished: UnfinishedUploads
     results: tuple[str, ...] = ()
     closing: Event = field(default_factory=Event)
+
+    def stop_job(self, job_id: str) -> None:
+        """Cancel a job and wait until it is over; raises ConflictError where that takes too long."""
+        job: Job | None = None
+        with suppress(NotFoundError):
+            job = self.runner.cancel(job_id)
+        deadline = time.monotonic() + STOP_SECONDS
+        while job is not None and not job.over:
+            if time.monotonic() > deadline:
+                raise ConflictError(say("api.job_still_stopping"), hint=say("api.try_again_moment"))
+            time.sleep(0.1)
+            job = self.jobs.get(job_id)
 
 
 def _state(request: Request) -> State:

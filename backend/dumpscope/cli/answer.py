@@ -1,4 +1,4 @@
-"""The answer of a comparison for a person: the cause first, then where it shows, then the numbers."""
+"""Prints the answer of a comparison: the cause first, then where it shows, then the numbers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ _METRICS: Final = ("cosine", "max_abs", "max_rel", "rel_l2", "max_ulp", "norm_re
 
 def print_answer(answer: Answer, places: Sequence[tuple[int, int]]) -> None:
     """Print everything a person needs to go on without opening a file. places: step and rank of all that was compared"""
-    hollow = answer.counts.nothing_matched or any(problem.kind == "nothing_compared" for problem in answer.problems)
-    bad = bool(answer.origins or answer.first_no or hollow)
+    bad = bool(answer.origins or answer.first_no or answer.compared_nothing)
     line(styled(headline(answer), "red" if bad else "green"))
     for place, origin in enumerate(answer.origins[:_ORIGINS], start=1):
         line()

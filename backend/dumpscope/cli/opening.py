@@ -1,4 +1,4 @@
-"""Opening what a path names, archives included, and reading its ranks."""
+"""Opens the dump that a path names, archives included, and reads its ranks."""
 
 from __future__ import annotations
 

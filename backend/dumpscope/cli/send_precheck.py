@@ -1,4 +1,4 @@
-"""Results of a pre-check on their way to a server."""
+"""Sends the results of a pre-check to a server."""
 
 from __future__ import annotations
 

@@ -277,6 +277,14 @@ class Origin:
     evidence_said: list[Phrase] = field(default_factory=list)  # the same as phrases
     advice_said: list[Phrase] = field(default_factory=list)
 
+    @property
+    def hidden(self) -> bool:
+        """Whether the difference is only first seen here: what caused it was not dumped."""
+        return any(one["id"] in HIDDEN for one in self.evidence_said)
+
+
+HIDDEN: Final = frozenset({"origin.hidden", "origin.hidden_after"})
+"""Sentences that say so; a stored answer has nothing else to tell it by."""
 
 KINDS: Final = (
     "computation", "weight", "input", "overflow", "communication", "structure", "accumulated", "configuration",

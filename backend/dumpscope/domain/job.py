@@ -7,6 +7,9 @@ from typing import Any, Final, Literal
 
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 
+PROVISIONAL_MARK: Final = "; provisional: "
+"""Stands in a stored message between what is done and the node of the first origin by statistics."""
+
 FINISHED: Final[frozenset[str]] = frozenset({"done", "failed", "cancelled"})
 
 
@@ -35,5 +38,15 @@ class Job:
     finished: float | None = None
 
     @property
+    def provisional(self) -> str | None:
+        """Node of the first origin by the stored statistics, while tensors are still being read; None where none is known."""
+        return self.message.partition(PROVISIONAL_MARK)[2] or None
+
+    @property
     def over(self) -> bool:
         return self.status in FINISHED
+
+
+def without_provisional(message: str) -> str:
+    """What is done, without the node of a provisional answer."""
+    return message.partition(PROVISIONAL_MARK)[0]

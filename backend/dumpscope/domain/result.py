@@ -86,8 +86,8 @@ class Counts:
         return self.yes + self.no + self.warning
 
     @property
-    def nothing_matched(self) -> bool:
-        """Both sides hold items, but none of one side matches one of the other."""
+    def nothing_met(self) -> bool:
+        """Both sides hold items, yet no item of one met one of the other."""
         matched = self.items - self.unmatched_target - self.unmatched_golden
         return matched == 0 and self.unmatched_target > 0 and self.unmatched_golden > 0
 
@@ -163,3 +163,8 @@ class Answer:
     settings_said: list[Phrase] = field(default_factory=list)
     reference: Reference | None = None
     joined: Joined | None = None
+
+    @property
+    def compared_nothing(self) -> bool:
+        """Whether no item met a partner, or no tensor could be compared with its one."""
+        return self.counts.nothing_met or any(problem.kind == "nothing_compared" for problem in self.problems)

@@ -14,6 +14,7 @@ from dumpscope.domain.joined import Joined
 from dumpscope.domain.records import Int64
 from dumpscope.domain.result import Answer, Reference, Side
 from dumpscope.errors import Problem
+from dumpscope.export.stack_frames import frame_documents
 from dumpscope.export.table.cell_text import Cell
 from dumpscope.export.table.cells import CellWriter, Series
 from dumpscope.export.table.unit_table import Table
@@ -70,12 +71,14 @@ def document(answer: Answer) -> dict[str, Any]:
             "reason": first.reason,
             "reason_said": first.reason_said,
             "stack": list(first.stack),
+            "frames": frame_documents(first.stack),
         },
         "origins": [origin_document(origin) for origin in answer.origins],
         "settings": list(answer.settings),
         "problems": [problem_document(problem) for problem in answer.problems],
         "reference": None if answer.reference is None else reference_document(answer.reference),
         "joined": None if answer.joined is None else joined_document(answer.joined),
+        "nothing_met": counts.nothing_met,
     }
 
 
@@ -87,7 +90,7 @@ def reference_document(reference: Reference) -> dict[str, Any]:
         "golden_farther": reference.golden_farther,
         "alike": reference.alike,
         "not_measured": reference.not_measured,
-        "golden_off": [wire(asdict(one)) for one in reference.golden_off],
+        "golden_off": [{**wire(asdict(one)), "frames": frame_documents(one.stack)} for one in reference.golden_off],
     }
 
 
@@ -119,6 +122,8 @@ def origin_document(origin: Origin) -> dict[str, Any]:
         "ranks": list(origin.ranks),
         "spread": [{"rank": one.rank, "node": one.node} for one in origin.spread],
         "stack": list(origin.stack),
+        "frames": frame_documents(origin.stack),
+        "hidden": origin.hidden,
     }
 
 
@@ -132,7 +137,13 @@ def joined_document(joined: Joined) -> dict[str, Any]:
 
 
 def problem_document(problem: Problem) -> dict[str, Any]:
-    return {"loc": problem.loc, "kind": problem.kind, "message": problem.message, "said": problem.said}
+    return {
+        "loc": problem.loc,
+        "kind": problem.kind,
+        "message": problem.message,
+        "said": problem.said,
+        "records": problem.records,
+    }
 
 
 def pair_texts(table: Table) -> Iterator[list[str]]:

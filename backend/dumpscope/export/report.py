@@ -99,7 +99,7 @@ def headline(answer: Answer) -> str:
         return tell("report.warnings", warnings=answer.counts.warning)
     if any(problem.kind == "nothing_compared" for problem in answer.problems):
         return tell("report.no_tensor_compared")
-    if answer.counts.nothing_matched:
+    if answer.counts.nothing_met:
         return tell("report.nothing_compared")
     if not answer.counts.judged:
         return tell("report.structure_agrees")
@@ -107,7 +107,7 @@ def headline(answer: Answer) -> str:
 
 
 def _banner(answer: Answer) -> Iterator[str]:
-    tone = "bad" if answer.origins or answer.first_no or answer.counts.nothing_matched else "fine"
+    tone = "bad" if answer.origins or answer.first_no or answer.compared_nothing else "fine"
     yield f'<section class="banner {tone}"><h2>{escape(headline(answer))}</h2>'
     for origin in answer.origins[:ORIGINS]:
         yield from _origin(origin)

@@ -1,11 +1,14 @@
-"""Call stack frames as dumps write them, split into what a reader wants first and the rest."""
+"""Call stack frames as dumps write them, and the one rule for which of them are the user's own.
+
+Command line, report and REST use it; the browser is told.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 _FRAME: Final = re.compile(
     r"\s*File \"?(?P<file>.*?)\"?, line (?P<line>[0-9]{1,9}), in (?P<function>[^\n]*?),?\s*(?:\n\s*(?P<code>.*\S))?\s*$",
@@ -14,28 +17,37 @@ _FRAME: Final = re.compile(
 FRAME_LIMIT: Final = 4000
 """Characters of a frame that are looked at: matching takes time quadratic in them, and a dump may hold anything."""
 
+SENT_FRAMES: Final = 200
+"""Frames of one call stack that are sent at once."""
+
 _LIBRARY: Final = re.compile(
-    r"site-packages|dist-packages|[/\\]lib[/\\]python\d|<frozen|[/\\](?:torch|torch_npu|megatron[/\\]core|deepspeed)[/\\]"
+    r"site-packages|dist-packages|[/\\]lib[/\\]python|<frozen|[/\\](?:torch|torch_npu|megatron[/\\]core|deepspeed)[/\\]",
+    re.I,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """One frame; `code` is the source line, "" where the dump has none."""
+    """One frame. A text of another form is `file` as a whole, `line` None.
+
+    code: the source line, "" where the dump has none
+    own: outside Python's and the frameworks' folders, so that the user can change it
+    """
 
     file: str
-    line: int
+    line: int | None
     function: str
     code: str
+    own: bool
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line} in {self.function}"
         return f"{where}: {self.code}" if self.code else where
 
 
-def parse_frame(frame: str) -> Frame | None:
+def parse_frame(text: str) -> Frame | None:
     """A frame from its text, None where the text has another form."""
-    found = _FRAME.match(frame[:FRAME_LIMIT])
+    found = _FRAME.match(text[:FRAME_LIMIT])
     if found is None:
         return None
     return Frame(
@@ -43,13 +55,25 @@ def parse_frame(frame: str) -> Frame | None:
         line=int(found["line"]),
         function=found["function"].strip(),
         code=(found["code"] or "").strip(),
+        own=_LIBRARY.search(found["file"]) is None,
     )
 
 
+def read_frames(stack: Sequence[str]) -> list[Frame]:
+    """Every text of a stack as a frame, innermost first."""
+    return [parse_frame(text) or _unknown_form(text) for text in stack]
+
+
 def user_frame(stack: Sequence[str]) -> Frame | None:
-    """Innermost frame outside Python's and the framework's own folders: the line its author can change."""
-    for text in stack:
-        frame = parse_frame(text)
-        if frame is not None and not _LIBRARY.search(frame.file):
-            return frame
-    return None
+    """Innermost frame of the user's own code: the line its author can change."""
+    return next((frame for frame in map(parse_frame, stack) if frame is not None and frame.own), None)
+
+
+def frame_documents(stack: Sequence[str]) -> list[dict[str, Any]]:
+    """The frames of a stack as JSON holds them."""
+    return [asdict(frame) for frame in read_frames(stack)]
+
+
+def _unknown_form(text: str) -> Frame:
+    shown = text[:FRAME_LIMIT].strip()
+    return Frame(file=shown, line=None, function="", code="", own=_LIBRARY.search(shown) is None)

@@ -183,14 +183,14 @@ def wished_language(option: str | None, environment: Mapping[str, str] = os.envi
 
 
 def as_value(value: object) -> Value:
-    """What a phrase keeps of a value: the phrase of a `Text`, the word for a side, else a count or text."""
+    """What a phrase keeps of a value: the phrase of a `Text`, the word for a side, phrases, else a count or text."""
     if isinstance(value, Text):
         return [value.phrase]
     if value in ("target", "golden"):
         return [phrase(f"side.{value}")]
     if isinstance(value, str):
         return value if value.isascii() else "".join(map(_whole, value))
-    if isinstance(value, list) and all(isinstance(part, dict) for part in value):
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
         return value
     return value if isinstance(value, int) else as_value(str(value))
 

@@ -1698,6 +1698,8 @@ export interface components {
             item_count: number;
             /** Stack */
             stack: string[];
+            /** Frames */
+            frames: components["schemas"]["StackFrame"][];
             /** Siblings */
             siblings: string[];
             /** Path */
@@ -1804,6 +1806,8 @@ export interface components {
             reason_said: components["schemas"]["Phrase"][];
             /** Stack */
             stack: string[];
+            /** Frames */
+            frames: components["schemas"]["StackFrame"][];
         };
         /**
          * Flow
@@ -1937,6 +1941,8 @@ export interface components {
             measure: "bulk" | "peak";
             /** Stack */
             stack: string[];
+            /** Frames */
+            frames: components["schemas"]["StackFrame"][];
             /** Pair */
             pair: number;
         };
@@ -2072,7 +2078,10 @@ export interface components {
              */
             status: "ok";
         };
-        /** Job */
+        /**
+         * Job
+         * @description `provisional`: node of the first origin by statistics, while tensors are still being read.
+         */
         Job: {
             /** Id */
             id: string;
@@ -2092,6 +2101,8 @@ export interface components {
             progress: number;
             /** Message */
             message: string;
+            /** Provisional */
+            provisional: string | null;
             /** Said */
             said?: components["schemas"]["Phrase"][] | null;
             /** Eta */
@@ -2499,6 +2510,10 @@ export interface components {
             target_stack: string[];
             /** Golden Stack */
             golden_stack: string[];
+            /** Target Frames */
+            target_frames: components["schemas"]["StackFrame"][];
+            /** Golden Frames */
+            golden_frames: components["schemas"]["StackFrame"][];
             /** Path */
             path: string[];
             /** Siblings */
@@ -2586,7 +2601,10 @@ export interface components {
             entry: number;
             standing: components["schemas"]["Standing"] | null;
         };
-        /** Origin */
+        /**
+         * Origin
+         * @description `hidden`: the difference is only first seen here, since its cause was not dumped.
+         */
         Origin: {
             /** Step */
             step: number;
@@ -2621,8 +2639,12 @@ export interface components {
             spread: components["schemas"]["Reached"][];
             /** Stack */
             stack: string[];
+            /** Frames */
+            frames: components["schemas"]["StackFrame"][];
             /** Pair */
             pair: number;
+            /** Hidden */
+            hidden: boolean;
         };
         /** OriginBrief */
         OriginBrief: {
@@ -3185,7 +3207,10 @@ export interface components {
             /** Devices */
             devices: string[];
         };
-        /** Problem */
+        /**
+         * Problem
+         * @description `records`: whole records that were read of a file that ends too early, null for other problems.
+         */
         Problem: {
             /** Loc */
             loc: string;
@@ -3193,6 +3218,8 @@ export interface components {
             kind: string;
             /** Message */
             message: string;
+            /** Records */
+            records?: number | null;
             said?: components["schemas"]["Phrase"] | null;
         };
         /**
@@ -3375,6 +3402,23 @@ export interface components {
             ranks: number[];
         };
         /**
+         * StackFrame
+         * @description One text of a call stack, in its order. `own`: the user's own code, not Python's or a framework's; `code`: the source
+         *     line, empty where the dump has none. A text of an unknown form is `file` as a whole, `line` null.
+         */
+        StackFrame: {
+            /** File */
+            file: string;
+            /** Line */
+            line: number | null;
+            /** Function */
+            function: string;
+            /** Code */
+            code: string;
+            /** Own */
+            own: boolean;
+        };
+        /**
          * Standing
          * @description Distances from the reference; `ratio` is the target's by the golden's, `inverse` the golden's by the target's, distances
          *     below the floor counting as the floor; `measure`: relative L2 (bulk), or that of the largest element (peak).
@@ -3462,7 +3506,8 @@ export interface components {
         };
         /**
          * Summary
-         * @description `problems` holds at most 200 of `problem_count`; `reference` is null where the comparison has none.
+         * @description `problems` holds at most 200 of `problem_count`; `reference` is null where the comparison has none; `nothing_met`: both
+         *     sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none.
          */
         Summary: {
             /** Schema */
@@ -3474,6 +3519,10 @@ export interface components {
             target: components["schemas"]["Side"];
             golden: components["schemas"]["Side"];
             counts: components["schemas"]["Counts"];
+            /** Nothing Met */
+            nothing_met: boolean;
+            /** Most Unmatched */
+            most_unmatched: boolean;
             first_no: components["schemas"]["FirstNo"] | null;
             /** Origins */
             origins: components["schemas"]["Origin"][];

@@ -2,7 +2,6 @@
 import i18next from "i18next";
 import { said as chinese, figures, kinds, plotly } from "../../../backend/dumpscope/texts/zh.json";
 import { type Phrase, renderPhrases } from "../base/text/phrases";
-import { readRecordsKept } from "../base/text/recordsKept";
 
 const WORDS: Readonly<Record<string, string>> = figures;
 const PROBLEMS: Readonly<Record<string, string>> = kinds.problems;
@@ -25,12 +24,17 @@ export function isSaid(phrases: readonly Phrase[] | null | undefined): boolean {
 }
 
 /** Damage in a dump. Results of older versions hold the English sentence only: for those, what its kind means. */
-export function sayProblem(problem: { kind: string; message: string; said?: Phrase | null }): string {
+export function sayProblem(problem: {
+  kind: string;
+  message: string;
+  said?: Phrase | null;
+  records?: number | null;
+}): string {
   const phrases = problem.said ? [problem.said] : undefined;
   if (isSaid(phrases)) return say(problem.message, phrases);
   const meaning = PROBLEMS[problem.kind];
   if (meaning === undefined) return problem.message;
-  const kept = readRecordsKept(problem.message);
+  const kept = problem.records ?? null;
   return kept === null ? meaning : `${meaning}${i18next.t("app.keptRecords", { total: kept })}`;
 }
 

@@ -55,7 +55,7 @@ def off() -> None:
 def restart() -> None:
     """As a new process begins."""
     core.forget()
-    sessions._written.clear()
+    sessions._file_steps.clear()
 
 
 # -- ptdbg, usage ------------------------------------------------------------------------------------------------------

@@ -323,7 +323,7 @@ def test_the_register_says_which_call_overflows(monkeypatch: pytest.MonkeyPatch)
 def test_the_status_calls_are_used_where_the_environment_asks_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     npu = install(monkeypatch)
     monkeypatch.setenv("OVERFLOW_DEBUG_MODE_ENABLE", "1")
-    monkeypatch.setattr(overflow_registers, "_blank", lambda: torch.zeros(8))
+    monkeypatch.setattr(overflow_registers, "_status_buffer", lambda: torch.zeros(8))
     look(overflow_nums=-1)
     npu._C.flag = True
     torch.relu(torch.ones(2))

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from dumpscope.api.models.schemas import DumpId
+from dumpscope.api.models.base import DumpId
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 """Something that can be read and clicked."""

@@ -1,44 +1,22 @@
-"""Wire models of one hop of data flow, in a comparison and in one dump."""
+"""Wire models of one hop of data flow between the calls of a comparison."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from dumpscope.api.models.schemas import Leaf, NodeRow, Real, VerdictWord, Wire
+from pydantic import AliasPath, Field
 
-
-class Producer(Wire):
-    """The record `item`, an output of `node`, that an argument is: named by the dump, or `inferred` from equal values."""
-
-    node: str
-    item: str
-    inferred: bool
-
-
-class DumpLeaf(Leaf):
-    producer: Producer | None
-
-
-class DumpNode(Wire):
-    """`items` holds at most 300 of `item_count` records."""
-
-    name: str
-    step: int
-    rank: int
-    items: list[DumpLeaf]
-    item_count: int
-    stack: list[str]
-    siblings: list[str]
-    path: list[str]
+from dumpscope.api.models.base import Real, VerdictWord, Wire
+from dumpscope.api.models.pairs import NodeRow
 
 
 class FlowInput(Wire):
     """`item`: the record's name; `producer`: what made the tensor, `made`: its name there; `untold`: why nothing did."""
 
     pair: int
-    item: str
-    role: str
-    path: str
+    item: Annotated[str, Field(validation_alias=AliasPath("leaf", "name"))]
+    role: Annotated[str, Field(validation_alias=AliasPath("leaf", "role"))]
+    path: Annotated[str, Field(validation_alias=AliasPath("leaf", "path"))]
     verdict: VerdictWord
     score: Real
     producer: NodeRow | None
@@ -50,9 +28,9 @@ class FlowConsumer(Wire):
     """`item`: the record's name as the consumer's input; `made`: its name as the node's output, null where not told apart."""
 
     pair: int
-    item: str
-    role: str
-    path: str
+    item: Annotated[str, Field(validation_alias=AliasPath("leaf", "name"))]
+    role: Annotated[str, Field(validation_alias=AliasPath("leaf", "role"))]
+    path: Annotated[str, Field(validation_alias=AliasPath("leaf", "path"))]
     verdict: VerdictWord
     score: Real
     consumer: NodeRow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from dumpscope.api.models.schemas import Wire
+from dumpscope.api.models.base import Wire
 from dumpscope.api.replies import REPLY_BYTES
 from dumpscope.index.comparisons.hand_matches import EditState
 from dumpscope.match.by_hand import Edit

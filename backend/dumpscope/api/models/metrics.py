@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dumpscope.api.models.schemas import Wire
+from dumpscope.api.models.base import Wire
 
 
 class Metric(Wire):

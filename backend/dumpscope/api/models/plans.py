@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Final
 
-from dumpscope.api.models import sentences
-from dumpscope.api.models.schemas import Phrase, Problem, Wire
+from dumpscope.api.models.base import PROBLEMS, Phrase, Problem, Wire
 from dumpscope.domain import joined as domain
 from dumpscope.errors import Problem as FoundProblem
 from dumpscope.parallel.plan import Plan, write_plan
@@ -145,12 +143,12 @@ class PlanTrial(Wire):
 def comparison_plan(found: domain.Joined | None) -> ComparisonPlan:
     if found is None:
         return ComparisonPlan(joined=None)
-    units = [JoinedUnit.model_validate(asdict(unit)) for unit in found.units[:UNITS]]
+    units = [JoinedUnit.model_validate(unit) for unit in found.units[:UNITS]]
     return ComparisonPlan(
         joined=Joined(
             plan=found.plan,
             reasons=[english([reason]) for reason in found.reasons],
-            reasons_said=sentences.phrases(found.reasons),
+            reasons_said=[Phrase.model_validate(one) for one in found.reasons],
             units=units,
             unit_count=len(found.units),
         )
@@ -162,19 +160,19 @@ def plan_preview(plan: Plan | None, problems: list[FoundProblem]) -> PlanPreview
     return PlanPreview(
         plan=None if plan is None else write_plan(plan),
         reasons=[english([reason]) for reason in reasons],
-        reasons_said=sentences.phrases(reasons),
+        reasons_said=[Phrase.model_validate(one) for one in reasons],
         units=0 if plan is None else len(plan.units),
         layout=None if plan is None else _layout(plan),
-        problems=sentences.problems(problems),
+        problems=[Problem.model_validate(one) for one in problems[:PROBLEMS]],
     )
 
 
 def plan_trial(found: PlanDryRun) -> PlanTrial:
     return PlanTrial(
-        unit=JoinedUnit.model_validate(asdict(found.unit)),
-        tensors=[TrialTensor.model_validate(asdict(one)) for one in found.tensors],
+        unit=JoinedUnit.model_validate(found.unit),
+        tensors=[TrialTensor.model_validate(one) for one in found.tensors],
         tensor_count=found.count,
-        problems=sentences.problems(found.problems),
+        problems=[Problem.model_validate(one) for one in found.problems[:PROBLEMS]],
     )
 
 
@@ -182,7 +180,7 @@ def _layout(plan: Plan) -> PlanLayout | None:
     if sum(1 for unit in plan.units for side in (unit.target, unit.golden) for _ in side.every()) > LAID_OUT:
         return None
     return PlanLayout(
-        units=[PlanUnit.model_validate(asdict(unit)) for unit in plan.units],
+        units=[PlanUnit.model_validate(unit) for unit in plan.units],
         gradients=plan.gradients,
         dimensions=[PlanDimension(pattern=pattern, way=way) for pattern, way in plan.dimensions.items()],
     )

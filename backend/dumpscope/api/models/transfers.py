@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dumpscope.api.models.schemas import Problem, Wire
+from dumpscope.api.models.base import Problem, Wire
 
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 

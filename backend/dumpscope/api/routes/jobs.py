@@ -11,11 +11,12 @@ from fastapi import APIRouter, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from dumpscope.api.models import from_index, schemas
+from dumpscope.api.models.base import Page
+from dumpscope.api.models.jobs import Job
 from dumpscope.api.parameters import Cursor, Id, Limit
 from dumpscope.api.replies import after, list_reply, reply
 from dumpscope.api.state import Shared, State
-from dumpscope.domain.job import Job
+from dumpscope.domain.job import Job as StoredJob
 
 router = APIRouter(tags=["jobs"])
 
@@ -23,17 +24,17 @@ POLL_SECONDS: Final = 0.3
 HEARTBEAT_SECONDS: Final = 15.0
 
 
-@router.get("/jobs", response_model=schemas.Page[schemas.Job])
+@router.get("/jobs", response_model=Page[Job])
 def listing(state: Shared, cursor: Cursor = None, limit: Limit = 100) -> Response:
     """Jobs, newest first."""
     found = state.jobs.list(after=after(cursor), limit=limit + 1)
-    return list_reply([((serial,), job) for serial, job in found], limit, None, state.jobs.count, from_index.job)
+    return list_reply([((serial,), job) for serial, job in found], limit, None, state.jobs.count, Job.model_validate)
 
 
-@router.get("/jobs/{job_id}", response_model=schemas.Job)
+@router.get("/jobs/{job_id}", response_model=Job)
 def one(job_id: Id, state: Shared) -> Response:
     """One job."""
-    return reply(from_index.job(state.jobs.get(job_id)))
+    return reply(Job.model_validate(state.jobs.get(job_id)))
 
 
 @router.get(
@@ -48,7 +49,7 @@ async def events(job_id: Id, state: Shared) -> Response:
     return StreamingResponse(_stream(state, first), headers=headers, media_type="text/event-stream")
 
 
-async def _stream(state: State, job: Job) -> AsyncIterator[str]:
+async def _stream(state: State, job: StoredJob) -> AsyncIterator[str]:
     yield "retry: 2000\n\n"
     yield _event(job)
     spoken = time.monotonic()
@@ -64,6 +65,6 @@ async def _stream(state: State, job: Job) -> AsyncIterator[str]:
             spoken = time.monotonic()
 
 
-def _event(job: Job) -> str:
+def _event(job: StoredJob) -> str:
     name = "done" if job.status == "done" else "failed" if job.over else "progress"
-    return f"id: {job.version}\nevent: {name}\ndata: {from_index.job(job).model_dump_json()}\n\n"
+    return f"id: {job.version}\nevent: {name}\ndata: {Job.model_validate(job).model_dump_json()}\n\n"

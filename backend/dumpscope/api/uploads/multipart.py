@@ -1,20 +1,16 @@
-"""Take a multipart upload apart while it streams, straight into files below one folder."""
+"""Takes a multipart upload apart while it streams: every file goes to a store as it comes."""
 
 from __future__ import annotations
 
-import os
 import zlib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
 from python_multipart.exceptions import MultipartParseError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from dumpscope.api.uploads.checksums import compare_sums, parse_sum
-from dumpscope.errors import LimitError, Problem, UsageError
-from dumpscope.pipeline.uploads.names import Names
-from dumpscope.readers.archives.entry_names import probe
+from dumpscope.errors import LimitError, UsageError
 from dumpscope.texts import say
 
 NAME_LIMIT: Final = 64
@@ -35,29 +31,6 @@ class Store(Protocol):
 
     def complete(self, name: str) -> None:
         """All of them came, and the stream is closed."""
-
-
-class FolderStore:
-    """Files straight below a new and empty folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.problems: list[Problem] = []
-        self._folder = folder
-        self._names = Names(probe(folder))
-
-    def refusal(self, name: str) -> str | None:
-        return self._names.claim(name)
-
-    def refuse(self, name: str, reason: str) -> None:
-        self.problems.append(Problem(loc=name[:500], kind="refused", message=say("api.file_left_out", reason=reason)))
-
-    def create(self, name: str) -> BinaryIO:
-        target = self._folder.joinpath(*name.split("/"))
-        target.parent.mkdir(parents=True, exist_ok=True)
-        return open(target, "xb")
-
-    def complete(self, name: str) -> None:
-        """It lies where it belongs."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -194,9 +167,3 @@ class Receiver:
             else:
                 self._wanted = parse_sum(text)
             self._text = None
-
-
-def free_bytes(folder: Path) -> int:
-    """Bytes that can still be written where `folder` lies."""
-    stat = os.statvfs(folder)
-    return stat.f_bavail * stat.f_frsize

@@ -11,7 +11,7 @@ from dumpscope.cli.options import Dump, Json
 from dumpscope.cli.printing import line, plural, print_json, styled
 from dumpscope.errors import Problem
 from dumpscope.export.document import problem_document
-from dumpscope.export.stack_frames import user_frame
+from dumpscope.export.stack_frames import frame_documents, user_frame
 from dumpscope.texts import tell, translate, word
 
 LISTED: Final = 100
@@ -77,6 +77,7 @@ def _finding(finding: NodeOverflow) -> dict[str, Any]:
         "advice": finding.advice,
         "forward": finding.forward,
         "stack": list(finding.stack),
+        "frames": frame_documents(finding.stack),
     }
 
 

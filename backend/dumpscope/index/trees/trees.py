@@ -56,6 +56,11 @@ class TreeRow:
     confidence: float | None = None
     leftover: str | None = None
 
+    @property
+    def counts(self) -> TreeRow | None:
+        """The row itself where it counts verdicts, None in a dump's tree."""
+        return None if self.verdict is None else self
+
 
 def dump_tree(
     database: Database,

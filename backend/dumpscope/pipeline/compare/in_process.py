@@ -54,7 +54,7 @@ class Outcome:
     def incomplete(self) -> bool:
         """Some items could not be read (the answer's problems list them), or no item of one side met one of the other."""
         counts = self.answer.counts
-        return counts.unreadable > 0 or counts.nothing_matched or any(one.kind in LOST for one in self.answer.problems)
+        return counts.unreadable > 0 or counts.nothing_met or any(one.kind in LOST for one in self.answer.problems)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

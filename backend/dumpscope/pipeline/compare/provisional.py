@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from dumpscope.domain.context import Context
+from dumpscope.domain.job import PROVISIONAL_MARK
 from dumpscope.domain.options import Options
 from dumpscope.domain.result import Side, Unit
 from dumpscope.pipeline.compare.conclusion import Conclusion
@@ -14,8 +15,7 @@ from dumpscope.pipeline.compare.conclusion import Conclusion
 WORTH: Final = 1 << 28
 """Bytes of tensors, both sides, from which reading takes so long that an early answer helps."""
 
-MARK: Final = "; provisional: "
-"""Stands in a job's message between what is done and the node of the first origin by statistics; the UI looks for it."""
+MARK: Final = PROVISIONAL_MARK
 
 
 def worth_telling(context: Context) -> bool:

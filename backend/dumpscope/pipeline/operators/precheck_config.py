@@ -79,5 +79,5 @@ def _wrapped() -> frozenset[str]:
     folders = list(place.submodule_search_locations or ()) if place else []
     if not folders:
         return frozenset()
-    document = yaml.safe_load((Path(folders[0]) / "calls" / "support_wrap_ops.yaml").read_text(encoding="utf-8"))
+    document = yaml.safe_load(Path(folders[0], "calls", "support_wrap_ops.yaml").read_text(encoding="utf-8"))
     return frozenset(str(name) for part in _NAMESPACES for name in document.get(part) or ())

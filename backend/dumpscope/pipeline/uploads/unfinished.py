@@ -63,14 +63,14 @@ class Unfinished:
         """Time of the last request, in seconds since the epoch."""
         return (self.folder / "upload.json").stat().st_mtime
 
-    def refusal(self, name: str) -> str | None:
-        """Why a file of this name is left out. The same name may come again."""
+    def refusal(self, name: str, *, once: bool = False) -> str | None:
+        """Why a file of this name is left out. The same name may come again unless it is sent `once`."""
         with self.lock:
-            return None if self._names.taken(name) else self._names.claim(name)
+            return None if not once and self._names.taken(name) else self._names.claim(name)
 
-    def batch(self) -> Batch:
-        """Where a batch of small files is written."""
-        return Batch(self, secrets.token_hex(6))
+    def batch(self, *, once: bool = False) -> Batch:
+        """Where a batch of small files is written. once: a name that comes again is another file of that name"""
+        return Batch(self, secrets.token_hex(6), once=once)
 
     def take(self, source: Path, name: str) -> None:
         """A small file is whole. One that was there already stays; another size under its name is refused."""
@@ -246,12 +246,13 @@ class Unfinished:
 class Batch:
     """Small files of one request: each is written aside, and is the upload's once it is whole."""
 
-    def __init__(self, upload: Unfinished, token: str) -> None:
+    def __init__(self, upload: Unfinished, token: str, *, once: bool) -> None:
         self._upload = upload
+        self._once = once
         self._path = upload.folder / "parts" / (_BATCH + token)
 
     def refusal(self, name: str) -> str | None:
-        return self._upload.refusal(name)
+        return self._upload.refusal(name, once=self._once)
 
     def refuse(self, name: str, reason: str) -> None:
         self._upload.refuse(name, reason)
@@ -283,10 +284,7 @@ class UnfinishedUploads:
             if not place.exists():
                 self.folder.mkdir(parents=True, exist_ok=True)
                 made = self.folder / f".gone-{secrets.token_hex(6)}"
-                for part in ("files", "parts"):
-                    (made / part).mkdir(parents=True)
-                about = {"name": name, "files": files, "bytes": bytes, "dump": None}
-                write_whole(made / "upload.json", json.dumps(about))
+                _make_folder(made, name=name, files=files, bytes=bytes)
                 made.rename(place)
             found = self._find(upload_id)
         if (found.announced_files, found.announced_bytes) != (files, bytes):
@@ -341,6 +339,23 @@ class UnfinishedUploads:
                 ) from error
             self._open[upload_id] = found
         return found
+
+
+def begin_once(folder: Path, *, files: int, bytes: int) -> Unfinished:
+    """An upload that comes in one request, of at most so many files and bytes, somewhere below `folder`.
+
+    Its folder is named as one that is being removed: the next start of a server removes what a killed one left of it.
+    """
+    place = folder / f".gone-{secrets.token_hex(6)}"
+    _make_folder(place, name="", files=files, bytes=bytes)
+    return Unfinished(place)
+
+
+def _make_folder(place: Path, *, name: str, files: int, bytes: int) -> None:
+    for part in ("files", "parts"):
+        (place / part).mkdir(parents=True)
+    about = {"name": name, "files": files, "bytes": bytes, "dump": None}
+    write_whole(place / "upload.json", json.dumps(about))
 
 
 def write_whole(path: Path, text: str) -> None:

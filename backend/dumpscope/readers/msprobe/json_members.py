@@ -120,11 +120,11 @@ class Members:
             if rest or not self._more():
                 return rest[:1]
 
-    def _note(self, offset: int, kind: str, message: str, *, always: bool = False) -> None:
+    def _note(self, offset: int, kind: str, message: str, *, always: bool = False, records: int | None = None) -> None:
         if len(self.problems) >= PROBLEM_LIMIT and not always:
             self._muted += 1
             return
-        self.problems.append(Problem(loc=f"{self._loc}:byte {offset}", kind=kind, message=message))
+        self.problems.append(Problem(loc=f"{self._loc}:byte {offset}", kind=kind, message=message, records=records))
 
     # -- head and tail -----------------------------------------------------------------------------------------------
 
@@ -216,6 +216,7 @@ class Members:
             "truncated",
             say("readers.file_ends_too_early_complete_records", where=where, count=self.count),
             always=True,
+            records=self.count,
         )
 
     # -- members -----------------------------------------------------------------------------------------------------

@@ -130,6 +130,7 @@ class _Reader:
             self.ref.dump_json,
             "truncated",
             say("readers.run_killed_still_runs_before_closed", nodes=replayed.nodes, torn=torn),
+            records=replayed.nodes,
         )
 
     def _node(self, name: str, body: Any, members: Members) -> None:
@@ -341,11 +342,11 @@ class _Reader:
         name = os.path.basename(path)
         return f"step{self.ref.step}/{self.ref.label}/{name}" if self.ref.label else name
 
-    def _note(self, path: str, kind: str, message: str) -> None:
+    def _note(self, path: str, kind: str, message: str, *, records: int | None = None) -> None:
         if len(self.problems) >= NOTE_LIMIT and kind != "more":
             self.muted += 1
             return
-        self.problems.append(Problem(loc=self._loc(path), kind=kind, message=message))
+        self.problems.append(Problem(loc=self._loc(path), kind=kind, message=message, records=records))
 
     def _note_node(self, kind: str, message: str, node: int | None = None) -> None:
         name = self.names[-1 if node is None else node]

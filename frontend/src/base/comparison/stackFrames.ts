@@ -1,30 +1,23 @@
-/** Call stacks: the user's own lines first, everything a framework adds folded. */
+/** Call stacks: the user's own lines first, everything a framework adds folded. The server says which are the user's own. */
 
-export interface Frame {
-  text: string;
+/** One frame as the server read it; `line` is null where its text has an unknown form. */
+export interface StackFrame {
   file: string;
   line: number | null;
-  name: string;
+  function: string;
   code: string;
-  framework: boolean;
+  own: boolean;
 }
 
-const FRAMEWORK = /site-packages|dist-packages|\/lib\/python|\\lib\\python|<frozen /i;
-const SHAPE = /^\s*File\s+"?(.+?)"?,\s+line\s+(\d+)(?:,\s+in\s+([^\n]*?))?,?\s*(?:\n([\s\S]*))?$/;
+export interface Frame extends StackFrame {
+  /** The frame as it was dumped. */
+  text: string;
+}
 
-/** Understands `File PATH, line N, in NAME, \n CODE` and Python's own `File "PATH", line N, in NAME`. */
-export function parseFrame(text: string): Frame {
-  const match = SHAPE.exec(text);
-  const framework = FRAMEWORK.test(match?.[1] ?? text);
-  if (!match) return { text, file: text.trim(), line: null, name: "", code: "", framework };
-  return {
-    text,
-    file: (match[1] ?? "").trim(),
-    line: Number(match[2]),
-    name: (match[3] ?? "").trim(),
-    code: (match[4] ?? "").trim(),
-    framework,
-  };
+/** A call stack as it travels: the texts as they were dumped, and each as a frame. */
+export interface CallStack {
+  texts: readonly string[];
+  frames: readonly StackFrame[];
 }
 
 export interface FoldedStack {
@@ -36,10 +29,15 @@ export interface FoldedStack {
   folded: number;
 }
 
-export function foldStack(frames: readonly string[]): FoldedStack {
-  const all = frames.map(parseFrame);
-  const user = all.filter((frame) => !frame.framework);
+export function foldStack({ texts, frames }: CallStack): FoldedStack {
+  const all = frames.map((frame, place) => ({ ...frame, text: texts[place] ?? frame.file }));
+  const user = all.filter((frame) => frame.own);
   return { user, all, folded: all.length - user.length };
+}
+
+/** The innermost line of the user's code, where a call was made. */
+export function callSite(stack: CallStack): Frame | undefined {
+  return foldStack(stack).user.find((frame) => frame.line !== null);
 }
 
 /** Texts of frames that the other side does not have; machine paths may differ, so only the last two path parts count. */
@@ -50,7 +48,7 @@ export function changedFrames(mine: readonly Frame[], other: readonly Frame[]): 
 
 function identity(frame: Frame): string {
   const file = frame.file.split(/[\\/]/).slice(-2).join("/");
-  return `${file}|${frame.line}|${frame.name}|${frame.code}`;
+  return `${file}|${frame.line}|${frame.function}|${frame.code}`;
 }
 
 /** `models.py:39`, the form editors and people understand. */

@@ -19,17 +19,6 @@ export function isUnmatchedCause(word: string | null | undefined): word is Unmat
   return (UNMATCHED_CAUSES as readonly string[]).includes(word ?? "");
 }
 
-/** Whether most calls have no partner; a verdict on the few others means little. */
-export function isMostlyUnmatched({
-  classes,
-  counts,
-}: {
-  classes: Record<string, number>;
-  counts: { nodes: number };
-}): boolean {
-  return (classes.structural ?? 0) * 2 > counts.nodes;
-}
-
 export interface Sided {
   name: string;
   golden_name: string | null;

@@ -7,7 +7,6 @@ import { useJob } from "../../api/jobs";
 import { refreshComparison, useComparison } from "../../api/records";
 import type { Comparison } from "../../api/types";
 import { navigate } from "../../base/address/location";
-import { splitJobMessage } from "../../base/text/jobMessage";
 import { JobBar } from "../../widgets/basic/JobBar";
 import { Link } from "../../widgets/basic/navigation";
 import { Failure, Loading } from "../../widgets/basic/States";
@@ -23,7 +22,7 @@ export function ComparisonView({ id }: { id: string }) {
   const { data: comparison, error, refetch } = useComparison(id);
   const job = useJob(comparison?.job ?? null, () => refreshComparison(client));
   const cancel = useCancel();
-  const early = splitJobMessage(job?.message ?? "")[1];
+  const early = job?.provisional ?? null;
 
   useEffect(() => {
     if (comparison) document.title = `${comparison.target_name} ⇄ ${comparison.golden_name} · dumpscope`;

@@ -226,7 +226,7 @@ function Ready({ dump }: { dump: Dump }) {
         onClose={() => update({ dialog: null })}
       />
       <SourceDialog
-        sides={node === undefined ? [] : [{ side: null, frames: node.stack }]}
+        sides={node === undefined ? [] : [{ side: null, stack: { texts: node.stack, frames: node.frames } }]}
         opened={address.dialog === "source"}
         onClose={() => update({ dialog: null })}
       />

@@ -90,7 +90,11 @@ export function NodePanel({ id, unit, name, trend, notable, onSelect, onReproduc
       )}
       {trend && <NodeTrend id={id} name={data.name} />}
       <div className={classes.stack}>
-        <Stack label={t("evidence.stack")} frames={data.stack} missing={t("evidence.stackNone")} />
+        <Stack
+          label={t("evidence.stack")}
+          of={{ texts: data.stack, frames: data.frames }}
+          missing={t("evidence.stackNone")}
+        />
       </div>
     </div>
   );

@@ -2,7 +2,6 @@ import { Button, Progress } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import type { Job } from "../../api/types";
 import { formatSeconds } from "../../base/numbers/format";
-import { splitJobMessage } from "../../base/text/jobMessage";
 import { say } from "../../texts/serverTexts";
 import classes from "./JobBar.module.css";
 
@@ -23,7 +22,7 @@ export function JobBar({ job, label, onCancel, cancelling = false }: JobBarProps
       <div className={classes.head}>
         <strong>{label}</strong>
         <span className={`${classes.message} dim`} aria-live="polite">
-          {job?.status === "queued" ? t("app.status.queued") : splitJobMessage(say(job?.message ?? "", job?.said))[0]}
+          {job?.status === "queued" ? t("app.status.queued") : say(job?.message ?? "", job?.said)}
         </span>
         <span className="num">{share}%</span>
         {job?.eta !== null && job?.eta !== undefined && (

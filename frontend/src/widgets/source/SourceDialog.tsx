@@ -1,7 +1,7 @@
 import { Button, Modal } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import type { PanelKey } from "../../base/address/keys";
-import { changedFrames, type Frame, foldStack } from "../../base/comparison/stackFrames";
+import { type CallStack, changedFrames, type Frame, foldStack } from "../../base/comparison/stackFrames";
 import { CopyButton } from "../basic/CopyButton";
 import classes from "./SourceDialog.module.css";
 
@@ -10,7 +10,7 @@ export const SOURCE_KEY: PanelKey = { id: "source", key: "o" };
 
 export interface SourceOf {
   side: "target" | "golden" | null;
-  frames: readonly string[];
+  stack: CallStack;
 }
 
 interface SourceDialogProps {
@@ -42,8 +42,8 @@ export function SourceDialog({ sides, opened, onClose }: SourceDialogProps) {
 
 function Side({ of, other, first }: { of: SourceOf; other: SourceOf | undefined; first: boolean }) {
   const { t } = useTranslation();
-  const lines = foldStack(of.frames).user;
-  const rival = foldStack(other?.frames ?? []).user;
+  const lines = foldStack(of.stack).user;
+  const rival = other ? foldStack(other.stack).user : [];
   const changed = rival.length > 0 ? changedFrames(lines, rival) : new Set<Frame>();
   return (
     <section aria-label={t(`comparison.${of.side ?? "target"}`)}>
@@ -56,7 +56,7 @@ function Side({ of, other, first }: { of: SourceOf; other: SourceOf | undefined;
             <code className={classes.code}>{frame.code || frame.text}</code>
             <span className={classes.place}>
               <span className="mono">{wholePlace(frame)}</span>
-              {frame.name && <span className="dim"> {frame.name}</span>}
+              {frame.function && <span className="dim"> {frame.function}</span>}
               {changed.has(frame) && <span className={classes.changed}>{t("evidence.changed")}</span>}
             </span>
             <CopyButton text={wholePlace(frame)} label={t("source.copy")} focused={first && index === 0} />

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { changedFrames, type Frame, foldStack, framePlace } from "../../base/comparison/stackFrames";
+import { type CallStack, changedFrames, type Frame, foldStack, framePlace } from "../../base/comparison/stackFrames";
 import { CopyButton } from "../basic/CopyButton";
 import classes from "./Stack.module.css";
 
@@ -11,27 +11,27 @@ interface StackProps {
   /** Title, drawn before the first label. */
   heading?: string;
   label: string;
-  frames: readonly string[];
+  of: CallStack;
   /** Stack of the other side; frames it does not have are marked. */
-  other?: readonly string[];
+  other?: CallStack;
   /** Shows only "the same" while the user's lines equal the other side's. */
   brief?: boolean;
   missing: string;
 }
 
 /** One side's call stack: first user frame on top, framework frames folded. */
-export function Stack({ heading, label, frames, other, brief = false, missing }: StackProps) {
+export function Stack({ heading, label, of, other, brief = false, missing }: StackProps) {
   const { t } = useTranslation();
   const [open, setOpen] = useState(false);
-  const stack = foldStack(frames);
-  const rival = foldStack(other ?? []);
+  const stack = foldStack(of);
+  const rival = foldStack(other ?? { texts: [], frames: [] });
   const changed = rival.all.length > 0 ? changedFrames(stack.user, rival.user) : new Set<Frame>();
   const first = (stack.user.length > 0 ? stack.user : stack.all).slice(0, BRIEF);
   const same = brief && rival.user.length > 0 && stack.user.length > 0 && !first.some((frame) => changed.has(frame));
   const shown = open ? stack.all : same ? [] : first;
   const hidden = stack.all.length - shown.length;
   const title = heading && <h3 className={classes.title}>{heading}</h3>;
-  if (frames.length === 0) {
+  if (of.texts.length === 0) {
     return (
       <div className={classes.head} data-testid={`stack-${label}`}>
         {title}
@@ -54,7 +54,7 @@ export function Stack({ heading, label, frames, other, brief = false, missing }:
           </button>
         )}
         <span className={classes.copy}>
-          <CopyButton text={frames.join("\n")} label={`${t("evidence.copyStack")} (${label})`} />
+          <CopyButton text={of.texts.join("\n")} label={`${t("evidence.copyStack")} (${label})`} />
         </span>
       </div>
       <ol className={classes.frames} data-open={open || undefined}>
@@ -63,13 +63,13 @@ export function Stack({ heading, label, frames, other, brief = false, missing }:
             // biome-ignore lint/suspicious/noArrayIndexKey: a recursive call repeats its frame
             key={index}
             className={classes.frame}
-            data-framework={frame.framework || undefined}
+            data-framework={!frame.own || undefined}
             data-changed={changed.has(frame) || undefined}
             title={frame.text}
           >
             <span className={classes.place}>
               <bdi className={classes.file}>{framePlace(frame)}</bdi>
-              {frame.name && <span className="dim"> {frame.name}</span>}
+              {frame.function && <span className="dim"> {frame.function}</span>}
             </span>
             {frame.code && <code className={classes.code}>{frame.code}</code>}
             {changed.has(frame) && <span className={classes.changed}>{t("evidence.changed")}</span>}

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Final, Literal
-from urllib.parse import quote
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
 
-from dumpscope.api.cancellable import attended
+from dumpscope.api.cancellable import run_cancellable
+from dumpscope.api.downloads import OpenFile, attachment
 from dumpscope.api.parameters import Filters, Id, Rank, Step
 from dumpscope.api.state import Shared, State
 from dumpscope.errors import UsageError
@@ -37,9 +35,6 @@ router = APIRouter(tags=["exports"])
 Kind = Literal["csv", "xlsx", "json", "html", "junit.xml", "db"]
 
 Language = Literal["en", "zh"]
-
-PIECE: Final = 1 << 18
-"""Bytes of a result file that are sent at a time."""
 
 FILES: dict[int | str, dict[str, Any]] = {
     200: {"description": "The file.", "content": {media.split(";")[0]: {} for media in EXPORTS.values()}}
@@ -74,7 +69,7 @@ async def export(
         pairs=pairs,
         language=lang,
     )
-    return await attended(request, asked.answer)
+    return await run_cancellable(request, asked.answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +86,7 @@ class _Asked:
     language: str
 
     def answer(self, check: Callable[[], None]) -> Response:
-        """The file, or its first bytes and the rest as it is sent. check: raises where nobody waits for it any more"""
+        """The file, or its first bytes and the rest as it is sent. check: raises after a disconnect"""
         if self.kind == "db":
             whole = self.step is None and self.rank is None and not self.filters
             return _result_file(self.state, self.comparison, check, whole=whole)
@@ -132,24 +127,4 @@ def _result_file(state: State, comparison_id: str, check: Callable[[], None], *,
 
 def _sent(file: Path, headers: dict[str, str], kind: str) -> Response:
     """The file as it is now; it may be removed while it is sent."""
-    return Sent(file.open("rb"), {**headers, "Content-Length": str(file.stat().st_size)}, EXPORTS[kind])
-
-
-class Sent(StreamingResponse):
-    """An open file, closed when it was sent or whoever asked for it has gone: its room on the disk is free then, not later."""
-
-    def __init__(self, stream: BinaryIO, headers: dict[str, str], media_type: str) -> None:
-        pieces = iter(lambda: stream.read(PIECE), b"")
-        super().__init__(pieces, headers=headers, media_type=media_type)
-        self._stream = stream
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._stream.close()
-
-
-def attachment(name: str, kind: str) -> str:
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_") or "comparison"
-    return f"attachment; filename=\"{plain[:100]}.{kind}\"; filename*=UTF-8''{quote(name[:100], safe='')}.{kind}"
+    return OpenFile(file.open("rb"), {**headers, "Content-Length": str(file.stat().st_size)}, EXPORTS[kind])

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from dumpscope.api.models.schemas import Figure, Phrase, Wire
-from dumpscope.api.models.sentences import phrases
+from dumpscope.api.downloads import attachment
+from dumpscope.api.models.base import Phrase, Wire
 from dumpscope.api.parameters import Id, Key, Rank, Step
 from dumpscope.api.replies import StrictJSON, reply
-from dumpscope.api.routes.comparisons.exports import attachment
 from dumpscope.api.state import Shared
 from dumpscope.errors import NotFoundError
 from dumpscope.export.document import wire
@@ -51,6 +50,16 @@ def _wanted(
     reduce: Annotated[Literal["max", "rms"], Query(description="How a map reduces what a cell holds.")] = "max",
 ) -> FigureRequest:
     return FigureRequest(node=node, pair=pair, log=log, axes=_numbers(axes) or (), reduce=reduce)
+
+
+class Figure(Wire):
+    """`log`: how it was drawn."""
+
+    figure: dict[str, Any] | None
+    log: bool
+    text: str
+    missing: str | None
+    said: list[Phrase]
 
 
 Asked = Annotated[FigureRequest, Depends(_wanted)]
@@ -193,6 +202,6 @@ def values(
             ),
             text="" if seen is None else text,
             missing=text if seen is None else None,
-            said=phrases(found.said),
+            said=[Phrase.model_validate(one) for one in found.said],
         )
     )

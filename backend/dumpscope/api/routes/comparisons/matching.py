@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from fastapi import APIRouter, Response
 
-from dumpscope.api.models import bodies, schemas
+from dumpscope.api.models import bodies
+from dumpscope.api.models.base import Accepted
 from dumpscope.api.models.matching import (
     HandEdits,
     MatchingPreview,
@@ -149,7 +150,7 @@ def undo(comparison_id: Id, state: Shared, step: Step = None, rank: Rank = None)
     return _listed(state, comparison_id, edit_options(state.database, comparison_id, change), step, rank)
 
 
-@router.post(f"{OF}/apply", status_code=202, response_model=schemas.Accepted)
+@router.post(f"{OF}/apply", status_code=202, response_model=Accepted)
 def apply(comparison_id: Id, state: Shared) -> Response:
     """Compare again with the matches made by hand."""
     row = get_comparison(state.database, comparison_id)
@@ -159,7 +160,7 @@ def apply(comparison_id: Id, state: Shared) -> Response:
     change_comparison(state.database, comparison_id, status="pending")
     job = state.runner.submit("compare", comparison_id)
     change_comparison(state.database, comparison_id, job=job.id)
-    return reply(schemas.Accepted(id=comparison_id, job=job.id), 202, {"Location": f"/api/comparisons/{comparison_id}"})
+    return reply(Accepted(id=comparison_id, job=job.id), 202, {"Location": f"/api/comparisons/{comparison_id}"})
 
 
 def _added(state: Shared, comparison_id: str, added: Sequence[Edit], step: int | None, rank: int | None) -> Response:

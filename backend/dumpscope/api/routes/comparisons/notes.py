@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from dumpscope.api.models import schemas
+from dumpscope.api.models.base import Moment, Page, Wire
 from dumpscope.api.parameters import Cursor, Id, Limit, Name
-from dumpscope.api.replies import decode_cursor, moment, page_reply, reply
+from dumpscope.api.replies import decode_cursor, page_reply, reply
 from dumpscope.api.state import Shared
-from dumpscope.index.pair_queries.notes import Note, Standing, delete_note, list_notes, put_note
+from dumpscope.index.pair_queries.notes import Standing, delete_note, list_notes, put_note
 
 router = APIRouter(prefix="/comparisons/{comparison_id}/notes", tags=["notes"])
 
@@ -25,27 +25,27 @@ class SaidNote(BaseModel):
     text: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)] = ""
 
 
-class NodeNote(schemas.Wire):
+class NodeNote(Wire):
     """`accepted`: the difference may be there; `known`: its cause is; `ticket`: somebody is at work on it; `note`: words only.
     `node`: name of the call, in every step and rank."""
 
     node: str
     standing: Standing
     text: str
-    changed: str
+    changed: Moment
 
 
-@router.get("", response_model=schemas.Page[NodeNote])
+@router.get("", response_model=Page[NodeNote])
 def notes(comparison_id: Id, state: Shared, cursor: Cursor = None, limit: Limit = 100) -> Response:
     """Notes on calls of these two dumps, this comparison's and earlier ones', oldest first."""
     seek, _ = decode_cursor(cursor)
-    return page_reply(list_notes(state.database, comparison_id, seek=seek, limit=limit), _wire)
+    return page_reply(list_notes(state.database, comparison_id, seek=seek, limit=limit), NodeNote.model_validate)
 
 
 @router.put("/{name:anything}", response_model=NodeNote)
 def put(comparison_id: Id, name: Name, body: SaidNote, state: Shared) -> Response:
     """Say this of a call instead of what was said of it before."""
-    return reply(_wire(put_note(state.database, comparison_id, name, body.standing, body.text)))
+    return reply(NodeNote.model_validate(put_note(state.database, comparison_id, name, body.standing, body.text)))
 
 
 @router.delete("/{name:anything}", status_code=204)
@@ -53,7 +53,3 @@ def delete(comparison_id: Id, name: Name, state: Shared) -> Response:
     """Take back what was said of a call."""
     delete_note(state.database, comparison_id, name)
     return Response(status_code=204)
-
-
-def _wire(note: Note) -> NodeNote:
-    return NodeNote(node=note.node, standing=note.standing, text=note.text, changed=moment(note.changed))

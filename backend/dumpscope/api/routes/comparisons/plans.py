@@ -6,6 +6,7 @@ from typing import Final
 
 from fastapi import APIRouter, Response
 
+from dumpscope.api.comparisons import require_answer
 from dumpscope.api.models import bodies
 from dumpscope.api.models.plans import (
     TENSORS,
@@ -18,7 +19,6 @@ from dumpscope.api.models.plans import (
 )
 from dumpscope.api.parameters import Id
 from dumpscope.api.replies import reply
-from dumpscope.api.routes.comparisons.catalogue import answered
 from dumpscope.api.state import Shared
 from dumpscope.domain.options import Options
 from dumpscope.errors import ConflictError, LimitError, NotFoundError
@@ -72,7 +72,7 @@ def trial(body: bodies.TriedPlan, state: Shared) -> Response:
 )
 def export(comparison_id: Id, state: Shared) -> Response:
     """The plan of a comparison as the file that `--plan` and the option `parallel` read."""
-    joined = answered(get_comparison(state.database, comparison_id)).joined
+    joined = require_answer(get_comparison(state.database, comparison_id)).joined
     if joined is None:
         raise NotFoundError(say("api.ranks_compared_one_by_one_there"), hint=say("api.post_api_plans_finds_one"))
     named = {"Content-Disposition": f'attachment; filename="plan-{comparison_id}.yaml"'}
@@ -82,7 +82,7 @@ def export(comparison_id: Id, state: Shared) -> Response:
 @router.get("/comparisons/{comparison_id}/plan", response_model=ComparisonPlan)
 def plan(comparison_id: Id, state: Shared) -> Response:
     """Which ranks were joined with which, and how."""
-    return reply(comparison_plan(answered(get_comparison(state.database, comparison_id)).joined))
+    return reply(comparison_plan(require_answer(get_comparison(state.database, comparison_id)).joined))
 
 
 def _ready(state: Shared, body: bodies.NewPlan) -> list[DumpRow]:

@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from dumpscope.api.models import schemas
+from dumpscope.api.models.base import Real, VerdictWord, Wire
 from dumpscope.api.parameters import Id, Rank, Step
-from dumpscope.api.replies import real, reply
+from dumpscope.api.replies import reply
 from dumpscope.api.state import Shared
 from dumpscope.index.comparisons.catalogue import find_unit
 from dumpscope.pipeline.compare.policy_dry_run import dry_run_policy
@@ -27,14 +27,14 @@ class TriedPolicy(BaseModel):
     policy: Annotated[str, Field(min_length=1, max_length=100_000)]
 
 
-class ChangedCall(schemas.Wire):
+class ChangedCall(Wire):
     name: str
-    before: schemas.VerdictWord
-    after: schemas.VerdictWord
-    score: schemas.Real
+    before: VerdictWord
+    after: VerdictWord
+    score: Real
 
 
-class PolicyTrial(schemas.Wire):
+class PolicyTrial(Wire):
     """Calls of one step and rank by verdict, now and under the policy; `rows`: the worst of those that change."""
 
     step: int
@@ -63,7 +63,7 @@ def attempt(comparison_id: Id, body: TriedPolicy, state: Shared, step: Step = No
                     name=row.name,
                     before=row.before,  # type: ignore[arg-type]
                     after=row.after,  # type: ignore[arg-type]
-                    score=None if math.isnan(row.score) else real(row.score),
+                    score=None if math.isnan(row.score) else row.score,
                 )
                 for row in trial.rows
             ],

@@ -6,8 +6,19 @@ from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from dumpscope.api.models import details, from_index, schemas, sentences
+from dumpscope.api.models import trees
+from dumpscope.api.models.base import Page, Phrase
 from dumpscope.api.models.dataflow import Flow
+from dumpscope.api.models.pairs import (
+    Collective,
+    CollectivePart,
+    NodeDetail,
+    NodeRow,
+    Pair,
+    PairWithDetail,
+    Strip,
+    reason,
+)
 from dumpscope.api.parameters import (
     Api,
     Around,
@@ -29,8 +40,9 @@ from dumpscope.api.parameters import (
     Verdicts,
     words,
 )
-from dumpscope.api.replies import decode_cursor, levels_reply, page_reply, reply
+from dumpscope.api.replies import decode_cursor, page_reply, reply
 from dumpscope.api.state import Shared
+from dumpscope.api.tree_replies import COMPARISON_TREE, TreePart, tree_levels_reply, tree_reply
 from dumpscope.domain.facts import VERDICT_WORDS
 from dumpscope.index.comparisons.catalogue import find_unit, stored_units, unit_of_pair
 from dumpscope.index.pair_queries.collectives import collectives_of, list_collectives, list_parts
@@ -41,8 +53,6 @@ from dumpscope.index.pair_queries.node_details import node_context
 from dumpscope.index.pair_queries.node_pairs import NodeFilter, list_node_pairs, one_node_pair
 from dumpscope.index.pair_queries.pair_columns import pair_columns, strip
 from dumpscope.index.store.page import END
-from dumpscope.index.trees.tree_levels import comparison_levels
-from dumpscope.index.trees.trees import comparison_reveal, comparison_tree
 from dumpscope.texts import english
 
 router = APIRouter(prefix="/comparisons/{comparison_id}", tags=["results"])
@@ -51,7 +61,7 @@ DETAIL_PAIRS: Final = 100
 """Item pairs sent with one node."""
 
 
-@router.get("/tree", response_model=schemas.Page[schemas.TreeRow] | schemas.TreePath)
+@router.get("/tree", response_model=Page[trees.TreeRow] | trees.TreePath)
 def tree(
     comparison_id: Id,
     state: Shared,
@@ -66,15 +76,11 @@ def tree(
 ) -> Response:
     """Children of a row of the module tree with the counts below them (of many those `around` one), or with `reveal` the
     rows on the way to a node."""
-    unit = find_unit(state.database, comparison_id, step, rank)
-    if reveal is not None:
-        return reply(schemas.TreePath(path=comparison_reveal(state.database, unit, reveal)))
-    seek = END if end and cursor is None else decode_cursor(cursor)[0]
-    page = comparison_tree(state.database, unit, parent=parent, seek=seek, around=around, limit=limit)
-    return page_reply(page, from_index.tree_row, walkable=True)
+    asked = TreePart(parent=parent, reveal=reveal, around=around, end=end, cursor=cursor, limit=limit)
+    return tree_reply(COMPARISON_TREE, state.database, find_unit(state.database, comparison_id, step, rank), asked)
 
 
-@router.get("/tree/levels", response_model=details.TreeLevels)
+@router.get("/tree/levels", response_model=trees.TreeLevels)
 def tree_levels(
     comparison_id: Id,
     state: Shared,
@@ -85,10 +91,10 @@ def tree_levels(
 ) -> Response:
     """The way to a node from the top, level by level, each with the rows beside it."""
     unit = find_unit(state.database, comparison_id, step, rank)
-    return levels_reply(comparison_levels(state.database, unit, reveal, first=first), from_index.tree_row)
+    return tree_levels_reply(COMPARISON_TREE, state.database, unit, reveal, first=first)
 
 
-@router.get("/strip", response_model=details.Strip)
+@router.get("/strip", response_model=Strip)
 def overview(
     comparison_id: Id,
     state: Shared,
@@ -99,12 +105,10 @@ def overview(
     """All node pairs in equal buckets of execution order, the worst of each."""
     unit = find_unit(state.database, comparison_id, step, rank)
     found = strip(pair_columns(state.database, unit), buckets=buckets)
-    return reply(
-        details.Strip(total=unit.pairs, buckets=[details.bucket(row) for row in found], backward=unit.backward)
-    )
+    return reply(Strip.model_validate({"total": unit.pairs, "buckets": found, "backward": unit.backward}))
 
 
-@router.get("/nodes", response_model=schemas.Page[schemas.NodeRow])
+@router.get("/nodes", response_model=Page[NodeRow])
 def nodes(
     comparison_id: Id,
     state: Shared,
@@ -130,7 +134,7 @@ def nodes(
         if end and cursor is None:
             seek = END
         page = list_node_pairs(state.database, unit, filters=filters, sort=sort, seek=seek, total=total, limit=limit)
-    return page_reply(page, from_index.node_row, walkable=True)
+    return page_reply(page, NodeRow.model_validate, walkable=True)
 
 
 @router.get("/nodes/{name:anything}/flow", response_model=Flow)
@@ -138,10 +142,10 @@ def flow(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
     """One hop of data flow: which dumped call made each tensor that this one received, and which received what it made."""
     unit = find_unit(state.database, comparison_id, step, rank)
     units = stored_units(state.database, comparison_id)
-    return reply(from_index.flow(node_flow(state.database, unit, name, units)))
+    return reply(Flow.model_validate(node_flow(state.database, unit, name, units)))
 
 
-@router.get("/nodes/{name:anything}", response_model=details.NodeDetail)
+@router.get("/nodes/{name:anything}", response_model=NodeDetail)
 def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank = None) -> Response:
     """One node pair: why it got its verdict, its item pairs, both call stacks, relatives and place in the tree."""
     units = stored_units(state.database, comparison_id)
@@ -156,25 +160,27 @@ def node(comparison_id: Id, name: Name, state: Shared, step: Step = None, rank: 
         key=lambda pair: (VERDICT_WORDS.index(pair.verdict), -1.0 if pair.score is None else pair.score),
         default=None,
     )
-    why = from_index.reason(row, worst)
+    why = reason(row, worst)
     return reply(
-        details.NodeDetail(
-            **from_index.node_fields(row),
+        NodeDetail(
+            **dict(NodeRow.model_validate(row)),
             reason=english(why),
-            reason_said=sentences.phrases(why),
+            reason_said=[Phrase.model_validate(one) for one in why],
             rule=worst.rule if worst else "",
-            items=[from_index.pair(pair) for pair in pairs],
+            items=[Pair.model_validate(pair) for pair in pairs],
             item_count=row.items,
-            target_stack=context.target_stack[: from_index.SENT_FRAMES],
-            golden_stack=context.golden_stack[: from_index.SENT_FRAMES],
+            target_stack=context.target_stack,
+            golden_stack=context.golden_stack,
+            target_frames=context.target_stack,  # type: ignore[arg-type]  # their texts
+            golden_frames=context.golden_stack,  # type: ignore[arg-type]
             path=context.path,
             siblings=context.siblings,
-            collectives=[details.told_collective(row) for row in collectives],
+            collectives=[Collective.model_validate(row) for row in collectives],
         )
     )
 
 
-@router.get("/collectives", response_model=schemas.Page[details.Collective])
+@router.get("/collectives", response_model=Page[Collective])
 def collectives(
     comparison_id: Id,
     state: Shared,
@@ -199,20 +205,20 @@ def collectives(
         total=total,
         limit=limit,
     )
-    return page_reply(page, details.told_collective)
+    return page_reply(page, Collective.model_validate)
 
 
-@router.get("/collectives/{collective_id}/parts", response_model=schemas.Page[details.CollectivePart])
+@router.get("/collectives/{collective_id}/parts", response_model=Page[CollectivePart])
 def collective_parts(
     comparison_id: Id, collective_id: Key, state: Shared, cursor: Cursor = None, limit: Limit = 100
 ) -> Response:
     """Every rank's part in a communication."""
     seek, _total = decode_cursor(cursor)
     page = list_parts(state.database, comparison_id, collective_id, seek=seek, limit=limit)
-    return page_reply(page, details.told_part)
+    return page_reply(page, CollectivePart.model_validate)
 
 
-@router.get("/pairs", response_model=schemas.Page[schemas.Pair])
+@router.get("/pairs", response_model=Page[Pair])
 def pairs(
     comparison_id: Id,
     state: Shared,
@@ -243,11 +249,11 @@ def pairs(
         total=total,
         limit=limit,
     )
-    return page_reply(page, from_index.pair)
+    return page_reply(page, Pair.model_validate)
 
 
-@router.get("/pairs/{pair_id}", response_model=schemas.PairWithDetail)
+@router.get("/pairs/{pair_id}", response_model=PairWithDetail)
 def pair(comparison_id: Id, pair_id: Key, state: Shared) -> Response:
     """One item pair with its worst element and error histograms."""
     unit = unit_of_pair(state.database, comparison_id, pair_id)
-    return reply(from_index.pair_with_detail(get_item_pair(state.database, unit, pair_id)))
+    return reply(PairWithDetail.model_validate(get_item_pair(state.database, unit, pair_id)))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
+from pydantic import BeforeValidator
 
-from dumpscope.api.models.schemas import Real, VerdictWord, Wire
+from dumpscope.api.models.base import Real, VerdictWord, Wire
 from dumpscope.api.parameters import INT32, Cursor, Id, Search
-from dumpscope.api.replies import after, encode_cursor, real, reply
+from dumpscope.api.replies import after, encode_cursor, reply
 from dumpscope.api.state import Shared
 from dumpscope.index.dump_queries.node_values import Part, Statistic
-from dumpscope.index.dump_queries.trends import dump_trends
-from dumpscope.index.pair_queries.trends import comparison_trends
+from dumpscope.index.dump_queries.trends import ValueTrends, dump_trends
+from dumpscope.index.pair_queries.trends import Trends, comparison_trends
 from dumpscope.index.trees.trend_rows import Kind
 
 router = APIRouter(tags=["results"])
@@ -43,6 +44,14 @@ class TrendPlace(Wire):
     rank: int
 
 
+def _place(place: Any) -> Any:
+    """(step, rank) as a place."""
+    return {"step": place[0], "rank": place[1]} if isinstance(place, tuple) else place
+
+
+FirstBad = Annotated[TrendPlace | None, BeforeValidator(_place)]
+
+
 class TrendRow(Wire):
     """`rank`: null where ranks share the row; `growth`: factor of the score per step, null with fewer than three values, the
     others: of the statistic asked for; `first_bad`: where No was first reached."""
@@ -53,7 +62,7 @@ class TrendRow(Wire):
     growth: Real
     target_growth: Real
     golden_growth: Real
-    first_bad: TrendPlace | None
+    first_bad: FirstBad
     cells: list[TrendCell]
 
 
@@ -88,7 +97,7 @@ class ValueRow(Wire):
     kind: str
     rank: int
     growth: Real
-    first_bad: TrendPlace | None
+    first_bad: FirstBad
     cells: list[ValueCell]
 
 
@@ -130,40 +139,7 @@ def trends(
         after=after(cursor),
         limit=limit,
     )
-    page = found.page
-    return reply(
-        TrendPage(
-            steps=[StepRange(first=one.first, last=one.last) for one in found.steps],
-            ranks=found.ranks,
-            items=[
-                TrendRow(
-                    name=row.name,
-                    kind=row.kind,
-                    rank=row.rank,
-                    growth=real(row.growth),
-                    target_growth=real(row.target_growth),
-                    golden_growth=real(row.golden_growth),
-                    first_bad=_place(row.first_bad),
-                    cells=[
-                        TrendCell(
-                            bucket=cell.bucket,
-                            verdict=cell.verdict,  # type: ignore[arg-type]
-                            score=real(cell.score),
-                            error=real(cell.error),
-                            step=cell.step,
-                            rank=cell.rank,
-                            target=real(cell.target),
-                            golden=real(cell.golden),
-                        )
-                        for cell in row.cells
-                    ],
-                )
-                for row in page.rows
-            ],
-            next=encode_cursor(page.keys[-1], page.total) if page.more else None,
-            total=page.total,
-        )
-    )
+    return _page_reply(TrendPage, found)
 
 
 @router.get("/dumps/{dump_id}/trends", response_model=ValuePage)
@@ -194,30 +170,19 @@ def values(
         after=after(cursor),
         limit=limit,
     )
+    return _page_reply(ValuePage, found)
+
+
+def _page_reply(model: type[TrendPage | ValuePage], found: Trends | ValueTrends) -> Response:
     page = found.page
     return reply(
-        ValuePage(
-            steps=[StepRange(first=one.first, last=one.last) for one in found.steps],
-            ranks=found.ranks,
-            items=[
-                ValueRow(
-                    name=row.name,
-                    kind=row.kind,
-                    rank=row.rank,
-                    growth=real(row.growth),
-                    first_bad=_place(row.first_bad),
-                    cells=[
-                        ValueCell(bucket=cell.bucket, value=real(cell.value), bad=cell.bad, step=cell.step)
-                        for cell in row.cells
-                    ],
-                )
-                for row in page.rows
-            ],
-            next=encode_cursor(page.keys[-1], page.total) if page.more else None,
-            total=page.total,
+        model.model_validate(
+            {
+                "steps": found.steps,
+                "ranks": found.ranks,
+                "items": page.rows,
+                "next": encode_cursor(page.keys[-1], page.total) if page.more else None,
+                "total": page.total,
+            }
         )
     )
-
-
-def _place(place: tuple[int, int] | None) -> TrendPlace | None:
-    return None if place is None else TrendPlace(step=place[0], rank=place[1])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
+from pydantic import AliasChoices, BeforeValidator, Field
 
-from dumpscope.analysis.overflow.births import PARTS, Level, NodeOverflow, Part
-from dumpscope.api.models.schemas import Page, Phrase, Wire
-from dumpscope.api.models.sentences import phrases
+from dumpscope.analysis.overflow.births import PARTS, Level, Part
+from dumpscope.api.models.base import Page, Phrase, Wire
 from dumpscope.api.parameters import Cursor, Id, Limit, Rank, Step, words
 from dumpscope.api.replies import after, page_reply, reply
 from dumpscope.api.state import Shared, State
@@ -27,6 +27,9 @@ Entries = Annotated[list[str], Query(max_length=500, description="`entry` of tre
 Parts = Annotated[list[str], Query(description="Any of these parts; several times or with commas.")]
 
 
+Names = Annotated[list[str], BeforeValidator(list)]
+
+
 class OverflowFinding(Wire):
     """A call that saw a number that is not finite, or at the limit of its dtype. `inputs`, `outputs`: `nan`, `inf`, `-inf`,
     `limit`, `-limit`; `items`: the records that hold them; `forward`: the call whose backward this is, or empty."""
@@ -35,13 +38,13 @@ class OverflowFinding(Wire):
     node: str
     part: Part
     level: Level
-    inputs: list[str]
-    outputs: list[str]
-    items: list[str]
+    inputs: Names
+    outputs: Names
+    items: Names
     evidence: str
-    evidence_said: list[Phrase]
+    evidence_said: Annotated[list[Phrase], Field(validation_alias=AliasChoices("evidence_said", "said"))]
     advice: str
-    advice_said: list[Phrase]
+    advice_said: Annotated[list[Phrase], Field(validation_alias=AliasChoices("advice_said", "advised"))]
     forward: str
 
 
@@ -78,7 +81,7 @@ def summary(dump_id: Id, state: Shared, step: Step = None, rank: Rank = None) ->
         OverflowSummary(
             step=found.step,
             rank=found.rank,
-            first=None if found.first is None else _finding(found.first),
+            first=None if found.first is None else OverflowFinding.model_validate(found.first),
             counts=found.parts,
             checked=found.checked,
             unknown=found.unknown,
@@ -109,7 +112,7 @@ def findings(
     rest = [one for one in rows if start is None or one.ordinal > start]
     shown = rest[:limit]
     page = Rows(rows=shown, keys=[(one.ordinal,) for one in shown], more=len(rest) > limit, total=len(rows))
-    return page_reply(page, _finding)
+    return page_reply(page, OverflowFinding.model_validate)
 
 
 @router.get("/dumps/{dump_id}/overflow/tree", response_model=OverflowRows)
@@ -130,20 +133,3 @@ def _found(state: State, dump_id: str, step: int | None, rank: int | None) -> St
     row = get_dump(state.database, dump_id)
     stored = find_rank(state.database, dump_id, step, rank)
     return stored_overflow(state.database, row.job, stored.id)
-
-
-def _finding(found: NodeOverflow) -> OverflowFinding:
-    return OverflowFinding(
-        ordinal=found.ordinal,
-        node=found.node,
-        part=found.part,
-        level=found.level,
-        inputs=list(found.inputs),
-        outputs=list(found.outputs),
-        items=list(found.items),
-        evidence=found.evidence,
-        evidence_said=phrases(found.said),
-        advice=found.advice,
-        advice_said=phrases(found.advised),
-        forward=found.forward,
-    )

@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from dumpscope.api.models import from_index, schemas
-from dumpscope.api.models.schemas import Real, Wire
+from dumpscope.api.ingest import resolve_path
+from dumpscope.api.models.base import Accepted, Real, Wire
+from dumpscope.api.models.jobs import Job
 from dumpscope.api.parameters import INT32, Id, Name, Rank, Step
 from dumpscope.api.replies import reply
-from dumpscope.api.routes.dumps.catalogue import allowed
 from dumpscope.api.state import Shared
 from dumpscope.errors import ConflictError, UsageError
 from dumpscope.index.comparisons.catalogue import find_unit
@@ -79,7 +79,7 @@ class DumpPrecheck(PrecheckStanding):
 
     can_run: bool
     command: str
-    job: schemas.Job | None
+    job: Job | None
 
 
 class FailingCall(Wire):
@@ -140,7 +140,7 @@ def of_dump(dump_id: Id, state: Shared) -> Response:
             **standing.model_dump(),
             can_run=bool(state.settings.python),
             command=f"dumpscope precheck {shlex.quote(dump.path)} --server URL/dumps/{dump_id}",
-            job=from_index.job(jobs[0]) if jobs else None,
+            job=Job.model_validate(jobs[0]) if jobs else None,
         )
     )
 
@@ -152,13 +152,13 @@ def take(dump_id: Id, body: GivenPrecheck, state: Shared) -> Response:
     if (body.path is None) == (body.text is None):
         raise UsageError(say("api.give_either_path_text"))
     if body.path is not None:
-        stored = import_precheck(state.database, dump_id, allowed(state, body.path))
+        stored = import_precheck(state.database, dump_id, resolve_path(state, body.path))
     else:
         stored = import_lines(state.database, dump_id, (body.text or "").split("\n"))
     return reply(TakenPrecheck(rows=stored.rows, unknown=stored.unknown))
 
 
-@router.post("/dumps/{dump_id}/prechecks/run", status_code=202, response_model=schemas.Accepted)
+@router.post("/dumps/{dump_id}/prechecks/run", status_code=202, response_model=Accepted)
 def run(dump_id: Id, body: NewPrecheck, state: Shared) -> Response:
     """Run every call of the dump alone; a job. 409 where the server has no Python with torch, or one runs already."""
     if not state.settings.python:
@@ -171,7 +171,7 @@ def run(dump_id: Id, body: NewPrecheck, state: Shared) -> Response:
     if state.jobs.of("precheck", dump_id):
         raise ConflictError(say("api.pre_check_dump_runs_already"), hint=say("api.wait_cancel_job"))
     job = state.runner.submit("precheck", dump_id, body.model_dump())
-    return reply(schemas.Accepted(id=dump_id, job=job.id), 202, {"Location": f"/api/jobs/{job.id}"})
+    return reply(Accepted(id=dump_id, job=job.id), 202, {"Location": f"/api/jobs/{job.id}"})
 
 
 @router.post("/dumps/{dump_id}/prechecks/cancel", status_code=204)

@@ -9,11 +9,10 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from dumpscope.api.models import schemas, sentences
-from dumpscope.api.models.schemas import Wire
+from dumpscope.api.downloads import OpenFile, attachment
+from dumpscope.api.models.base import Phrase, Wire, phrases_of
 from dumpscope.api.parameters import Id, Name, Rank, Step
 from dumpscope.api.replies import reply
-from dumpscope.api.routes.comparisons.exports import Sent, attachment
 from dumpscope.api.state import Shared, State
 from dumpscope.domain.records import DumpIndex
 from dumpscope.errors import NotFoundError, UsageError
@@ -25,7 +24,7 @@ from dumpscope.pipeline.figures.request import FigureRequest
 from dumpscope.pipeline.operators.handover import Evidence, hand_over, plan
 from dumpscope.pipeline.operators.reproduce import FoundCall, find_call, write_script
 from dumpscope.pipeline.tasks.cleanup import export_folder
-from dumpscope.texts import said_of, say
+from dumpscope.texts import say
 
 router = APIRouter(tags=["dumps"])
 
@@ -43,11 +42,11 @@ class Script(Wire):
     file: str
     text: str | None
     refused: str | None
-    refused_said: list[schemas.Phrase] | None = None
+    refused_said: list[Phrase] | None = None
     tensors: int
     files: int
     notes: list[str]
-    notes_said: list[list[schemas.Phrase] | None] = Field(default_factory=list)
+    notes_said: list[list[Phrase] | None] = Field(default_factory=list)
 
 
 class Part(Wire):
@@ -69,9 +68,9 @@ class Handover(Wire):
     bytes: int
     made_up: bool
     mind: list[str]
-    mind_said: list[list[schemas.Phrase] | None] = Field(default_factory=list)
+    mind_said: list[list[Phrase] | None] = Field(default_factory=list)
     refused: str | None
-    refused_said: list[schemas.Phrase] | None = None
+    refused_said: list[Phrase] | None = None
 
 
 Of = Annotated[str | None, Query(pattern=r"^[0-9A-Za-z_-]{1,64}$", description="Comparison whose plots go in.")]
@@ -85,7 +84,7 @@ def script(dump_id: Id, name: Name, state: Shared, step: Step = None, rank: Rank
         found, origin, _ = _find(state, dump_id, name, step, rank)
     except UsageError as error:
         why = _why(error)
-        said = sentences.optional_phrases(said_of(why))
+        said = phrases_of(why)
         return reply(
             Script(name=name, file="", text=None, refused=why, refused_said=said, tensors=0, files=0, notes=[])
         )
@@ -112,7 +111,7 @@ def handover(
         found, origin, stored = _find(state, dump_id, name, step, rank)
     except UsageError as error:
         why = _why(error)
-        said = sentences.optional_phrases(said_of(why))
+        said = phrases_of(why)
         none = Handover(name=name, file="", parts=[], bytes=0, made_up=False, mind=[], refused=why, refused_said=said)
         return reply(none)
     planned = plan(found, origin, _drawings(state, comparison, stored, name))
@@ -145,7 +144,7 @@ def hand_over_call(
             "Content-Disposition": attachment(found.call["name"], "zip"),
             "Content-Length": str(file.stat().st_size),
         }
-        return Sent(file.open("rb"), headers, "application/zip")
+        return OpenFile(file.open("rb"), headers, "application/zip")
 
 
 def _find(state: State, dump_id: str, name: str, step: int | None, rank: int | None) -> tuple[FoundCall, str, int]:
@@ -161,8 +160,8 @@ def _why(error: UsageError) -> str:
     return say("error.with_hint", what=error.detail, hint=error.hint) if error.hint else error.detail
 
 
-def _said(texts: Sequence[str]) -> list[list[schemas.Phrase] | None]:
-    return [sentences.optional_phrases(said_of(one)) for one in texts]
+def _said(sentences: Sequence[str]) -> list[list[Phrase] | None]:
+    return [phrases_of(one) for one in sentences]
 
 
 def _drawings(state: State, comparison: str | None, rank: int, name: str) -> dict[str, str]:

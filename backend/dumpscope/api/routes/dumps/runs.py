@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from fastapi import APIRouter, Response
 
-from dumpscope.api.models.schemas import Wire
+from dumpscope.api.models.base import Wire
 from dumpscope.api.parameters import Id, Rank, Step
 from dumpscope.api.replies import reply
 from dumpscope.api.state import Shared

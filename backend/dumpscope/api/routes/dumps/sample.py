@@ -7,10 +7,11 @@ from pathlib import Path
 from fastapi import APIRouter, Response
 
 from dumpscope import demo
-from dumpscope.api.models import bodies, from_index, schemas
+from dumpscope.api.comparisons import start_comparison
+from dumpscope.api.ingest import default_name, start_ingest
+from dumpscope.api.models.bodies import NewComparison
+from dumpscope.api.models.comparisons import Comparison, comparison
 from dumpscope.api.replies import reply
-from dumpscope.api.routes.comparisons import catalogue as comparisons
-from dumpscope.api.routes.dumps import catalogue as dumps
 from dumpscope.api.state import Shared, State
 from dumpscope.index.comparisons.catalogue import list_comparisons
 from dumpscope.index.dumps.catalogue import create_dump, list_dumps
@@ -18,15 +19,15 @@ from dumpscope.index.dumps.catalogue import create_dump, list_dumps
 router = APIRouter(tags=["comparisons"])
 
 
-@router.post("/sample", response_model=schemas.Comparison)
+@router.post("/sample", response_model=Comparison)
 def sample(state: Shared) -> Response:
     """Compare the sample's two dumps, or answer with the comparison of them that is there."""
     for _, row in list_comparisons(state.database, q=demo.NAME, order="-created"):
         if row.name == demo.NAME and row.status in ("pending", "running", "done"):
-            return reply(from_index.comparison(row))
+            return reply(comparison(row))
     sides = [_registered(state, path) for path in demo.unpack(state.settings.data_dir / "demo")]
-    row = comparisons.begin(bodies.NewComparison(target=sides[0], golden=sides[1], name=demo.NAME), state)
-    return reply(from_index.comparison(row))
+    row = start_comparison(NewComparison(target=sides[0], golden=sides[1], name=demo.NAME), state)
+    return reply(comparison(row))
 
 
 def _registered(state: State, path: Path) -> str:
@@ -34,6 +35,6 @@ def _registered(state: State, path: Path) -> str:
     for _, row in list_dumps(state.database, q=str(path)):
         if row.path == str(path) and row.status != "failed":
             return row.id
-    dump = create_dump(state.database, name=dumps.default_name(path), path=str(path))
-    dumps.accept(state, dump, str(path))
+    dump = create_dump(state.database, name=default_name(path), path=str(path))
+    start_ingest(state, dump, str(path))
     return dump

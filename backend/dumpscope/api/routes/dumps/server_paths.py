@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from dumpscope.api.models.schemas import Wire
+from dumpscope.api.ingest import resolve_path
+from dumpscope.api.models.base import Wire
 from dumpscope.api.parameters import Cursor
 from dumpscope.api.replies import after, encode_cursor, reply
-from dumpscope.api.routes.dumps.catalogue import allowed
 from dumpscope.api.state import Shared
 from dumpscope.errors import UsageError
 from dumpscope.readers.browsing import Offer, looks_like_dump, offers
@@ -53,7 +53,7 @@ def listing(
     if path is None:
         entries = [PathEntry(name=str(root), kind="folder", dump=looks_like_dump(str(root))) for root in roots]
         return reply(Paths(path=None, parent=None, dump=False, cut=False, items=entries, next=None, total=len(entries)))
-    real = allowed(state, path)
+    real = resolve_path(state, path)
     if not real.is_dir():
         raise UsageError(say("api.not_folder"), hint=say("api.list_folder_holds"))
     found, cut = offers(str(real), [str(root) for root in roots])

@@ -8,16 +8,15 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from dumpscope.api.access import BODY_BYTES
-from dumpscope.api.models import schemas, sentences, transfers
+from dumpscope.api.models import transfers
+from dumpscope.api.models.base import Accepted, Page, Problem
 from dumpscope.api.parameters import Cursor, Id, Limit
 from dumpscope.api.replies import decode_cursor, page_reply, reply
-from dumpscope.api.routes.dumps.uploads import BODY, become, check_space, discard, pour, room
 from dumpscope.api.state import Shared, State
-from dumpscope.api.uploads.multipart import Receiver
+from dumpscope.api.uploads.receive import BODY, check_space, finish as make_dump, pour, receive, upload_limits
 from dumpscope.errors import LimitError
-from dumpscope.index.dumps.catalogue import create_dump, get_dump
-from dumpscope.index.store.page import Page
-from dumpscope.pipeline.tasks.cleanup import hold_folder
+from dumpscope.index.dumps.catalogue import get_dump
+from dumpscope.index.store.page import Page as Rows
 from dumpscope.pipeline.uploads.piece import SentPiece
 from dumpscope.pipeline.uploads.unfinished import Unfinished, report_full_disk
 from dumpscope.texts import say
@@ -49,7 +48,7 @@ Offset = Annotated[int, Query(ge=0, lt=2**53, description="Where in the file the
 @router.get("/uploads", response_model=transfers.UploadRoom)
 def limits(state: Shared) -> Response:
     """What an upload may have, before anything is sent."""
-    limit, free = room(state)
+    limit, free = upload_limits(state)
     settings = state.settings
     return reply(
         transfers.UploadRoom(
@@ -71,16 +70,16 @@ def begin(upload_id: Id, body: transfers.NewUpload, state: Shared) -> Response:
         check_space(state, body.bytes, 0 if known is None else known.bytes)
     upload = state.unfinished.begin(upload_id, name=body.name.strip(), files=body.files, bytes=body.bytes)
     with upload.busy():
-        return _told(upload_id, upload)
+        return _upload_reply(upload_id, upload)
 
 
 @router.get("/uploads/{upload_id}", response_model=transfers.Upload)
 def one(upload_id: Id, state: Shared) -> Response:
     """How far an upload is."""
-    return _told(upload_id, state.unfinished.get(upload_id))
+    return _upload_reply(upload_id, state.unfinished.get(upload_id))
 
 
-@router.get("/uploads/{upload_id}/files", response_model=schemas.Page[transfers.UploadedFile])
+@router.get("/uploads/{upload_id}/files", response_model=Page[transfers.UploadedFile])
 def files(upload_id: Id, state: Shared, cursor: Cursor = None, limit: Limit = 500) -> Response:
     """Files that are there, whole or in part, by path."""
     upload = state.unfinished.get(upload_id)
@@ -96,7 +95,7 @@ def files(upload_id: Id, state: Shared, cursor: Cursor = None, limit: Limit = 50
             for name in rows[:limit]
         ]
     keys = [(row.path,) for row in page]
-    return page_reply(Page(rows=page, keys=keys, more=len(rows) > limit, total=len(names)), lambda row: row)
+    return page_reply(Rows(rows=page, keys=keys, more=len(rows) > limit, total=len(names)), lambda row: row)
 
 
 @router.put("/uploads/{upload_id}/files", response_model=transfers.Upload, openapi_extra=BYTES)
@@ -115,13 +114,13 @@ async def write(
     reason = upload.refusal(path)
     if reason is not None:
         await run_in_threadpool(upload.refuse, path, reason)
-        return _told(upload_id, upload)
+        return _upload_reply(upload_id, upload)
     piece = SentPiece(upload, path, size, offset, None if checksum is None else int(checksum, 16))
     with upload.busy():
         await run_in_threadpool(piece.add, b"")
         await pour(request, piece.add)
         await run_in_threadpool(piece.end)
-    return await run_in_threadpool(_told, upload_id, upload)
+    return await run_in_threadpool(_upload_reply, upload_id, upload)
 
 
 @router.post("/uploads/{upload_id}/files", response_model=transfers.Upload, openapi_extra=BODY)
@@ -129,27 +128,18 @@ async def batch(upload_id: Id, request: Request, state: Shared) -> Response:
     """Many small files at once, each whole. Those that came before the connection broke stay."""
     upload = await run_in_threadpool(state.unfinished.get, upload_id)
     with upload.busy(), report_full_disk():
-        store = upload.batch()
-        receiver = Receiver(
-            request.headers.get("content-type", ""), store, limit=BODY_BYTES, files=state.settings.upload_files
-        )
-        try:
-            await pour(request, receiver.write)
-            receiver.finish()
-        finally:
-            receiver.close()
-            store.close()
-    return await run_in_threadpool(_told, upload_id, upload)
+        await receive(request, upload.batch(), limit=BODY_BYTES, files=state.settings.upload_files)
+    return await run_in_threadpool(_upload_reply, upload_id, upload)
 
 
-@router.post("/uploads/{upload_id}/finish", status_code=202, response_model=schemas.Accepted)
+@router.post("/uploads/{upload_id}/finish", status_code=202, response_model=Accepted)
 def finish(upload_id: Id, state: Shared) -> Response:
     """Everything was sent: read it as a dump. Asked again, the answer is the same. 409 where something is missing."""
     upload = state.unfinished.get(upload_id)
     with upload.busy(), upload.lock:
         if upload.dump is not None:
             row = get_dump(state.database, upload.dump)
-            accepted = schemas.Accepted(id=row.id, job=row.job or "")
+            accepted = Accepted(id=row.id, job=row.job or "")
             return reply(accepted, 202, {"Location": f"/api/dumps/{row.id}"})
         upload.check()
         return _finish(state, upload_id, upload)
@@ -163,19 +153,14 @@ def cancel(upload_id: Id, state: Shared) -> Response:
 
 
 def _finish(state: State, upload_id: str, upload: Unfinished) -> Response:
-    state.settings.uploads.mkdir(parents=True, exist_ok=True)
-    dump_id = create_dump(state.database, name="upload", path=str(state.settings.uploads), owned=True)
     try:
-        with hold_folder(upload.folder / "files"):
-            names = upload.finish(dump_id, state.settings.uploads / dump_id)
-            return become(state, dump_id, names, upload.problems, upload.name)
+        return make_dump(state, upload)
     except BaseException:
-        discard(state, dump_id)
         state.unfinished.remove(upload_id)
         raise
 
 
-def _told(upload_id: str, upload: Unfinished) -> Response:
+def _upload_reply(upload_id: str, upload: Unfinished) -> Response:
     with upload.lock:
         return reply(
             transfers.Upload(
@@ -185,7 +170,7 @@ def _told(upload_id: str, upload: Unfinished) -> Response:
                 bytes=upload.announced_bytes,
                 whole=len(upload.files),
                 there=upload.bytes,
-                problems=[sentences.problem(one) for one in upload.problems[:PROBLEMS_SHOWN]],
+                problems=[Problem.model_validate(one) for one in upload.problems[:PROBLEMS_SHOWN]],
                 dump=upload.dump,
             )
         )

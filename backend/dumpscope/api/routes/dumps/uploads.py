@@ -1,159 +1,35 @@
-"""Uploads: any number of files with their relative paths, or one archive, in one multipart request."""
+"""Uploads in one request: any number of files with their relative paths, or one archive."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
-from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 
-from dumpscope.api.models import schemas
-from dumpscope.api.routes.dumps.catalogue import accept
-from dumpscope.api.state import Shared, State
-from dumpscope.api.uploads.multipart import FolderStore, Received, Receiver, Store, free_bytes
-from dumpscope.errors import LimitError, Problem, UsageError
-from dumpscope.index.dumps.catalogue import change_dump, create_dump, delete_dump
+from dumpscope.api.models.base import Accepted
+from dumpscope.api.state import Shared
+from dumpscope.api.uploads.receive import BODY, check_space, finish, receive
 from dumpscope.pipeline.tasks.cleanup import hold_folder, remove_folder
-from dumpscope.readers.archives.unpack import kind_of
-from dumpscope.readers.browsing import ARCHIVES
-from dumpscope.texts import say
+from dumpscope.pipeline.uploads.unfinished import begin_once
 
 router = APIRouter(tags=["dumps"])
 
-PIECE: Final = 1 << 20
 
-BODY: Final[dict[str, Any]] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["files"],
-                    "properties": {
-                        "files": {
-                            "type": "array",
-                            "items": {"type": "string", "format": "binary"},
-                            "description": "Each part's filename is its path relative to the dump; or one .zip or .tar.",
-                        },
-                        "name": {"type": "string", "description": "Name of the dump."},
-                        "crc32": {
-                            "type": "string",
-                            "description": "CRC-32 of the file that follows, eight hexadecimal digits; before any of them.",
-                        },
-                    },
-                }
-            }
-        },
-    }
-}
-
-
-@router.post("/uploads", status_code=202, response_model=schemas.Accepted, openapi_extra=BODY)
+@router.post("/uploads", status_code=202, response_model=Accepted, openapi_extra=BODY)
 async def upload(request: Request, state: Shared) -> Response:
     """Take files from a browser or script. Names that could leave the upload's folder are refused one by one, as problems."""
     announced = request.headers.get("content-length", "")
+    settings = state.settings
     await run_in_threadpool(check_space, state, int(announced) if announced.isdecimal() else 0)
-    dump_id = await run_in_threadpool(
-        create_dump, state.database, name="upload", path=str(state.settings.uploads), owned=True
-    )
-    folder = state.settings.uploads / dump_id
+    limits = {"files": settings.upload_files, "bytes": settings.upload_bytes}
+    begun = await run_in_threadpool(partial(begin_once, settings.uploads, **limits))
     try:
-        folder.mkdir()
-        with hold_folder(folder):
-            store = FolderStore(folder)
-            received = await _receive(request, state, store)
-            take = partial(become, state, dump_id, received.files, store.problems, received.name)
-            return await run_in_threadpool(take)
-    except BaseException:
-        await run_in_threadpool(discard, state, dump_id)
-        raise
-
-
-async def _receive(request: Request, state: State, store: Store) -> Received:
-    receiver = Receiver(
-        request.headers.get("content-type", ""),
-        store,
-        limit=state.settings.upload_bytes,
-        files=state.settings.upload_files,
-    )
-    try:
-        await pour(request, receiver.write)
-        return receiver.finish()
+        with hold_folder(begun.folder):
+            received = await receive(
+                request, begun.batch(once=True), limit=settings.upload_bytes, files=settings.upload_files
+            )
+            begun.name = received.name
+            return await run_in_threadpool(finish, state, begun, received.files)
     finally:
-        receiver.close()
-
-
-async def pour(request: Request, write: Callable[[bytes], None]) -> None:
-    """Hand the body on in pieces of a MiB, each from a thread; raises UsageError where the connection ends before the body."""
-    waiting = bytearray()
-    try:
-        async for piece in request.stream():
-            waiting += piece
-            if len(waiting) >= PIECE:
-                full, waiting = bytes(waiting), bytearray()
-                await run_in_threadpool(write, full)
-    except ClientDisconnect as error:
-        await run_in_threadpool(write, bytes(waiting))
-        raise UsageError(say("api.upload_broken_off")) from error
-    await run_in_threadpool(write, bytes(waiting))
-
-
-def become(state: State, dump_id: str, files: Sequence[str], problems: Sequence[Problem], name: str) -> Response:
-    """Read the files in the dump's folder as a dump: the 202 that says so. Raises UsageError where they are none."""
-    if not files:
-        why = problems[0].message if problems else say("api.no_part_named_files_came_filename")
-        raise UsageError(say("api.nothing_uploaded", why=why))
-    folder = state.settings.uploads / dump_id
-    path = folder
-    if len(files) == 1 and kind_of(str(folder / files[0])) is not None:
-        path = folder / files[0]
-    _refuse_archives(files)
-    tops = {one.split("/")[0] for one in files}
-    shown = name or (tops.pop() if len(tops) == 1 else f"upload of {len(files)} files")
-    change_dump(state.database, dump_id, name=shown, path=str(path), problems=list(problems))
-    told = [asdict(problem) for problem in problems]
-    return accept(state, dump_id, str(path), {"limit": state.settings.upload_bytes, "problems": told})
-
-
-def _refuse_archives(files: Sequence[str]) -> None:
-    """Raise UsageError for archives that came in company: only one that comes alone is unpacked."""
-    archives = [name for name in files if name.lower().endswith(ARCHIVES)]
-    if not archives or len(files) == 1 or any(name.endswith(".json") for name in files):
-        return
-    shown = ", ".join(archives[:3]) + (", ..." if len(archives) > 3 else "")
-    if len(archives) > 1:
-        raise UsageError(
-            say("api.upload_holds_archives", count=len(archives), shown=shown),
-            hint=say("api.each_dump_own_upload_them_one"),
-        )
-    raise UsageError(
-        say("api.upload_holds_archive_beside_other_files", shown=shown, count=len(files) - 1),
-        hint=say("api.upload_archive_alone"),
-    )
-
-
-def room(state: State) -> tuple[int, int]:
-    """(bytes that one upload may have, bytes that are free)"""
-    state.settings.uploads.mkdir(parents=True, exist_ok=True)
-    return state.settings.upload_bytes, free_bytes(state.settings.uploads)
-
-
-def check_space(state: State, announced: int, there: int = 0) -> None:
-    """Raises LimitError for an upload that cannot fit. announced: its bytes; there: those of them that arrived already"""
-    limit, free = room(state)
-    if announced > limit or announced - there > free:
-        raise LimitError(
-            say("api.upload_has_mib_but_mib_allowed", announced=announced >> 20, min=min(free + there, limit) >> 20),
-            hint=say("api.register_folder_by_path_raise_dumpscope_upload_mib"),
-        )
-
-
-def discard(state: State, dump_id: str) -> None:
-    """Forget a dump whose files did not come to be one."""
-    remove_folder(state.settings.uploads / dump_id)
-    delete_dump(state.database, dump_id)
+        await run_in_threadpool(remove_folder, begun.folder)

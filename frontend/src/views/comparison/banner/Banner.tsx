@@ -2,8 +2,8 @@ import { ActionIcon, Tooltip } from "@mantine/core";
 import { useTranslation } from "react-i18next";
 import type { Origin, Summary } from "../../../api/types";
 import { NO_FILTER } from "../../../base/address/address";
-import { foldStack, framePlace } from "../../../base/comparison/stackFrames";
-import { CAUSES_WITHOUT_PARTNER, isMostlyUnmatched } from "../../../base/comparison/unmatched";
+import { callSite, framePlace } from "../../../base/comparison/stackFrames";
+import { CAUSES_WITHOUT_PARTNER } from "../../../base/comparison/unmatched";
 import { CLASSES, type ClassWord, GLYPHS } from "../../../base/comparison/verdicts";
 import { formatCount, formatRuns } from "../../../base/numbers/format";
 import { say } from "../../../texts/serverTexts";
@@ -60,7 +60,7 @@ export function Banner() {
       <DifferingInputs origins={origins} />
       {!origin && bad !== "unknown" && <LargestError id={comparison.id} />}
       <Warnings summary={summary} />
-      {isMostlyUnmatched(summary) && (
+      {summary.most_unmatched && (
         <p className={classes.reason} data-testid="strangers">
           <strong>{t("comparison.noPartners")}</strong>{" "}
           <button
@@ -91,9 +91,9 @@ function OriginLines({ id, origin, summary }: OriginProps) {
   const { originIndex, moveOrigin } = useOriginWalk();
   const { showOrigin } = useSelection();
   const note = notes.get(origin.node);
-  const place = foldStack(origin.stack).user[0];
+  const place = callSite({ texts: origin.stack, frames: origin.frames });
   // A hidden cause has no known kind: the place where it shows first does not reveal it.
-  const word = isHidden(origin) ? "hidden" : origin.kind;
+  const word = origin.hidden ? "hidden" : origin.kind;
   const kind = i18n.exists(`comparison.kinds.${word}`) ? t(`comparison.kinds.${word as "weight"}`) : word;
   return (
     <>
@@ -103,7 +103,7 @@ function OriginLines({ id, origin, summary }: OriginProps) {
         </span>
         <h2 className={classes.title}>
           {originIndex === 0
-            ? t(isHidden(origin) ? "comparison.firstVisible" : "comparison.firstOrigin")
+            ? t(origin.hidden ? "comparison.firstVisible" : "comparison.firstOrigin")
             : t("comparison.originOf", { index: originIndex + 1, total: origins.length })}
         </h2>
         <button
@@ -166,11 +166,6 @@ function OriginLines({ id, origin, summary }: OriginProps) {
   );
 }
 
-/** Whether the cause was not dumped, so the origin is only where the difference shows first. */
-function isHidden({ evidence_said }: Origin): boolean {
-  return evidence_said.some(({ id }) => id === "origin.hidden" || id === "origin.hidden_after");
-}
-
 /** The number of differences that an origin explains, and on demand the path to the first No. */
 function ExplainedCalls({ origin }: { origin: Origin }) {
   const { t } = useTranslation();
@@ -216,9 +211,7 @@ function NoOrigin({ summary, policy }: { summary: Summary; policy: string }) {
   const { counts } = summary;
   const cls = outcomeClass(summary);
   const word = policy.split("\n")[0] ?? "";
-  const met = counts.items - counts.unmatched_target - counts.unmatched_golden;
-  const noneMet = met === 0 && counts.unmatched_target > 0 && counts.unmatched_golden > 0;
-  const apart = isMostlyUnmatched(summary);
+  const noneMet = summary.nothing_met;
   return (
     <>
       <div className={classes.first}>
@@ -238,7 +231,7 @@ function NoOrigin({ summary, policy }: { summary: Summary; policy: string }) {
             (counts.no > 0
               ? t("comparison.noOriginSome", { no: formatCount(counts.no) })
               : t("comparison.noOriginWarning", { warning: formatCount(counts.warning) }))}{" "}
-          {cls === "unknown" && !apart && counts.items > 0 && (
+          {cls === "unknown" && !summary.most_unmatched && counts.items > 0 && (
             <strong>{t(noneMet ? "comparison.noneMetHint" : "comparison.noNumbers")}</strong>
           )}
         </span>

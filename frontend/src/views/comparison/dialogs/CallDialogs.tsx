@@ -12,8 +12,10 @@ export function CallSource(props: DialogProps) {
   const { node } = useSelectedCall();
   const only = node && onlySide(node);
   const sides: SourceOf[] = [];
-  if (node && only !== "golden") sides.push({ side: "target", frames: node.target_stack });
-  if (node && only !== "target") sides.push({ side: "golden", frames: node.golden_stack });
+  if (node && only !== "golden")
+    sides.push({ side: "target", stack: { texts: node.target_stack, frames: node.target_frames } });
+  if (node && only !== "target")
+    sides.push({ side: "golden", stack: { texts: node.golden_stack, frames: node.golden_frames } });
   return <SourceDialog {...props} sides={sides} />;
 }
 

@@ -5,7 +5,6 @@ import type { Unit } from "../../../api/records";
 import type { NodeDetail, Origin, Summary } from "../../../api/types";
 import { type Address, NO_FILTER } from "../../../base/address/address";
 import { findNearestUnit } from "../../../base/address/nearestUnit";
-import { isMostlyUnmatched } from "../../../base/comparison/unmatched";
 import { type UpdateAddress, useAddress } from "../../../widgets/basic/navigation";
 import { type CallRows, useCallRows } from "../../../widgets/lists/useCallRows";
 import { useRequired } from "./required";
@@ -65,7 +64,7 @@ export function SelectionProvider({ children }: { children: ReactNode }) {
   const calls = useCallRows(id, unit, list, known);
   const selected = known ?? calls.rowAt(0)?.address ?? null;
 
-  const apart = summary !== undefined && isMostlyUnmatched(summary);
+  const apart = summary?.most_unmatched === true;
   const renames = (options.rename ?? []) as string[];
   const offer = renames.length === 0 && address.node === null && apart;
   const assistFirst = offer || (address.dialog === "assist" && apart);

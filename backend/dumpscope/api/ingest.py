@@ -1,0 +1,49 @@
+"""Registering dumps: which paths may be opened, what a dump is called, and the job that reads it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fastapi import Response
+
+from dumpscope.api.models.base import Accepted
+from dumpscope.api.replies import reply
+from dumpscope.api.state import State
+from dumpscope.errors import ForbiddenError, NotFoundError, UsageError
+from dumpscope.index.dumps.catalogue import change_dump
+from dumpscope.texts import say
+
+
+def resolve_path(state: State, given: str) -> Path:
+    """The real path, links followed; raises ForbiddenError outside the roots, NotFoundError where nothing is."""
+    roots = state.settings.roots
+    hint = say("api.start_server_root_folder_holds")
+    if "\0" in given:
+        raise UsageError(say("api.path_holds_nul_character"))
+    path = Path(given).expanduser()
+    if not path.is_absolute():
+        path = roots[0] / path
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise NotFoundError(say("api.path_cannot_resolved"), where=given) from error
+    if not any(real == root or root in real.parents for root in roots):
+        raise ForbiddenError(say("api.path_lies_outside_servers_roots"), where=given, hint=hint)
+    if not real.exists():
+        raise NotFoundError(say("api.nothing_there"), where=given)
+    return real
+
+
+def default_name(path: Path) -> str:
+    """The last part of the path that tells dumps apart."""
+    parts = [part for part in path.parts if not part.endswith(".json")]
+    telling = [part for part in parts if not part.startswith(("step", "rank", "proc", "dump_tensor_data"))]
+    return telling[-1] if telling and telling[-1] != os.sep else path.name
+
+
+def start_ingest(state: State, dump_id: str, path: str, extra: dict[str, object] | None = None) -> Response:
+    """Start reading a registered dump; the 202 that says so."""
+    job = state.runner.submit("ingest", dump_id, {"path": path, "trusted": False, **(extra or {})})
+    change_dump(state.database, dump_id, job=job.id)
+    return reply(Accepted(id=dump_id, job=job.id), 202, {"Location": f"/api/dumps/{dump_id}"})

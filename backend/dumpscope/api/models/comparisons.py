@@ -1,0 +1,266 @@
+"""Wire models of a comparison, its summary and its origins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AliasChoices, BeforeValidator, Field
+
+from dumpscope.api.models.base import (
+    Error,
+    FramesOfStack,
+    Moment,
+    Phrase,
+    Problems,
+    Real,
+    Stack,
+    VerdictWord,
+    Wire,
+    first,
+    moment,
+)
+from dumpscope.domain.facts import CAUSES, CLASS_WORDS
+from dumpscope.domain.result import Answer
+from dumpscope.index.comparisons.catalogue import ComparisonRow, StoredUnit
+
+ORIGINS: Final = 100
+"""Origins sent at once."""
+
+HIGH: Final = 0.8
+MEDIUM: Final = 0.5
+"""Confidence from which an origin is called high or medium."""
+
+NAMED_POLICY: Final = 60
+"""A policy text longer than this is a file's, not a name."""
+
+
+def _confidence_word(confidence: float | str) -> str:
+    if isinstance(confidence, str):
+        return confidence
+    return "high" if confidence >= HIGH else "medium" if confidence >= MEDIUM else "low"
+
+
+ConfidenceWord = Annotated[
+    Literal["high", "medium", "low"],
+    BeforeValidator(_confidence_word),
+    Field(validation_alias=AliasChoices("confidence_word", "confidence")),
+]
+
+
+class Counts(Wire):
+    nodes: int
+    items: int
+    yes: int
+    no: int
+    warning: int
+    not_comparable: int
+    unmatched_target: int
+    unmatched_golden: int
+    unreadable: int
+
+
+class OriginBrief(Wire):
+    node: str
+    kind: str
+    step: int
+    rank: int
+
+
+class Comparison(Wire):
+    id: str
+    name: str
+    status: Literal["pending", "running", "done", "failed", "cancelled"]
+    job: str | None
+    error: Error | None
+    target: str
+    golden: str
+    target_name: str
+    golden_name: str
+    policy: str
+    mode: str | None
+    counts: Counts | None
+    verdict: VerdictWord | None
+    origin: OriginBrief | None
+    created: Moment
+    options: dict[str, Any]
+    reference: str | None
+    reference_name: str | None
+
+
+class Side(Wire):
+    path: str
+    framework: str
+    task: str
+    level: str
+    steps: list[int]
+    ranks: list[int]
+
+
+class FirstNo(Wire):
+    step: int
+    rank: int
+    node: str
+    item: str
+    metrics: dict[str, Real]
+    reason: str
+    reason_said: list[Phrase]
+    stack: Stack
+    frames: FramesOfStack
+
+
+class Reached(Wire):
+    """A rank that received what an origin on another one spoiled, and the call through which."""
+
+    rank: int
+    node: str
+
+
+class Origin(Wire):
+    """`hidden`: the difference is only first seen here, since its cause was not dumped."""
+
+    step: int
+    rank: int
+    node: str
+    kind: str
+    confidence: float
+    confidence_word: ConfidenceWord
+    evidence: str
+    advice: str
+    evidence_said: list[Phrase]
+    advice_said: list[Phrase]
+    explains: int
+    path: list[str]
+    ranks: list[int]
+    spread: list[Reached]
+    stack: Stack
+    frames: FramesOfStack
+    pair: int
+    hidden: bool
+
+
+class Origins(Wire):
+    items: Annotated[list[Origin], BeforeValidator(first(ORIGINS))]
+
+
+class UnitBrief(Wire):
+    """One step and rank; `verdict` is its worst node pair's, `no` and `origins` count node pairs."""
+
+    step: int
+    rank: int
+    verdict: VerdictWord
+    no: int
+    origins: int
+    inferred: bool
+
+
+class GoldenOff(Wire):
+    """A call at which the golden went wrong; `ratio` is its distance from the reference by the target's."""
+
+    step: int
+    rank: int
+    node: str
+    target: Real
+    golden: Real
+    ratio: Real
+    measure: Literal["bulk", "peak"]
+    stack: Stack
+    frames: FramesOfStack
+    pair: int
+
+
+class Reference(Wire):
+    """Item pairs by which side is farther from the reference, and the golden's own causes."""
+
+    side: Side
+    target_farther: int
+    golden_farther: int
+    alike: int
+    not_measured: int
+    golden_off: Annotated[list[GoldenOff], BeforeValidator(first(ORIGINS))]
+
+
+class Summary(Wire):
+    """`problems` holds at most 200 of `problem_count`; `reference` is null where the comparison has none; `nothing_met`: both
+    sides hold items, and none has a partner; `most_unmatched`: more than half of the calls have none."""
+
+    schema_: Annotated[int, Field(alias="schema", serialization_alias="schema")]
+    mode: str
+    policy: str
+    target: Side
+    golden: Side
+    counts: Counts
+    nothing_met: bool
+    most_unmatched: bool
+    first_no: FirstNo | None
+    origins: Annotated[list[Origin], BeforeValidator(first(ORIGINS))]
+    problems: Problems
+    problem_count: int
+    settings: list[str]
+    settings_said: list[Phrase]
+    classes: dict[str, int]
+    units: list[UnitBrief]
+    reference: Reference | None
+
+
+def comparison(row: ComparisonRow) -> Comparison:
+    """A comparison as it is listed."""
+    answer = row.answer
+    return Comparison(
+        id=row.id,
+        name=row.name,
+        status=row.status,  # type: ignore[arg-type]
+        job=row.job,
+        error=None if row.error is None else Error(**row.error),
+        target=row.target,
+        golden=row.golden,
+        target_name=row.target_name,
+        golden_name=row.golden_name,
+        policy=answer.policy if answer else _policy_name(row.options.policy),
+        mode=row.mode,
+        counts=Counts.model_validate(answer.counts) if answer else None,
+        verdict=row.verdict,  # type: ignore[arg-type]
+        origin=OriginBrief.model_validate(answer.origins[0]) if answer and answer.origins else None,
+        created=moment(row.created),
+        options=row.options.to_json(),
+        reference=row.reference,
+        reference_name=row.reference_name,
+    )
+
+
+def _policy_name(text: str) -> str:
+    return text if len(text) <= NAMED_POLICY and "\n" not in text else "custom"
+
+
+def summarize(answer: Answer, units: Sequence[StoredUnit]) -> Summary:
+    """What a comparison found. units: all of it, with their counts"""
+    classes: dict[str, int] = {}
+    for unit in units:
+        for word, count in unit.counts["classes"].items():
+            classes[word] = classes.get(word, 0) + count
+    return Summary.model_validate({
+        "schema": 1,
+        **{name: getattr(answer, name) for name in _ANSWERED},
+        "nothing_met": answer.counts.nothing_met,
+        "most_unmatched": 2 * classes.get("structural", 0) > answer.counts.nodes,
+        "problem_count": len(answer.problems),
+        "classes": classes,
+        "units": [
+            {
+                "step": unit.step,
+                "rank": unit.rank,
+                "verdict": unit.verdict,
+                "no": unit.counts["no"],
+                "origins": sum(unit.counts["classes"][CLASS_WORDS[cause]] for cause in CAUSES),
+                "inferred": unit.inferred,
+            }
+            for unit in units
+        ],
+    })  # fmt: skip
+
+
+_ANSWERED: Final = (
+    "mode", "policy", "target", "golden", "counts", "first_no", "origins", "problems", "settings", "settings_said",
+    "reference",
+)  # fmt: skip
+"""Fields of a summary that are an answer's own."""

@@ -1,0 +1,82 @@
+"""Wire models of a dump, its nodes and their records."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, AliasPath, Field
+
+from dumpscope.api.models.base import Error, Frames, Moment, Problems, Real, Stack, Wire
+
+
+class Dump(Wire):
+    id: str
+    name: str
+    path: str
+    status: Literal["pending", "ready", "failed"]
+    job: str | None
+    error: Error | None
+    framework: str | None
+    task: str | None
+    level: str | None
+    summary: str | None
+    steps: list[int]
+    ranks: list[int]
+    nodes: int
+    items: int
+    bytes: int
+    created: Moment
+    problems: Problems
+
+
+class Leaf(Wire):
+    """`value` is JSON text: the value of a non-tensor, or a tensor's further keys."""
+
+    name: str
+    role: str
+    path: str
+    type: str | None
+    dtype: str | None
+    shape: list[int] | None
+    max: Annotated[Real, Field(validation_alias=AliasPath("stats", 0))]
+    min: Annotated[Real, Field(validation_alias=AliasPath("stats", 1))]
+    mean: Annotated[Real, Field(validation_alias=AliasPath("stats", 2))]
+    norm: Annotated[Real, Field(validation_alias=AliasPath("stats", 3))]
+    requires_grad: bool | None
+    md5: Annotated[str | None, Field(validation_alias=AliasChoices("md5", "hash"))]
+    value: str | None
+    data_name: str | None
+
+
+class DumpNodeRow(Wire):
+    ordinal: int
+    name: str
+    kind: str
+    direction: str
+    order: int
+
+
+class Producer(Wire):
+    """The record `item`, an output of `node`, that an argument is: named by the dump, or `inferred` from equal values."""
+
+    node: str
+    item: str
+    inferred: bool
+
+
+class DumpLeaf(Leaf):
+    producer: Producer | None
+
+
+class DumpNode(Wire):
+    """`items` holds at most 300 of `item_count` records."""
+
+    name: str
+    step: int
+    rank: int
+    items: list[DumpLeaf]
+    item_count: int
+    stack: Stack
+    frames: Frames
+    siblings: list[str]
+    path: list[str]

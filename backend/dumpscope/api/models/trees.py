@@ -1,0 +1,55 @@
+"""Wire models of a module tree: its rows, the way to a node, and the rows beside that way."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from dumpscope.api.models.base import Page, VerdictWord, Wire
+
+
+class TreeCounts(Wire):
+    no: int
+    warning: int
+    yes: int
+    na: int
+    origin: int
+
+
+class TreeRow(Wire):
+    """`nodes`: dumped nodes (node pairs) of the subtree; `match`, `confidence`, `leftover`: as in `NodeRow`, null where nothing
+    was dumped. A dump's tree has neither verdict nor match nor counts."""
+
+    entry: int
+    name: str
+    address: str
+    label: str
+    parent: int | None
+    order: int
+    kind: Literal["module", "api", "gradient", "debug", "other", "virtual"]
+    direction: Literal["forward", "backward", "none"]
+    children: int
+    nodes: int
+    verdict: VerdictWord | None
+    cls: str | None
+    match: str | None
+    confidence: float | None
+    leftover: str | None
+    counts: TreeCounts | None
+
+
+class TreePath(Wire):
+    path: list[int]
+
+
+class TreeLevel(Page[TreeRow]):
+    """Children of `parent` (null: the top) around the one on the way."""
+
+    parent: int | None
+
+
+class TreeLevels(Wire):
+    """`depth`: levels of the whole way; `next`: the level to ask for `from`, null where the way is complete."""
+
+    levels: list[TreeLevel]
+    depth: int
+    next: int | None
