@@ -131,7 +131,7 @@ def test_an_upload_that_is_no_dump_says_so_where_it_was_dropped(page: Page, serv
     ("language", "cut", "again", "rar"),
     [
         ("en-US", "a zip archive that is cut off or damaged", "send it again, whole", "dump.rar is a RAR archive"),
-        ("zh-CN", "压缩包不完整或已损坏", "请重新完整地拷贝或上传", "这是 RAR 压缩包"),
+        ("zh-CN", "不完整或已损坏的 zip 压缩包：没有目录", "请重新完整地拷贝或发送", "RAR 压缩包"),
     ],
 )
 def test_what_is_no_dump_is_named_with_the_remedy_in_both_languages(

@@ -69,8 +69,8 @@ def unpack(path: str, workdir: str, limits: Limits = DEFAULT) -> tuple[str, list
         try:
             (unpack_zip if kind == "zip" else unpack_tar)(path, target)
         except _DAMAGE as error:
-            damage = str(error)
-            target.refuse("", "truncated", say("readers.archive_damaged_what_came_before_unpacked", error=error))
+            damage = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)  # keeps its phrase
+            target.refuse("", "truncated", say("readers.archive_damaged_what_came_before_unpacked", error=damage))
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise LimitError(

@@ -68,7 +68,7 @@ def _directory(raw: BinaryIO, target: Target) -> tuple[int, int]:
     tail = raw.read()
     at = find_end(tail)
     if at < 0:
-        raise zipfile.BadZipFile("it has no directory")
+        raise zipfile.BadZipFile(say("readers.zip_has_no_directory"))
     size = END.unpack_from(tail, at)[5]
     end = first + at
     wide = at - END64_LOCATOR.size - END64.size  # where `zipfile` looks for it, whatever place the locator names
@@ -80,7 +80,7 @@ def _directory(raw: BinaryIO, target: Target) -> tuple[int, int]:
             say("readers.has_directory_more_than_mb", directory_bytes=DIRECTORY_BYTES >> 20), where=target.name
         )
     if size > end:
-        raise zipfile.BadZipFile("its directory does not fit in it")
+        raise zipfile.BadZipFile(say("readers.zip_directory_too_large"))
     return end - size, size
 
 
