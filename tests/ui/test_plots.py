@@ -54,17 +54,19 @@ def at(address: str, name: str, tab: str, more: str = "") -> str:
     return f"{address}?s=0&r=0&n={node_of(name)}&tab={tab}{more}"
 
 
+DRAWN = """tab => {
+    const [plot, ...more] = document.querySelectorAll("[data-plot]");
+    if (!plot || more.length || !plot.dataset.drawn?.startsWith(`${tab}/`)) return false;
+    const box = plot.querySelector(".main-svg")?.getBoundingClientRect();
+    const marks = plot.querySelector(".trace path, .hm image, .point, .trace .js-line");
+    return !!marks && !!box && box.height > 100 && box.width > 200 && plot.checkVisibility();
+}"""
+"""Looks at everything at one moment: the plot may be drawn anew between two questions."""
+
+
 def drawn(page: Page, tab: str) -> None:
     """The plot of this tab stands there with its traces: nothing of the one before, and not blank."""
-    plot = page.locator(f"[data-plot][data-drawn^='{tab}/']")
-    expect(plot).to_be_visible()
-    expect(page.locator("[data-plot]")).to_have_count(1)
-    marks = plot.locator(".trace path, .hm image, .point, .trace .js-line")
-    expect(marks.first).to_be_attached()
-    box = plot.locator(".main-svg").first.bounding_box()
-    assert box is not None
-    assert box["height"] > 100
-    assert box["width"] > 200
+    page.wait_for_function(DRAWN, arg=tab)
 
 
 def asked(page: Page) -> dict[str, list[str]]:

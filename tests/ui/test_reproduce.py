@@ -72,7 +72,7 @@ def test_a_module_that_cannot_be_run_alone_says_why(page: Page, server: Server, 
     expect(dialog).to_contain_text("calls inside it: Torch.matmul.2")
 
 
-def test_in_chinese_the_reason_is_introduced_and_kept_as_the_servers_own_words(
+def test_in_chinese_the_reason_is_chinese(
     browser: Browser, server: Server, dumps: Path
 ) -> None:
     address = finished(server, dumps / "target_fault", dumps / "golden")
@@ -82,6 +82,6 @@ def test_in_chinese_the_reason_is_introduced_and_kept_as_the_servers_own_words(
         page.goto(f"{address}?s=0&r=0&n=Module.layers.1.attn.Attn.forward.0&do=reproduce")
         dialog = page.get_by_test_id("reproduce-dialog")
         expect(dialog).to_contain_text("此调用无法单独运行")
-        expect(dialog.locator("[lang=en]")).to_contain_text("how this Attn was built")
+        expect(dialog).to_contain_text("dump 没有记录 Attn 的构造参数")
     finally:
         context.close()

@@ -94,6 +94,7 @@ def test_the_numbers_of_both_sides_are_in_view_at_first(page: Page, server: Serv
     page.goto(finished(server, dumps / "target_fault", dumps / "golden"))
     first = page.get_by_test_id("io").locator("tbody").first
     expect(first).to_have_attribute("data-verdict", "no")
+    expect(page.locator("[data-plot] .trace").first).to_be_attached()  # below it, and takes its room when it is drawn
     expect(first).to_be_in_viewport(ratio=0.99)
     expect(first).to_contain_text("3.21533")
     expect(first).to_contain_text("3.217")
