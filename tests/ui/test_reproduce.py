@@ -72,9 +72,7 @@ def test_a_module_that_cannot_be_run_alone_says_why(page: Page, server: Server, 
     expect(dialog).to_contain_text("calls inside it: Torch.matmul.2")
 
 
-def test_in_chinese_the_reason_is_chinese(
-    browser: Browser, server: Server, dumps: Path
-) -> None:
+def test_in_chinese_the_reason_is_chinese(browser: Browser, server: Server, dumps: Path) -> None:
     address = finished(server, dumps / "target_fault", dumps / "golden")
     context = browser.new_context(locale="zh-CN", viewport={"width": 1280, "height": 800})
     try:
