@@ -41,6 +41,8 @@ def test_nothing_is_answered_without_the_token(guarded: Client) -> None:
         assert reply.json() == {
             "error": "unauthorized", "detail": "This server asks for a token.", "status": 401,
             "hint": "send Authorization: Bearer TOKEN, or open the page once with ?token=TOKEN",
+            "said": [{"id": "api.server_asks_token", "values": {}}],
+            "hint_said": [{"id": "api.send_authorization_bearer_token_open_page", "values": {}}],
         }  # fmt: skip
     assert guarded.post("/api/dumps", json={"path": "/"}).status_code == 401
 

@@ -220,7 +220,9 @@ export function PlotPanel({ large, onLarge }: PlotPanelProps) {
       {query !== null && figure.data && !figure.error && (
         <div
           ref={box}
-          className={figure.isPlaceholderData ? classes.busy : undefined}
+          className={[figure.isPlaceholderData && classes.busy, tab === "apis" && classes.list]
+            .filter(Boolean)
+            .join(" ")}
           aria-busy={figure.isPlaceholderData}
         >
           <Figure
