@@ -38,6 +38,7 @@ from dumpscope_capture.write.folder_lock import FolderLock, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
 from dumpscope_capture.write.tensor_files import StepFiles
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
+from dumpscope_format.run import GRADIENTS_NOTE, NOTES
 from dumpscope_format.schema import MICRO_STEP_KEY
 
 
@@ -103,6 +104,7 @@ class Session:
             self.scopes.install()
         if self.config.level == "L2" and self.kernels is None:
             self.aten = AtenMode(self.recording)
+            self.recording.aten = True
             self.aten.enter()
             self.thread = threading.get_ident()
         recorded = self.config.functions or self.kernels is not None
@@ -262,6 +264,11 @@ class Session:
         if sink is not None:
             for key, value in observers.reports(self.recording.observers).items():
                 sink.add_to_run(key, value)
+            for label in self.recording.parameters.missing():
+                self.recording.notes.add(GRADIENTS_NOTE, label)
+            notes = self.recording.notes.as_json()
+            if notes:
+                sink.add_to_run(NOTES, notes)
         self.recording.close()
         if self._dedup is not None:
             self._dedup.end_step()

@@ -66,7 +66,7 @@ class Call:
         self.api: Api | None = None
         self.body: dict[str, Any] = {}
         self.stack: tuple[str, ...] | None = None
-        self.edges: list[Edge | None] = []
+        self.edges: list[Edge | torch.Tensor | None] = []
         self.first = -1
         self.idle = False
         self.held: HeldArguments | None = None

@@ -156,8 +156,6 @@ class ModuleScopes:
                 key: recording.record(value, f"{name}.parameters.{key}")
                 for key, value in module.named_parameters(recurse=False)
             }
-        if sides.backward and torch.is_grad_enabled():
-            recording.parameters.watch(known.label, module)
 
     def _end(self, known: KnownModule, module: torch.nn.Module, result: Any) -> None:
         recording = self._recording
@@ -172,6 +170,8 @@ class ModuleScopes:
             del modules[modules.index(call.name) :]
         try:
             if call.outcome != "drop":
+                if recording.selection.sides.backward and torch.is_grad_enabled():
+                    recording.parameters.watch(known.label, module)
                 parameters = call.body.pop("parameters", None)
                 recording.take_results(call, result, more={} if parameters is None else {"parameters": parameters})
                 head, _, number = call.name.rpartition(".forward.")

@@ -22,7 +22,7 @@ from dumpscope_capture.calls.call import (
     drop_share,
     is_clipping,
 )
-from dumpscope_capture.calls.edges import edge_of, sequence_number
+from dumpscope_capture.calls.edges import edge_of, leaf_edge, sequence_number
 from dumpscope_capture.calls.held_arguments import HeldArguments, writes_in_place
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.calls.selection import Outcome, Selection
@@ -31,6 +31,7 @@ from dumpscope_capture.context import HookErrors, Unobserved, call_stack
 from dumpscope_capture.device.kernels import KernelDump
 from dumpscope_capture.record.backward_passes import BackwardPasses
 from dumpscope_capture.record.gradients import Watch
+from dumpscope_capture.record.notes import Notes
 from dumpscope_capture.record.parameter_gradients import ParameterGradients
 from dumpscope_capture.record.step import Step
 from dumpscope_capture.values.provenance import Provenance
@@ -49,12 +50,13 @@ class Recording(Step):
         super().__init__(config, selection, errors)
         self.thread_state = ThreadState()
         self.active = False
-        self.accumulators: dict[int, Any] = {}
+        self.notes = Notes()
         self.passes = BackwardPasses(self)
-        self.parameters = ParameterGradients(self, self.passes, self.accumulators)
+        self.parameters = ParameterGradients(self, self.passes)
         self.provenance = Provenance() if config.extra_info and self.data else None
         self.functions_too = config.level == "mix"
         self.functions_off = False
+        self.aten = False
         self.kernels: KernelDump | None = None
         self.observers: list[observers.Observer] = []
         self._lock = threading.RLock()
@@ -73,11 +75,11 @@ class Recording(Step):
         with self._lock:
             self._counters.clear()
             self._pseudo.clear()
-            self.accumulators.clear()
             self.parameters.reset()
             if self.provenance is not None:
                 self.provenance.reset()
             self.selection.reset()
+            self.notes.reset()
             self.sink = self.recorder = None
 
     def counters(self) -> dict[str, int]:
@@ -189,12 +191,12 @@ class Recording(Step):
                 call.held = HeldArguments(args, kwargs, in_place=in_place, marked=self.overflow is not None)
             if sides.input and self.data and self.overflow is None:
                 self.record_arguments(call, args, kwargs)
-        if sides.backward and torch.is_grad_enabled():
+        if sides.backward and not self.aten and torch.is_grad_enabled():
             with Unobserved():
                 tensors = differentiable(args, kwargs)
                 if call.api is None:
                     tensors = [tensor for tensor in tensors if tensor.requires_grad]
-                call.edges = [edge_of(tensor, self.accumulators) for tensor in tensors]
+                call.edges = [edge_of(tensor) for tensor in tensors]
                 call.first = sequence_number()
 
     def record_arguments(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -288,5 +290,6 @@ class Recording(Step):
             elif owner is None and self.config.backward == "msprobe":
                 watch.attach_last(results, call.first)
             else:
-                watch.attach(results, call.edges, call.first)
+                edges = [leaf_edge(edge) if isinstance(edge, torch.Tensor) else edge for edge in call.edges]
+                watch.attach(results, edges, call.first)
         call.edges = []
