@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -156,10 +157,9 @@ class Session:
             CALL_COUNTER.take_over()
         self.aten = self.mode = None
         self.scopes.adopt = None
-        thread = self.recording.thread_state
-        thread.modules.clear()
-        thread.calls.clear()
-        thread.outside.clear()
+        with self.errors.guard("a module's results"):
+            self.recording.close_left(sys._getframe())
+        self.recording.thread_state.clear()
 
     def silence(self) -> None:
         """In a forked child: record nothing and do not touch the parent's files."""
@@ -350,12 +350,13 @@ class Session:
 
     def _optimizer_begins(self, *unused: Any) -> None:
         if self.recording.active:
-            self.recording.thread_state.outside.append("optimizer")
+            self.recording.close_left(sys._getframe(1))
+            self.recording.thread_state.outside.append(("optimizer", sys._getframe(1)))
             self.recording.link_once("optimizer")
 
     def _optimizer_ends(self, *unused: Any) -> None:
         outside = self.recording.thread_state.outside
-        if outside and outside[-1] == "optimizer":
+        if outside and outside[-1][0] == "optimizer":
             outside.pop()
 
 

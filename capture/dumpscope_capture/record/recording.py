@@ -27,7 +27,7 @@ from dumpscope_capture.calls.held_arguments import HeldArguments, writes_in_plac
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.calls.selection import Outcome, Selection
 from dumpscope_capture.config import Config
-from dumpscope_capture.context import HookErrors, Unobserved, call_stack
+from dumpscope_capture.context import HookErrors, Unobserved, call_stack, is_running
 from dumpscope_capture.device.kernels import KernelDump
 from dumpscope_capture.record.backward_passes import BackwardPasses
 from dumpscope_capture.record.gradients import Watch
@@ -103,12 +103,29 @@ class Recording(Step):
         """Node that encloses a call that starts now in this thread."""
         thread = self.thread_state
         if thread.modules:
-            return thread.modules[-1]
+            return thread.modules[-1].call.name
         if thread.outside:
-            return thread.outside[-1]
+            return thread.outside[-1][0]
         if torch._C._current_graph_task_id() != -1:  # recomputed inside a backward pass
             return self.passes.innermost()
         return None
+
+    def close_left(self, frame: FrameType | None) -> None:
+        """Close what an exception has left without a hook of torch. frame: of what runs now"""
+        thread = self.thread_state
+        while thread.modules and not is_running(thread.modules[-1].frame, frame):
+            self.end_module(thread.modules.pop().call, None)
+        while thread.outside and not is_running(thread.outside[-1][1], frame):
+            thread.outside.pop()
+
+    def end_module(self, call: Call, result: Any) -> None:
+        """Record a module's results, None where it raised."""
+        try:
+            if call.outcome != "drop":
+                parameters = call.body.pop("parameters", None)
+                self.take_results(call, result, more={} if parameters is None else {"parameters": parameters})
+        finally:
+            self.selection.end_module(call.name)
 
     def link_once(self, name: str) -> None:
         """A line of construct.json for a pseudo parent."""
@@ -122,6 +139,7 @@ class Recording(Step):
 
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
         """Record a call's arguments before it runs."""
+        self.close_left(frame)
         name = api_name(api.prefix, api.name, self.count(api.label), "forward")
         outcome: Outcome = "drop"
         if self.config.level != "L0" or api.custom:  # at L0 calls are only numbered, for `save_calls`
