@@ -143,10 +143,10 @@ def _two_sides(config: str) -> tuple[str, str]:
         raise UsageError(error.strerror or str(error), where=config) from None
     except ValueError as error:
         raise UsageError(say("cli.msprobe_no_json", error=error), where=config) from None
-    sides = [found.get(key) for key in ("npu_path", "bench_path")] if isinstance(found, dict) else []
-    if len(sides) != 2 or not all(isinstance(side, str) and side for side in sides):
+    target, golden = (found.get("npu_path"), found.get("bench_path")) if isinstance(found, dict) else (None, None)
+    if not (isinstance(target, str) and isinstance(golden, str) and target and golden):
         raise UsageError(say("cli.msprobe_config_keys"), where=config, hint=say("cli.msprobe_two_sides_hint"))
-    return sides[0], sides[1]
+    return target, golden
 
 
 def _precheck(options: Sequence[str]) -> list[str]:
