@@ -258,6 +258,8 @@ class Session:
         self.collectives.settle()
         if sink is not None and self.recording.provenance is not None:
             sink.add_to_run("arguments", self.recording.provenance.argument_names())
+        if sink is not None and self.scopes.scripted:
+            sink.add_to_run("skipped_modules", list(self.scopes.scripted))
         if sink is not None:
             for key, value in observers.reports(self.recording.observers).items():
                 sink.add_to_run(key, value)
