@@ -254,6 +254,7 @@ class Session:
 
     def end_step(self) -> None:
         """Close the files of the step."""
+        self.models = ()  # the program may drop them before the next step
         sink, self.sink = self.sink, None
         self.collectives.settle()
         if sink is not None and self.recording.provenance is not None:
