@@ -53,6 +53,7 @@ REASONS: Final = {
             "backend/dumpscope/plots/table.py",
             "backend/dumpscope/verdict/rules.py",
             "capture/dumpscope_capture/ptdbg/errors.py",
+            "capture/dumpscope_format/older_python.py",
             "capture/dumpscope_format/ptdbg.py",
             "capture/dumpscope_format/recipe.py",
             "capture/dumpscope_format/run.py",

@@ -10,11 +10,12 @@ from __future__ import annotations
 import dis
 import types
 from bisect import bisect_right
-from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Final, Literal
 
 import torch
+
+from dumpscope_format.older_python import dataclass
 
 _LOADS: Final = (
     "LOAD_FAST",
@@ -216,7 +217,7 @@ def _defaults(function: types.FunctionType) -> dict[str, Any]:
     code = function.__code__
     plain = function.__defaults__ or ()
     names = code.co_varnames[code.co_argcount - len(plain) : code.co_argcount]
-    return {**dict(zip(names, plain, strict=True)), **(function.__kwdefaults__ or {})}
+    return {**dict(zip(names, plain)), **(function.__kwdefaults__ or {})}
 
 
 def _same(value: Any, default: Any) -> bool:
@@ -308,7 +309,7 @@ def _parts(instruction: dis.Instruction) -> list[dis.Instruction]:
         return [instruction]
     return [
         instruction._replace(opname=name, opcode=dis.opmap[name], arg=0, argval=value)
-        for name, value in zip(names, instruction.argval, strict=True)
+        for name, value in zip(names, instruction.argval)
     ]
 
 

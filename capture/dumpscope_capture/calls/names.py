@@ -7,7 +7,7 @@ import os
 import sys
 import types
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
@@ -16,6 +16,7 @@ import yaml
 
 from dumpscope_capture.calls import callsite
 from dumpscope_capture.config import ConfigError
+from dumpscope_format.older_python import dataclass
 
 PREFIXES: Final = {
     "functional": "Functional", "tensor": "Tensor", "torch": "Torch", "_VF": "VF", "torch_npu": "NPU", "aten": "Aten",

@@ -22,6 +22,7 @@ from dumpscope_capture.context import LOG, Unobserved, call_stack, rank
 from dumpscope_capture.device.environment import describe_run
 from dumpscope_capture.proof.packing import Packer, replace_text, write_bytes
 from dumpscope_format.interventions import check_pattern, matches
+from dumpscope_format.older_python import without_prefix
 from dumpscope_format.saved_call import CALL_JSON, GRADIENTS_JSON, RESULTS_JSON, SCHEMA, bare, call_folder
 
 _OWNERS: Final = {
@@ -197,7 +198,7 @@ def _autocast(kinds: Iterable[str]) -> dict[str, dict[str, Any]]:
         try:
             if torch.is_autocast_enabled(kind):
                 found[kind] = {
-                    "dtype": str(torch.get_autocast_dtype(kind)).removeprefix("torch."),
+                    "dtype": without_prefix(str(torch.get_autocast_dtype(kind)), "torch."),
                     "cache": cached,
                 }
         except RuntimeError:  # a device without autocast

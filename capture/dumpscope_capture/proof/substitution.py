@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
@@ -22,7 +22,10 @@ from dumpscope_capture.calls.held_arguments import writes_in_place
 from dumpscope_capture.values.provenance import parameter_names
 from dumpscope_format.interventions import Treatment, words
 
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+Arguments: TypeAlias = "tuple[tuple[Any, ...], dict[str, Any]]"
 
 _TYPES: Final = {"float32": torch.float32, "float64": torch.float64}
 _COMPLEX: Final = {torch.float32: torch.complex64, torch.float64: torch.complex128}
@@ -186,7 +189,7 @@ class _Run:
     def _write_back(self, given: Arguments) -> None:
         """Copy what the function wrote into converted arguments to the program's tensors."""
         names = parameter_names(self._function)
-        named = {**dict(zip(names, given[0], strict=False)), **given[1]}
+        named = {**dict(zip(names, given[0])), **given[1]}
         quiet = {id(named[name]) for name in _QUIET if isinstance(named.get(name), torch.Tensor)}
         written = [*given[0][:1], given[1].get("out")] if writes_in_place(self._name, given[1]) else []
         unsure = {id(value) for value in tree_leaves(written)}

@@ -7,7 +7,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -30,6 +29,7 @@ from dumpscope_capture.session import Session
 from dumpscope_capture.write.folder_lock import is_free
 from dumpscope_capture.write.sink import StepSink
 from dumpscope_format.naming import api_name, item_name
+from dumpscope_format.older_python import dataclass
 from dumpscope_format.paths import rank_folder
 
 _SCRIPT: Final = Path(__file__).with_name("compare_data.py")
@@ -113,7 +113,7 @@ class PklRecording(Recording):
 
     def fail_call(self, call: Call) -> None:
         super().fail_call(call)
-        error = sys.exception()
+        error = sys.exc_info()[1]
         hint = hint_of(error) if error is not None else None
         if hint is not None:
             LOG.warning("%s raised %s: %s", call.name, type(error).__name__, hint)
@@ -333,7 +333,7 @@ class PklSession(PtdbgSession):
         with self.errors.guard("the rank's folder"):
             sink.move(wanted)
             self.rank = now
-            _file_steps[wanted.absolute(), *self._files] = self.step
+            _file_steps[(wanted.absolute(), *self._files)] = self.step
 
     def _keep_files(self, folder: Path, files: tuple[str, ...]) -> None:
         """Move files that would be overwritten to `earlier-{time}` next to the tag's folder. files: their names, empty for all.

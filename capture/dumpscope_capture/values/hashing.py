@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import threading
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 import numpy as np
 import torch
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 FOLDED: Final = 1 << 20
 """Number of bytes from which folding is faster."""
@@ -33,7 +36,7 @@ _X: Final = 1 << 30
 _ALL: Final = 0xFFFFFFFF
 _scratch: Final = threading.local()
 
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
 
 def raw(tensor: torch.Tensor) -> memoryview:

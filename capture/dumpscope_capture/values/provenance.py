@@ -15,12 +15,15 @@ import inspect
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.overrides import get_testing_overrides
 
-Extra = dict[str, dict[str, str]]
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+Extra: TypeAlias = "dict[str, dict[str, str]]"
 
 _PLAIN: Final = frozenset((int, float, bool, str, type(None)))
 _DEPTH: Final = 8
@@ -153,7 +156,7 @@ def _members(value: Any) -> list[tuple[Any, Any]] | None:
         return None
     if isinstance(value, tuple):
         fields = getattr(value, "_fields", None)
-        return list(zip(fields, value, strict=False)) if type(fields) is tuple else list(enumerate(value))
+        return list(zip(fields, value)) if type(fields) is tuple else list(enumerate(value))
     if isinstance(value, list):
         return list(enumerate(value))
     if isinstance(value, dict):

@@ -14,15 +14,18 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import torch
 
 from dumpscope_capture.values.host_memory import Survey, flat, survey
+from dumpscope_format.older_python import dataclass, without_prefix
 
-Number = float | int | bool
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+Number: TypeAlias = "float | int | bool"
 
 SURVEYED: Final = 4096
 """Number of elements from which a tensor is looked up in `Dedup`, and its squares are summed in float64."""
@@ -52,7 +55,7 @@ class Statistics(NamedTuple):
     neg_inf: int = 0
 
 
-Fill = Callable[[Statistics], None]
+Fill: TypeAlias = "Callable[[Statistics], None]"
 
 
 class Chunk:
@@ -85,7 +88,7 @@ class Chunk:
         for device, some in by_device.items():
             _wait_streams(device, some)
             rows = _fetch(some)
-            for entry, row in zip(some, rows, strict=True):
+            for entry, row in zip(some, rows):
                 entry.fill(_from_row(entry, row))
 
 
@@ -106,11 +109,11 @@ class ChunkEntry:
 def reason_absent(tensor: torch.Tensor) -> str | None:
     """Why a tensor has no statistics, None where it has."""
     if tensor.layout is not torch.strided:
-        return f"layout {str(tensor.layout).removeprefix('torch.')}"
+        return f"layout {without_prefix(str(tensor.layout), 'torch.')}"
     if tensor.is_meta:
         return "no data (meta)"
     if tensor.dtype in _PACKED:
-        return f"no arithmetic for {str(tensor.dtype).removeprefix('torch.')}"
+        return f"no arithmetic for {without_prefix(str(tensor.dtype), 'torch.')}"
     if tensor.numel() == 0:
         return "empty"
     return None
