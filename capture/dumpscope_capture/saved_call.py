@@ -11,11 +11,12 @@ from typing import Any
 from zlib import crc32
 
 import torch
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_map_only
 
 from dumpscope_capture.calls.call import differentiable
 from dumpscope_capture.calls.held_arguments import writes_in_place
 from dumpscope_capture.calls.names import attribute
+from dumpscope_capture.older_torch import tree_leaves
 from dumpscope_capture.proof.unpacking import Opaque, Unpacker, kind_of, of_torch
 from dumpscope_format.older_python import dataclass
 from dumpscope_format.saved_call import Documents, SavedCallError, read

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional
 import yaml
 
-from dumpscope_capture.calls import callsite
+from dumpscope_capture.calls import bytecode, callsite
 from dumpscope_capture.config import ConfigError
 from dumpscope_format.older_python import dataclass
 
@@ -194,7 +194,7 @@ _REFLECTED: Final = {"__rdiv__": "__rtruediv__"}
 
 def _is_operator(function: types.FunctionType, frame: types.FrameType | None) -> bool:
     own = callsite.frame_of(function, frame)
-    return own is not None and callsite.site(own.f_back).kind == "operator"
+    return own is not None and bytecode.site(own.f_back).kind == "operator"
 
 
 def _choices(function: Any) -> list[types.FunctionType]:

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_map_only
 
 from dumpscope_capture.calls.held_arguments import writes_in_place
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.context import LOG, HookErrors
+from dumpscope_capture.older_torch import tree_leaves
 from dumpscope_format.older_python import without_suffix
 
 

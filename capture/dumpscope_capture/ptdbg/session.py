@@ -19,6 +19,7 @@ from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Unobserved, call_stack, rank
 from dumpscope_capture.device.kernels import KernelDump
+from dumpscope_capture.older_torch import used_device
 from dumpscope_capture.ptdbg.arguments import Place
 from dumpscope_capture.ptdbg.files import FOLDER_MODE, PklSink, Plan
 from dumpscope_capture.ptdbg.generations import Form, Spelling
@@ -315,9 +316,7 @@ class PklSession(PtdbgSession):
         if self.target.rank is not None:
             return self.target.rank
         known = rank()
-        if known is None and torch.accelerator.is_available() and _is_awake():
-            return torch.accelerator.current_device_index()
-        return known
+        return known if known is not None else used_device()
 
     def _follow_rank(self, rank_id: int | None) -> None:
         sink = self.sink
@@ -371,12 +370,6 @@ _reported: set[tuple[str, ...]] = set()
 
 _file_steps: dict[tuple[Any, ...], int] = {}
 """Files that this process wrote, with their step. It may add to them."""
-
-
-def _is_awake() -> bool:
-    kind = torch.accelerator.current_accelerator()
-    backend = getattr(torch, kind.type, None) if kind is not None else None
-    return backend is not None and hasattr(backend, "is_initialized") and bool(backend.is_initialized())
 
 
 def hint_of(error: BaseException) -> str | None:
