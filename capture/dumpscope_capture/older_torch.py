@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import torch
+from torch.overrides import get_testing_overrides
 from torch.utils import _pytree
 
-_FUNCTORCH: Any = torch._C._functorch
+UINT64: Final[torch.dtype | None] = getattr(torch, "uint64", None)
+_FUNCTORCH: Final[Any] = torch._C._functorch
 
 
 @contextmanager
@@ -28,6 +31,13 @@ def no_transforms() -> Iterator[None]:
 def tree_leaves(tree: Any) -> list[Any]:
     """Values of nested containers, in order."""
     return _pytree.tree_flatten(tree)[0]
+
+
+def overridable_functions() -> dict[Any, Callable[..., Any]]:
+    """torch's table of overridable functions: a lambda with the parameters of each."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 2.1 looks at deprecated names of its own
+        return get_testing_overrides()
 
 
 def autocast_dtype(kind: str) -> torch.dtype | None:

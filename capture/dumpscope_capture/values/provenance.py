@@ -18,7 +18,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from torch.overrides import get_testing_overrides
+
+from dumpscope_capture.older_torch import overridable_functions
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -185,7 +186,7 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
     """Names of a function's parameters; those of built-in functions as torch's own table of overridable functions has them."""
     if not isinstance(function, (types.FunctionType, types.MethodType)):
         if not _stand_ins:
-            _stand_ins.update(get_testing_overrides())
+            _stand_ins.update(overridable_functions())
         function = _stand_ins.get(function, function)
     try:
         return list(inspect.signature(function).parameters)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import torch
 
+from dumpscope_capture.older_torch import UINT64
 from dumpscope_capture.values.host_memory import Survey, flat, survey
 from dumpscope_format.older_python import dataclass, without_prefix
 
@@ -127,7 +128,7 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_quantized:
         return tensor.dequantize()
     if dtype in _WIDE_UNSIGNED:
-        return tensor.to(torch.int64 if dtype is not torch.uint64 else torch.float64)
+        return tensor.to(torch.int64 if dtype is not UINT64 else torch.float64)
     if dtype.is_floating_point and dtype.itemsize == 1:
         return tensor.to(torch.float32)
     return tensor
@@ -141,7 +142,7 @@ def measure_now(tensor: torch.Tensor, *, high: bool, surveyed: Survey | None = N
     dtype = tensor.dtype
     if dtype is torch.bool:
         return _of_bools(tensor)
-    if dtype is torch.uint64:
+    if dtype is UINT64:
         return _of_uint64(tensor)
     value = tensor if dtype is torch.float32 else _plain(tensor)
     if value.dim() == 0:
