@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
+
+if [int(part) for part in re.findall(r"\d+", torch.__version__)[:2]] < [2, 1]:
+    raise ImportError(f"dumpscope_capture needs torch 2.1 or later, this is torch {torch.__version__}")
+
 from torch.overrides import get_testing_overrides
 from torch.utils import _pytree
+from torch.utils._python_dispatch import _disable_current_modes
 
+disable_modes: Final = _disable_current_modes
 UINT64: Final[torch.dtype | None] = getattr(torch, "uint64", None)
 _FUNCTORCH: Final[Any] = torch._C._functorch
 

@@ -332,7 +332,8 @@ class PklSession(PtdbgSession):
         with self.errors.guard("the rank's folder"):
             sink.move(wanted)
             self.rank = now
-            _file_steps[(wanted.absolute(), *self._files)] = self.step
+            key = (wanted.absolute(), *self._files)
+            _file_steps[key] = self.step
 
     def _keep_files(self, folder: Path, files: tuple[str, ...]) -> None:
         """Move files that would be overwritten to `earlier-{time}` next to the tag's folder. files: their names, empty for all.
