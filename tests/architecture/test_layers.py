@@ -53,11 +53,14 @@ REASONS: Final = {
             "backend/dumpscope/plots/table.py",
             "backend/dumpscope/verdict/rules.py",
             "capture/dumpscope_capture/ptdbg/errors.py",
-            "capture/dumpscope_format/older_python.py",
             "capture/dumpscope_format/ptdbg.py",
             "capture/dumpscope_format/recipe.py",
             "capture/dumpscope_format/run.py",
             "capture/dumpscope_format/schema.py",
+        ),
+        "stands in for what an older environment lacks": (
+            "capture/dumpscope_capture/calls/name_lists.py",
+            "capture/dumpscope_format/older_python.py",
         ),
         "one rule of the analysis, with its reasons": (
             "backend/dumpscope/analysis/classes.py",

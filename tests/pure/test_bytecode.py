@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from pure.loading import load
 
-
-def _load() -> Any:
-    """The module alone: its package imports torch."""
-    path = ROOT / "capture" / "dumpscope_capture" / "calls" / "bytecode.py"
-    spec = importlib.util.spec_from_file_location("recorder_bytecode", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-bytecode = _load()
+bytecode = load("calls/bytecode.py")
 seen: list[Any] = []
 
 
