@@ -264,6 +264,8 @@ class Session:
         if sink is not None:
             for key, value in observers.reports(self.recording.observers).items():
                 sink.add_to_run(key, value)
+            if self.eager.missed:
+                sink.add_to_run("not_recorded", ["compiled code"])
         self.recording.close()
         if self._dedup is not None:
             self._dedup.end_step()

@@ -52,7 +52,10 @@ class NonfiniteMarks:
                 self.gather(part, scalars=scalars)
 
     def _tensor(self, tensor: torch.Tensor) -> None:
-        if type(tensor) not in (torch.Tensor, torch.nn.Parameter):  # this rank's part: operators on the whole communicate
+        if type(tensor) not in (
+            torch.Tensor,
+            torch.nn.Parameter,
+        ):  # this rank's part: operators on the whole communicate
             _, tensor, _, absent = unwrap(tensor)
             if absent is not None:
                 return
