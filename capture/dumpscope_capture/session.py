@@ -17,7 +17,7 @@ from dumpscope_capture.calls.names import Table, WrapList, optional, read_list
 from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, HookErrors, rank
-from dumpscope_capture.device import kernels
+from dumpscope_capture.device import environment_checks, kernels
 from dumpscope_capture.device.environment import FRAMEWORK, describe_run
 from dumpscope_capture.hooks import functions
 from dumpscope_capture.hooks.aten import AtenMode
@@ -73,6 +73,7 @@ class Session:
         self.recording.observers += [self.saver] if self.explainer is None else [self.saver, self.explainer]
         self.ended = False
         self.installed = False
+        self._environment_checked = False
         self._check = self._make_check()
         self.thread = 0
         self.models: Sequence[torch.nn.Module] = ()
@@ -89,6 +90,9 @@ class Session:
 
     def start(self, models: Sequence[torch.nn.Module], *, numbered: bool, step: int, rank_id: int | None) -> None:
         """Begin or continue to record a step."""
+        if not self._environment_checked:
+            self._environment_checked = True
+            environment_checks.log_warnings()
         self.open(step, rank_id)
         if self.config.modules:
             self.scopes.watch(models, numbered=numbered)
