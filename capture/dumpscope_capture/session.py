@@ -254,10 +254,13 @@ class Session:
 
     def end_step(self) -> None:
         """Close the files of the step."""
+        self.models = ()  # the program may drop them before the next step
         sink, self.sink = self.sink, None
         self.collectives.settle()
         if sink is not None and self.recording.provenance is not None:
             sink.add_to_run("arguments", self.recording.provenance.argument_names())
+        if sink is not None and self.scopes.scripted:
+            sink.add_to_run("skipped_modules", list(self.scopes.scripted))
         if sink is not None:
             for key, value in observers.reports(self.recording.observers).items():
                 sink.add_to_run(key, value)

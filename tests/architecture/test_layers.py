@@ -114,6 +114,7 @@ REASONS: Final = {
             "backend/dumpscope/readers/regular_file.py",
             "backend/dumpscope/readers/tensors/tensor_file.py",
             "capture/dumpscope_capture/record/step.py",
+            "capture/dumpscope_capture/values/live_memory.py",
         ),
         "keeps alembic out of what only reads": ("backend/dumpscope/index/store/upgrade.py",),
         "below what imports it: merged, rooms of the index would form a circle": (

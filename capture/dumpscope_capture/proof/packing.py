@@ -15,6 +15,7 @@ import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from dumpscope_capture.values.hashing import crc
+from dumpscope_capture.values.live_memory import is_freed, read
 from dumpscope_capture.values.provenance import type_name
 from dumpscope_capture.write.torch_file import TensorLayout, can_write, pack
 from dumpscope_format.older_python import without_prefix
@@ -178,6 +179,8 @@ def _unsavable(tensor: torch.Tensor) -> str | None:
         return "a tensor without data, or of a function transform"
     if is_traceable_wrapper_subclass(tensor) or type(tensor).__name__ == "FakeTensor":
         return f"a wrapper: {type_name(tensor)}"
+    if is_freed(tensor):
+        return "a tensor whose storage is freed"
     return None
 
 
@@ -242,15 +245,14 @@ def _scatter(tensor: torch.Tensor, data: torch.Tensor, start: int) -> None:
 
 def write_bytes(path: Path, data: torch.Tensor) -> int:
     """Write one-dimensional uint8 data as a `.pt` file. Returns its CRC-32."""
-    content = data.contiguous().numpy().data
-    check = crc(content)
+    data = data.contiguous()
+    check = read(data, crc)
     layout = TensorLayout(dtype=torch.uint8, shape=(data.numel(),), stride=(1,), requires_grad=False)
     if not can_write(torch.uint8, data.numel()):
         torch.save(data.clone(), path)
         return check
     with open(path, "wb") as out:
-        for part in pack(layout, content, check):
-            out.write(part)
+        read(data, lambda content: out.writelines(pack(layout, content, check)))
     return check
 
 

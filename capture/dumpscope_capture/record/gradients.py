@@ -52,13 +52,15 @@ class Watch:
     expected: number of nodes that give gradients to arguments; awaited: of nodes that take gradients of results
     spread: these two sets of nodes differ
     owner: label of the module, None for a function; custom: the program registered the function
-    data: whether gradients are recorded; outcome: answer of the filters
+    data: whether gradients are recorded; listed: the list names what the call runs in
+    kept: whether the filters may keep this pass; judged: whether `outcome`, their answer, is known
+    late: the scope begins with the backward of a module that holds the call
     """
 
     __slots__ = (
         "_counts", "_fired", "_inner", "_lock", "_sums", "awaited", "complete", "custom", "data", "expected", "first", "inputs",
-        "listener", "name", "outcome",
-        "outputs", "owner", "parent", "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
+        "judged", "kept", "late", "listed", "listener", "name", "outcome", "outputs", "owner", "parent", "pass_id", "reserved",
+        "spread", "started", "takes_input", "takes_output",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +83,10 @@ class Watch:
         self.custom = False
         self.spread = False
         self.outcome = "record"
+        self.listed = False
+        self.late = False
+        self.kept = True
+        self.judged = False
         self.takes_input = True
         self.takes_output = True
         self._counts: list[int] = [0] * arguments
@@ -202,7 +208,8 @@ class Watch:
             if self.started and self.pass_id == current:
                 return False
             self.started = True
-            self.complete = self.reserved = False
+            self.complete = self.reserved = self.judged = False
+            self.kept = True
             self.pass_id = current
             self.inputs = [None] * len(self.inputs)
             self.outputs = [None] * len(self.outputs)
@@ -213,7 +220,7 @@ class Watch:
         return True
 
     def take_results(self, wanted: list[tuple[int, int]], gradients: Sequence[torch.Tensor | None]) -> None:
-        if self.takes_input and self.data:
+        if self.takes_input and self.data and self.kept:
             for place, slot in wanted:
                 gradient = gradients[slot]
                 inner = self._inner.pop(place, None)
@@ -226,7 +233,7 @@ class Watch:
     def take_arguments(self, contributions: list[tuple[int, int]], gradients: Sequence[torch.Tensor | None]) -> None:
         for slot, argument in contributions:
             gradient = gradients[slot]
-            if gradient is None or not self.takes_output:
+            if gradient is None or not self.takes_output or not self.kept:
                 continue
             if self._counts[argument] <= 1:
                 self.outputs[argument] = self.listener.record_gradient(gradient, f"{self.name}.output.{argument}")
@@ -238,7 +245,7 @@ class Watch:
 
     def take_inner(self, place: int, gradient: torch.Tensor | None) -> None:
         """Part of a result's gradient that comes from the call's own use of the result; it is subtracted."""
-        if gradient is not None and self.takes_input:
+        if gradient is not None and self.takes_input and self.kept:
             with self._lock, Unobserved():
                 known = self._inner.get(place)
                 self._inner[place] = gradient.detach() if known is None else known + gradient.detach()
@@ -377,6 +384,10 @@ class _WholeNodeHook:
         watch = self._watch
         try:
             watch.begin()
+            if not watch.kept:
+                watch.complete = True
+                watch.listener.complete(watch)
+                return
             record: Callable[[torch.Tensor, str], Record] = watch.listener.record_gradient
             watch.inputs = [
                 part if part is None else record(part, f"{watch.name}.input.{n}") for n, part in enumerate(outputs)

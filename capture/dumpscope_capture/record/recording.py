@@ -284,6 +284,8 @@ class Recording(Step):
                           arguments=len(call.edges), owner=owner)  # fmt: skip
             watch.custom = call.api is not None and call.api.custom
             watch.takes_input, watch.takes_output = self.selection.sides.input, self.selection.sides.output
+            watch.late = self.selection.before
+            watch.listed = self.selection.named and self.selection.follows(name)
             if not self.data or (call.outcome == "link" and not self.selection.follows(name)):
                 watch.attach_marker(results, call.first)
             elif owner is None and self.config.backward == "msprobe":

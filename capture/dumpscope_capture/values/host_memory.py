@@ -13,6 +13,8 @@ from zlib import crc32
 import numpy as np
 import torch
 
+from dumpscope_capture.values.live_memory import read
+
 if TYPE_CHECKING:
     from typing import TypeAlias
 
@@ -40,7 +42,7 @@ def checksum(memory: torch.Tensor, *, thorough: bool) -> tuple[int, ...]:
     data = memory.view(torch.uint8)
     start = -data.storage_offset() % _WORD
     end = start + (data.numel() - start) // _WORD * _WORD
-    rest = crc32(data[end:].numpy().data, crc32(data[:start].numpy().data))
+    rest = read(data[end:], crc32, read(data[:start], crc32))
     return rest, add(data[start:end].view(torch.int64))
 
 
@@ -52,10 +54,16 @@ def _ordered_sum(words: torch.Tensor) -> int:
     """Checksum of column sums of small tables, weighted so that swapped tables change the result."""
     whole = words.numel() // _WORDS * _WORDS
     if not whole:
-        return crc32(words.numpy().data)
-    sums = words[:whole].view(-1, *_TABLE).sum(1).numpy()
-    sums *= _weights(len(sums))
-    return crc32(words[whole:].numpy().data, crc32(np.add.reduce(sums).data))
+        return read(words, crc32)
+    sums = read(words[:whole].view(-1, *_TABLE).sum(1), _weighted)
+    return read(words[whole:], crc32, crc32(np.add.reduce(sums).data))
+
+
+def _weighted(data: memoryview) -> Array:
+    """Rows of sums, each times its weight."""
+    sums = np.frombuffer(data, np.int64).reshape(-1, _COLUMNS)
+    weighted: Array = sums * _weights(len(sums))
+    return weighted
 
 
 def _weights(count: int) -> Array:
@@ -118,8 +126,12 @@ def _zeros(numbers: torch.Tensor) -> int:
     truths: torch.Tensor | None = getattr(_scratch, "truths", None)
     if truths is None or truths.numel() < size:
         truths = _scratch.truths = torch.empty(size, dtype=torch.bool)
-    some = truths[:size].copy_(numbers).numpy()
-    return 0 if some.all() else size - int(np.count_nonzero(some))
+    return read(truths[:size].copy_(numbers), _count_false)
+
+
+def _count_false(data: memoryview) -> int:
+    some = np.frombuffer(data, np.bool_)
+    return 0 if some.all() else len(some) - int(np.count_nonzero(some))
 
 
 def flat(value: torch.Tensor) -> torch.Tensor | None:

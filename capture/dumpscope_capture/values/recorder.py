@@ -27,7 +27,6 @@ from dumpscope_capture.context import Unobserved
 from dumpscope_capture.values import hashing, tensor_subclasses
 from dumpscope_capture.values.dedup import Dedup, KnownMemory, file_key
 from dumpscope_capture.values.distributed_objects import distributed_record, is_operation, operation_record
-from dumpscope_capture.values.hashing import crc
 from dumpscope_capture.values.snapshots import Buffers, FileLink, Snapshot, take
 from dumpscope_capture.values.statistics import Chunk, Statistics, measure_later, measure_now, reason_absent
 from dumpscope_format.older_python import without_prefix
@@ -277,7 +276,7 @@ class Recorder:
         if known is None or not tensor.is_contiguous():
             return self._hash(tensor)
         if known.crc is None:
-            known.crc = crc(hashing.raw(tensor))
+            known.crc = hashing.crc_of(tensor)
         return hashing.digits(known.crc)
 
     def _add_hash(self, tensor: torch.Tensor, record: dict[str, Any], snapshot: Snapshot | None) -> None:
@@ -292,8 +291,7 @@ class Recorder:
             self._held += snapshot.nbytes
 
     def _hash(self, tensor: torch.Tensor) -> str | float | int | bool:
-        data = hashing.raw(tensor)
-        return hashing.xor(tensor, data) if self.summary == "xor" else hashing.digits(crc(data))
+        return hashing.xor(tensor) if self.summary == "xor" else hashing.digits(hashing.crc_of(tensor))
 
     def _array(self, array: np.ndarray[Any, Any], item: str) -> dict[str, Any]:
         record: dict[str, Any] = {"type": ARRAY_TYPE, "dtype": str(array.dtype), "shape": list(array.shape)}

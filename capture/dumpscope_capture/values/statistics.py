@@ -21,6 +21,7 @@ import torch
 
 from dumpscope_capture.older_torch import UINT64
 from dumpscope_capture.values.host_memory import Survey, flat, survey
+from dumpscope_capture.values.live_memory import is_freed, read
 from dumpscope_format.older_python import dataclass, without_prefix
 
 if TYPE_CHECKING:
@@ -41,6 +42,12 @@ _PACKED: Final = frozenset(
     getattr(torch, name) for name in ("float4_e2m1fn_x2", "bits8", "bits16", "bits1x8", "bits2x4", "bits4x2")
     if hasattr(torch, name)
 )  # fmt: skip
+
+
+_NUMPY: Final[dict[torch.dtype, Any]] = {
+    torch.float32: np.float32, torch.float64: np.float64, torch.int64: np.int64, torch.int32: np.int32, torch.int16: np.int16,
+    torch.int8: np.int8, torch.uint8: np.uint8,
+}  # fmt: skip
 
 
 class Statistics(NamedTuple):
@@ -117,6 +124,8 @@ def reason_absent(tensor: torch.Tensor) -> str | None:
         return f"no arithmetic for {without_prefix(str(tensor.dtype), 'torch.')}"
     if tensor.numel() == 0:
         return "empty"
+    if is_freed(tensor):
+        return "storage is freed"
     return None
 
 
@@ -180,10 +189,18 @@ def _survey(value: torch.Tensor) -> Survey:
     if value.numel() < SURVEYED:
         ends = torch.aminmax(value)
         low, top = ends.min.item(), ends.max.item()
-        zeros = 0 if low > 0 or top < 0 else value.numel() - int(np.count_nonzero(value.numpy()))
+        zeros = 0 if low > 0 or top < 0 else value.numel() - _count_nonzero(value)
         return Survey(low, top, zeros, None)
     memory = flat(value)
     return survey(value.contiguous().view(-1) if memory is None else memory)
+
+
+def _count_nonzero(value: torch.Tensor) -> int:
+    """Count in few numbers, for which numpy is faster than torch."""
+    kind = _NUMPY.get(value.dtype)
+    if kind is None:
+        return int(torch.count_nonzero(value))
+    return read(value.contiguous(), lambda data: int(np.count_nonzero(np.frombuffer(data, kind))))
 
 
 def _of_number(value: float) -> Statistics:
@@ -201,9 +218,13 @@ def _of_bools(tensor: torch.Tensor) -> Statistics:
 
 
 def _of_uint64(tensor: torch.Tensor) -> Statistics:
-    value = tensor.numpy()
-    if value.ndim == 0:
-        return _of_number(int(value))
+    return read(tensor.contiguous(), _of_uint64_bytes, tensor.dim() == 0)
+
+
+def _of_uint64_bytes(data: memoryview, lone: bool) -> Statistics:
+    value = np.frombuffer(data, np.uint64)
+    if lone:
+        return _of_number(int(value[0]))
     double = value.astype("float64")
     return Statistics(
         max=int(value.max()), min=int(value.min()), mean=float(double.mean()),

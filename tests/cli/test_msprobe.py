@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dumpscope.cli import msprobe_line
 from dumpscope.cli.app import status
-from dumpscope.cli.msprobe_line import translate_line
+from dumpscope.cli.commands import msprobe as msprobe_line
+from dumpscope.cli.commands.msprobe import translate_line
 from dumpscope.errors import UsageError
 
 LINES = {
@@ -58,7 +58,7 @@ def test_a_pre_check_runs_on_the_accelerator_that_is_there(monkeypatch: pytest.M
         ("parse -d dump.npy", "dumpscope parse"),
         ("data2db --db x", "acc_check"),
         ("compare -tp a", "give -tp TARGET -gp GOLDEN"),
-        ("compare -tp a -gp b -m torchair", "only --mode auto"),
+        ("compare -tp a -gp b -m torchair", "only mode auto"),
         ("compare -tp a -gp b -am api.yaml", "--rename"),
         ("compare -tp a -gp b --nonsense", "--nonsense"),
         ("acc_check", "-api_info"),
@@ -98,5 +98,6 @@ def test_a_compare_json_without_both_dumps_is_refused_by_name(
 
 
 def test_the_help_lists_the_lines(capfd: pytest.CaptureFixture[str]) -> None:
-    assert status(["msprobe", "--help"]) == 0
-    assert "api_precision_compare" in capfd.readouterr().out
+    for line in (["msprobe"], ["msprobe", "--help"]):
+        assert status(line) == 0
+        assert "api_precision_compare" in capfd.readouterr().out
