@@ -33,8 +33,8 @@ COMMANDS: Final = {
     "demo": "Compare two bundled real dumps that hold a known fault, and serve the result.",
     "reproduce": "Write a script that runs one call of a dump alone, forward and backward, and judges it.",
     "precheck": "Run every API of a dump alone against a higher-precision CPU reference.",
-    "precheck-compare": "Compare the pre-checks of two devices: where does the first one err more?",
-    "bisect": "Find the smallest set of calls that repairs a program when they run differently.",
+    "precheck-compare": "Compare the pre-checks of two devices: is the first one less accurate?",
+    "bisect": "Find the smallest set of calls that must run differently to repair a program.",
     "handover": "Pack one call for the owner of the operator: script, tensors, stack, environment, matrix.",
 }
 """Every command and its line in the list: `name` is the function `name` of `dumpscope.cli.commands.name`."""

@@ -23,7 +23,9 @@ LISTED: Final = 10
 
 def calibrate(
     one: Annotated[Path, typer.Argument(metavar="HEALTHY", help="A dump of code that is known to be right.")],
-    other: Annotated[Path, typer.Argument(metavar="OTHER", help="A second run of it, or the same on other hardware.")],
+    other: Annotated[
+        Path, typer.Argument(metavar="OTHER", help="A second run of the same code, also on other hardware.")
+    ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Policy file to write.")] = Path("policy.yaml"),
 ) -> int:
     """Measure the noise of a healthy pair and write the tolerances for `compare --policy`."""

@@ -31,7 +31,7 @@ def compare(
     reference: Annotated[
         Path | None,
         typer.Option(
-            "--reference", help="Dump of an absolute reference (CPU, float64): which side is farther from it?"
+            "--reference", help="Dump of a third, more exact run (CPU, float64): shows which side is farther from it."
         ),
     ] = None,
     output: Annotated[
@@ -39,12 +39,20 @@ def compare(
     ] = None,
     formats: Annotated[
         list[str] | None,
-        typer.Option("--format", help="csv, xlsx, json, html, ptdbg; several with commas. Default csv."),
+        typer.Option(
+            "--format",
+            help="csv (default), xlsx, json, html, junit, ptdbg, ptdbg-csv, ptdbg-xlsx; several with commas.",
+        ),
     ] = None,
     policy: Annotated[
         str, typer.Option("--policy", help="How to judge: default, ptdbg, msprobe, or a policy file.")
     ] = "default",
-    fuzzy: Annotated[bool, typer.Option("--fuzzy", help="Match calls without regard to their call index.")] = False,
+    fuzzy: Annotated[
+        bool,
+        typer.Option(
+            "--fuzzy", help="Match the remaining calls of the same name in their order, whatever their call index."
+        ),
+    ] = False,
     data_mapping: Annotated[
         Path | None, typer.Option("--data-mapping", help="yaml: target item name to golden item name.")
     ] = None,
@@ -74,10 +82,10 @@ def compare(
     json: Json = False,
     pairs: Annotated[bool, typer.Option("--pairs", help="Add every item pair to the JSON.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only print what would be matched, rule by rule, and what would not.")
+        bool, typer.Option("--dry-run", help="Only print which calls would be matched, by rule, and which would not.")
     ] = False,
     fail_on: Annotated[
-        str, typer.Option("--fail-on", help="Verdict from which the exit status is 1: no, warning or never.")
+        str, typer.Option("--fail-on", help="Exit status 1 from this verdict on: no, warning or never.")
     ] = "no",
 ) -> int:
     """Compare two dumps and name the operator that went wrong first.

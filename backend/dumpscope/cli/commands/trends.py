@@ -47,7 +47,7 @@ Found = ValueTrends | Trends
 def trends(
     target: Dump,
     golden: Annotated[
-        Path | None, typer.Argument(help="Dump to compare with. Without it the numbers of TARGET are shown.")
+        Path | None, typer.Argument(help="Dump to compare with. Without it, the numbers of TARGET are shown.")
     ] = None,
     statistic: Annotated[
         str | None,
