@@ -18,7 +18,7 @@ from dumpscope.texts import tell
 from dumpscope.verdict.calibration import MOST, Calibration, calibrate as measure_noise
 
 LISTED: Final = 10
-"""Calls shown of each list; the file holds all."""
+"""Calls printed per list; the file holds all."""
 
 
 def calibrate(

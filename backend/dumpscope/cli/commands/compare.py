@@ -122,7 +122,7 @@ def compare(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The command line of one comparison, as given."""
+    """The command line of one comparison."""
 
     target: Path
     golden: Path
@@ -186,7 +186,7 @@ def run(request: Request) -> int:
 
 
 def status(answer: Answer, fail_on: str, *, incomplete: bool) -> int:
-    """Exit status of a comparison. A divergence goes before incompleteness: what could not be read does not undo it."""
+    """Exit status of a comparison. A divergence counts more than unreadable parts: it is real whatever could not be read."""
     counts = answer.counts
     diverged = bool(answer.origins) or counts.no > 0
     if fail_on == "warning":

@@ -15,7 +15,7 @@ from dumpscope.export.stack_frames import frame_documents, user_frame
 from dumpscope.texts import tell, translate, word
 
 LISTED: Final = 100
-"""Findings listed per rank and step; the counts are over all."""
+"""Findings printed per rank and step; the counts include all."""
 
 
 def overflow(path: Dump, json: Json = False) -> int:

@@ -181,7 +181,7 @@ def _run(request: _Request) -> int:
 
 
 def _send_results(request: _Request) -> int:
-    """Send the results to the server; returns how many it keeps."""
+    """Send the results to the server; returns how many it stored."""
     assert request.server is not None
     with open(request.output / STATE, encoding="utf-8") as lines:
         return send(request.server, request.path, lines)

@@ -65,9 +65,9 @@ def reproduce(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """copy: put the tensors beside the script; matrix: run it over devices, types and layouts with `python`
+    """copy: copy the tensors into a folder beside the script; matrix: run it over devices, types and layouts with `python`
 
-    values: `eps=1e-5,1e-3`, scalars that the matrix goes over as well
+    values: `eps=1e-5,1e-3`, scalars that the matrix varies too
     """
 
     path: Path
