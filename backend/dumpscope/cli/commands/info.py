@@ -89,7 +89,9 @@ def describe(path: Path, layout: DumpIndex) -> tuple[dict[str, Any], bool]:
             values.add(getattr(read.header, name))
         lost = lost or not len(read.nodes)
         run = read.header.run
-        about = {"run": None if run is None else asdict(run), **_counts(read)}
+        told = None if run is None else asdict(run)
+        unrecorded = {} if told is None else told.pop("unrecorded")
+        about = {"run": told, "unrecorded": unrecorded, **_counts(read)}
         units.append({"step": ref.step, "rank": ref.rank or 0, "folder": ref.label, **about})
     require_read(len(units), layout, problems)
     document = {
