@@ -10,6 +10,9 @@ GROUPS: Final = ("versions", "settings", "numerics", "seeds", "environment")
 DEVICES: Final = "devices"
 """Key of run.json that holds a list of texts, the processor first."""
 
+UNRECORDED: Final = "unrecorded"
+"""Key of run.json: functions that were called and are no nodes, `torch.Tensor.copy_`, with their numbers."""
+
 NOTES: Final = "notes"
 """Key of run.json that holds what was recorded in another way than usual: an object of kinds and lists of names."""
 

@@ -58,6 +58,10 @@ REASONS: Final = {
             "capture/dumpscope_format/run.py",
             "capture/dumpscope_format/schema.py",
         ),
+        "stands in for what an older environment lacks": (
+            "capture/dumpscope_capture/calls/name_lists.py",
+            "capture/dumpscope_format/older_python.py",
+        ),
         "one rule of the analysis, with its reasons": (
             "backend/dumpscope/analysis/classes.py",
             "backend/dumpscope/analysis/overflow/tree.py",

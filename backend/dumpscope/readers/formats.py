@@ -7,6 +7,7 @@ The formats of this package come first, then those that other installed packages
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -49,7 +50,7 @@ class Place:
     alone: bool = False
 
 
-class DumpFormat:
+class DumpFormat(ABC):
     """One way in which tools write dumps. A subclass must have a name, find_rank and read_rank.
 
     name: stored with its ranks (RankRef.layout); a stored dump is read again by this name
@@ -66,9 +67,9 @@ class DumpFormat:
     no_rerun: str | None = say("readers.format_keeps_not_all_arguments")
     rerun_hint: str = say("readers.dump_step_again_capture_or_msprobe")
 
+    @abstractmethod
     def find_rank(self, place: Place) -> RankRef | None:
         """The rank dumped into a folder, None where this format wrote none there."""
-        raise NotImplementedError
 
     def rank_at(self, place: Place, dump_json: str) -> RankRef:
         """The rank of a folder whose records are in `dump_json`."""
@@ -84,13 +85,13 @@ class DumpFormat:
             traits=self.traits,
         )
 
+    @abstractmethod
     def read_rank(self, ref: RankRef, *, follow_stored_path: bool) -> RankDump:
         """Everything but tensors; damaged parts become problems of the result.
 
         follow_stored_path: a tensor folder that the records name by its absolute path may be used
         Raises UnreadableError where no file can be opened.
         """
-        raise NotImplementedError
 
     def writes_folder(self, place: Place) -> bool:
         """Whether a folder is a dump of this format, so that none is looked for below it."""

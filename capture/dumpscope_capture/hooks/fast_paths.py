@@ -127,7 +127,7 @@ def _trains(*values: Any) -> bool:
 def _may_attention(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether nn.MultiheadAttention may choose its kernel. It calls no module, so that this has to be exact."""
     names = ("query", "key", "value", "key_padding_mask", "need_weights", "attn_mask")
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    given = {**dict(zip(names, args)), **kwargs}
     query = given.get("query")
     masks = [given.get("key_padding_mask"), given.get("attn_mask")]
     return (

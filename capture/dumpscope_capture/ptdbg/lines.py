@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
@@ -11,6 +10,7 @@ import torch
 from dumpscope_capture.values.dedup import Dedup, KnownMemory
 from dumpscope_capture.values.hashing import crc_of, digits
 from dumpscope_capture.values.recorder import DEPTH_LIMIT, Recorder
+from dumpscope_format.older_python import dataclass
 
 NPY: Final = ".npy"
 

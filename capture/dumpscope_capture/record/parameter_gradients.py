@@ -11,6 +11,7 @@ import torch
 from torch.autograd.graph import Node
 
 from dumpscope_capture.calls.edges import accumulator_of
+from dumpscope_capture.calls.selection import backward_name
 from dumpscope_capture.context import Unobserved
 from dumpscope_capture.record.backward_passes import BackwardPasses
 from dumpscope_capture.record.step import Step
@@ -41,6 +42,7 @@ class ParameterGradients:
         self._views: dict[tuple[str, str], int] = {}
         self._groups: dict[str, _Group] = {}
         self.watched: set[str] = set()
+        self._listed: set[str] = set()
 
     def reset(self) -> None:
         with self._lock:
@@ -50,19 +52,23 @@ class ParameterGradients:
             self._views.clear()
             self._groups.clear()
             self.watched.clear()
+            self._listed.clear()
 
-    def watch(self, label: str, module: torch.nn.Module) -> None:
+    def watch(self, label: str, module: torch.nn.Module, name: str) -> None:
         """Hook a module's own parameters, at the end of its forward: a wrapper may put the whole parameter in the place of this
-        rank's part only while the forward runs. label: `Module.fc.Linear`."""
-        for name, parameter in module.named_parameters(recurse=False):
+        rank's part only while the forward runs. label: `Module.fc.Linear`; name: of the forward node"""
+        selection = self._step.selection
+        if selection.named and selection.follows(backward_name(name)):
+            self._listed.add(label)
+        for key, parameter in module.named_parameters(recurse=False):
             if not parameter.requires_grad:
                 continue
             if parameter.grad_fn is not None:  # a view into a flat parameter, made anew for each forward
                 made = parameter.grad_fn._sequence_nr()
-                if self._views.get((label, name)) != made:
-                    self._views[label, name] = made
+                if self._views.get((label, key)) != made:
+                    self._views[label, key] = made
                     self.watched.add(label)
-                    parameter.grad_fn.register_prehook(_ViewHook(self, label, name, parameter.output_nr))
+                    parameter.grad_fn.register_prehook(_ViewHook(self, label, key, parameter.output_nr))
                 continue
             known = self._hooked.get((id(parameter), label))
             if known is not None and getattr(known[0], "variable", None) is parameter:
@@ -71,7 +77,7 @@ class ParameterGradients:
                 node = accumulator_of(parameter)
             if node is not None:
                 self.watched.add(label)
-                handle = node.register_hook(_AccumulatorHook(self, label, name, parameter))
+                handle = node.register_hook(_AccumulatorHook(self, label, key, parameter))
                 self._hooked[id(parameter), label] = node, handle
 
     def missing(self) -> list[str]:
@@ -94,7 +100,7 @@ class ParameterGradients:
                 group.body = {}
             node = group.name
             group.body[name] = None
-        if step.selection.module(node) != "record":
+        if step.selection.module(node, listed=label in self._listed) != "record":
             return
         if step.overflow is not None and not step.overflow.overflows(node, (), gradient):
             return

@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import threading
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 import numpy as np
 import torch
 
 from dumpscope_capture.values.live_memory import read
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 FOLDED: Final = 1 << 20
 """Number of bytes from which folding is faster."""
@@ -35,7 +38,7 @@ _X: Final = 1 << 30
 _ALL: Final = 0xFFFFFFFF
 _scratch: Final = threading.local()
 
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
 
 def raw(tensor: torch.Tensor) -> torch.Tensor:

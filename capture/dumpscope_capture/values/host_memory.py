@@ -7,13 +7,16 @@ all but the first reduction find the numbers in a cache.
 from __future__ import annotations
 
 import threading
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
 import torch
 
 from dumpscope_capture.values.live_memory import read
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 BLOCK_BYTES: Final = 1 << 22
 
@@ -25,7 +28,7 @@ _MIXER: Final = 0x1E3779B97F4A7C15
 _LINE: Final = 1024  # elements whose squares are summed in their own precision
 _scratch: Final = threading.local()
 
-Array = np.ndarray[Any, np.dtype[Any]]
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 
 def checksum(memory: torch.Tensor, *, thorough: bool) -> tuple[int, ...]:
@@ -136,7 +139,7 @@ def flat(value: torch.Tensor) -> torch.Tensor | None:
     if value.is_contiguous():
         return value.view(-1)
     step = 1
-    for stride, size in sorted(zip(value.stride(), value.shape, strict=True)):
+    for stride, size in sorted(zip(value.stride(), value.shape)):
         if size > 1 and stride != step:
             return None
         step *= size

@@ -29,6 +29,7 @@ from dumpscope_capture.values.dedup import Dedup, KnownMemory, file_key
 from dumpscope_capture.values.distributed_objects import distributed_record, is_operation, operation_record
 from dumpscope_capture.values.snapshots import Buffers, FileLink, Snapshot, take
 from dumpscope_capture.values.statistics import Chunk, Statistics, measure_later, measure_now, reason_absent
+from dumpscope_format.older_python import without_prefix
 from dumpscope_format.paths import TENSOR_SUFFIX, file_name
 from dumpscope_format.schema import ARRAY_TYPE, STATISTIC_KEYS, TENSOR_TYPE
 
@@ -179,7 +180,7 @@ class Recorder:
         if isinstance(value, torch.device):
             return {"type": "torch.device", "value": str(value)} if keyword in DEVICE_WORDS else {}
         if isinstance(value, torch.memory_format):
-            return {"type": "torch.memory_format", "format": _FORMATS.get(value, str(value).removeprefix("torch."))}
+            return {"type": "torch.memory_format", "format": _FORMATS.get(value, without_prefix(str(value), "torch."))}
         if isinstance(value, np.ndarray):
             return self._array(value, item)
         if isinstance(value, np.generic):
@@ -333,7 +334,7 @@ def _members(value: Any) -> Iterable[tuple[Any, Any]] | None:
         return list(value.items())
     if isinstance(value, tuple):
         fields = getattr(value, "_fields", None)
-        return zip(fields, value, strict=False) if type(fields) is tuple else None
+        return zip(fields, value) if type(fields) is tuple else None
     if _is_dataclass(value):
         return [(field, getattr(value, field, None)) for field in type(value).__dataclass_fields__]
     return None

@@ -14,16 +14,20 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import torch
 
+from dumpscope_capture.older_torch import UINT64
 from dumpscope_capture.values.host_memory import Survey, flat, survey
 from dumpscope_capture.values.live_memory import is_freed, read
+from dumpscope_format.older_python import dataclass, without_prefix
 
-Number = float | int | bool
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+Number: TypeAlias = "float | int | bool"
 
 SURVEYED: Final = 4096
 """Number of elements from which a tensor is looked up in `Dedup`, and its squares are summed in float64."""
@@ -59,7 +63,7 @@ class Statistics(NamedTuple):
     neg_inf: int = 0
 
 
-Fill = Callable[[Statistics], None]
+Fill: TypeAlias = "Callable[[Statistics], None]"
 
 
 class Chunk:
@@ -92,7 +96,7 @@ class Chunk:
         for device, some in by_device.items():
             _wait_streams(device, some)
             rows = _fetch(some)
-            for entry, row in zip(some, rows, strict=True):
+            for entry, row in zip(some, rows):
                 entry.fill(_from_row(entry, row))
 
 
@@ -113,11 +117,11 @@ class ChunkEntry:
 def reason_absent(tensor: torch.Tensor) -> str | None:
     """Why a tensor has no statistics, None where it has."""
     if tensor.layout is not torch.strided:
-        return f"layout {str(tensor.layout).removeprefix('torch.')}"
+        return f"layout {without_prefix(str(tensor.layout), 'torch.')}"
     if tensor.is_meta:
         return "no data (meta)"
     if tensor.dtype in _PACKED:
-        return f"no arithmetic for {str(tensor.dtype).removeprefix('torch.')}"
+        return f"no arithmetic for {without_prefix(str(tensor.dtype), 'torch.')}"
     if tensor.numel() == 0:
         return "empty"
     if is_freed(tensor):
@@ -133,7 +137,7 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_quantized:
         return tensor.dequantize()
     if dtype in _WIDE_UNSIGNED:
-        return tensor.to(torch.int64 if dtype is not torch.uint64 else torch.float64)
+        return tensor.to(torch.int64 if dtype is not UINT64 else torch.float64)
     if dtype.is_floating_point and dtype.itemsize == 1:
         return tensor.to(torch.float32)
     return tensor
@@ -147,7 +151,7 @@ def measure_now(tensor: torch.Tensor, *, high: bool, surveyed: Survey | None = N
     dtype = tensor.dtype
     if dtype is torch.bool:
         return _of_bools(tensor)
-    if dtype is torch.uint64:
+    if dtype is UINT64:
         return _of_uint64(tensor)
     value = tensor if dtype is torch.float32 else _plain(tensor)
     if value.dim() == 0:
