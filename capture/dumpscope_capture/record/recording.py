@@ -57,6 +57,7 @@ class Recording(Step):
         self.provenance = Provenance() if config.extra_info and self.data else None
         self.functions_too = config.level == "mix"
         self.functions_off = False
+        self.around: Callable[[FrameType | None], None] | None = None
         self.aten = False
         self.kernels: KernelDump | None = None
         self.observers: list[observers.Observer] = []
@@ -144,6 +145,8 @@ class Recording(Step):
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
         """Record a call's arguments before it runs."""
         self.close_left(frame)
+        if self.around is not None:
+            self.around(frame)
         name = api_name(api.prefix, api.name, self.count(api.label), "forward")
         outcome: Outcome = "drop"
         if self.config.level != "L0" or api.custom:  # at L0 calls are only numbered, for `save_calls`
