@@ -103,10 +103,13 @@ class FastPathHooks:
         self._handles = []
 
     def _before(self, module: nn.Module, args: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
         self._fast.before(module, args if isinstance(args, tuple) else (args,), sys._getframe(1))
 
     def _after(self, module: nn.Module, args: Any, result: Any) -> None:
-        self._fast.after(module)
+        if not torch.compiler.is_compiling():
+            self._fast.after(module)
 
 
 def module_keywords(frame: FrameType) -> dict[str, Any]:
@@ -128,7 +131,7 @@ def _may_attention(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """Whether nn.MultiheadAttention may choose its kernel. It calls no module, so that this has to be exact."""
     names = ("query", "key", "value", "key_padding_mask", "need_weights", "attn_mask")
     given = {**dict(zip(names, args)), **kwargs}
-    query = given.get("query")
+    query: Any = given.get("query")
     masks = [given.get("key_padding_mask"), given.get("attn_mask")]
     return (
         isinstance(query, torch.Tensor)

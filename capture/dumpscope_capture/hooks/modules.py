@@ -121,12 +121,14 @@ class ModuleScopes:
     # -- hooks ---------------------------------------------------------------------------------------------------------
 
     def _before(self, module: torch.nn.Module, args: Any) -> None:
-        if not self._recording.active:
+        if torch.compiler.is_compiling():  # torch.compile reads this code too, and is to find nothing in it
             return
-        self._adopt_thread(module)
-        known = self._find(module)
+        active = self._recording.active
+        known = self._find(module) if active else None
         frame = sys._getframe(1)
         given = args if isinstance(args, tuple) else (args,)
+        if active:
+            self._adopt_thread(module)
         if known is not None:
             try:
                 self._begin(known, module, given, module_keywords(frame), frame)
@@ -135,6 +137,8 @@ class ModuleScopes:
         self._fast.before(module, given, frame)
 
     def _after(self, module: torch.nn.Module, args: Any, result: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
         known = self._find(module)
         if self._fast.after(module) and result is not None and self._recording.active:
             self._recording.notes.add(FAST_PATH_NOTE, type(module).__name__ if known is None else known.label)
