@@ -6,7 +6,7 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -44,19 +44,31 @@ class PrecisionDebugger:
             debugger.stop()
             debugger.step()
 
-    There is one instance per process: a second construction returns it and ignores its arguments. Raises ConfigError.
+    One process has one instance for one set of arguments: the same arguments, or none, return it. Other arguments make a
+    second recorder with a folder of its own; one of them records at a time. Raises ConfigError.
     """
 
     _instance: PrecisionDebugger | None = None
+    _others: ClassVar[list[PrecisionDebugger]] = []
     _guard = threading.RLock()
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> PrecisionDebugger:
+    def __new__(
+        cls,
+        config_path: str | None = None,
+        task: str | None = None,
+        dump_path: str | None = None,
+        level: str | None = None,
+        model: torch.nn.Module | Sequence[torch.nn.Module] | None = None,
+        step: list[int | str] | None = None,
+    ) -> PrecisionDebugger:
         with cls._guard:
-            if PrecisionDebugger._instance is None:
-                made = super().__new__(cls)
-                made._ready = False
-                PrecisionDebugger._instance = made
-            return PrecisionDebugger._instance
+            arguments = {"task": task, "dump_path": dump_path, "level": level, "step": step}
+            found = _made_with(config_path, arguments, model)
+            if found is not None:
+                return found
+            made = super().__new__(cls)
+            made._ready = False
+            return made
 
     def __init__(
         self,
@@ -71,15 +83,12 @@ class PrecisionDebugger:
         if self._ready:
             return
         self._overrides = {"task": task, "dump_path": dump_path, "level": level, "step": step}
-        try:
-            config, notes = load(config_path, **self._overrides)
-            if model is not None:
-                _models(model)
-            self._custom = CustomCalls()
-            self._take(config)
-        except BaseException:
-            PrecisionDebugger._instance = None
-            raise
+        self._path = config_path
+        config, notes = load(config_path, **self._overrides)
+        if model is not None:
+            _models(model)
+        self._custom = CustomCalls()
+        self._take(config)
         for note in notes:
             LOG.warning("%s", note)
         activate()
@@ -88,10 +97,22 @@ class PrecisionDebugger:
         self._loop = 0
         self._init_step = 0
         self._ended = False
+        self._was_started = self._told_of_start = False
         self._watcher = (
             ConfigWatcher(config_path) if config.dump_enable is not None and config_path is not None else None
         )
         self._ready = True
+        with self._guard:
+            if PrecisionDebugger._instance is None:
+                PrecisionDebugger._instance = self
+            else:
+                PrecisionDebugger._others.append(self)
+                LOG.warning(
+                    "a second PrecisionDebugger, which writes to %s; what is called on the class means the one that records, "
+                    "else the first, of %s",
+                    config.dump_path,
+                    PrecisionDebugger._instance.config.dump_path,
+                )
         atexit.register(self._at_exit)
 
     def _take(self, config: Config) -> None:
@@ -104,9 +125,16 @@ class PrecisionDebugger:
 
     @classmethod
     def the_one(cls) -> PrecisionDebugger:
+        """The instance that records now, else the first."""
         if PrecisionDebugger._instance is None:
             raise RuntimeError("PrecisionDebugger instance is not created.")
-        return PrecisionDebugger._instance
+        return next((one for one in PrecisionDebugger._others if one._session.installed), PrecisionDebugger._instance)
+
+    @classmethod
+    def all(cls) -> list[PrecisionDebugger]:
+        """The instances of this process, in the order in which they were made."""
+        first = PrecisionDebugger._instance
+        return [] if first is None else [first, *PrecisionDebugger._others]
 
     @property
     def config(self) -> Config:
@@ -128,7 +156,13 @@ class PrecisionDebugger:
         rank_id: this process's rank, where torch.distributed does not know it
         """
         with self._guard:
+            self._was_started = True
             self._reload()
+            for other in self.all():
+                if other is not self and other._session.installed:
+                    raise RuntimeError(
+                        f"the PrecisionDebugger of {other.config.dump_path} records: stop() it before another one starts"
+                    )
             if rank_id is not None and (isinstance(rank_id, bool) or not isinstance(rank_id, int) or rank_id < 0):
                 raise ConfigError("rank_id", rank_id, "a number from 0")
             given = model if model is not None else self._model
@@ -155,8 +189,7 @@ class PrecisionDebugger:
         with self._guard:
             if os.getpid() != self._pid or self._config.level == "debug":
                 return
-            if not self._session.installed:
-                LOG.debug("stop() without start()")
+            self._tell_of_start("stop()")
             if self._window is not None:
                 self._window.end()
             self._session.pause()
@@ -172,6 +205,8 @@ class PrecisionDebugger:
                 return
             watching = self._window is not None and self._window.watching
             running = self._session.installed or watching
+            self._tell_of_start("step()")
+            self._was_started = running
             self._session.pause()
             self._session.end_step()
             self._saver.reset()
@@ -248,6 +283,21 @@ class PrecisionDebugger:
     def current_step(self) -> int:
         return self._init_step + self._loop
 
+    def _tell_of_start(self, call: str) -> None:
+        """Say once that a step records nothing because `start` was not called in it."""
+        config = self._config
+        if self._was_started or self._told_of_start or config.level == "debug" or config.task == "acc_check":
+            return
+        if (
+            not self._ended
+            and config.dump_enable is not False
+            and (not config.step or self.current_step in config.step)
+        ):
+            self._told_of_start = True
+            LOG.warning(
+                "%s in step %d, but start() was not called: nothing is recorded (told once)", call, self.current_step
+            )
+
     def _may_record(self, rank_id: int | None) -> bool:
         config = self._config
         if self._ended or self._session.ended or os.getpid() != self._pid or config.dump_enable is False:
@@ -298,8 +348,7 @@ class PrecisionDebugger:
 
 def _after_fork() -> None:
     """Forked children, such as data loader workers, never record."""
-    instance = PrecisionDebugger._instance
-    if instance is not None and instance._ready:
+    for instance in PrecisionDebugger.all():
         instance._session.silence()
 
 
@@ -309,6 +358,33 @@ if hasattr(os, "register_at_fork"):
 
 def _fields(config: Config) -> dict[str, Any]:
     return {name: getattr(config, name) for name in Config.__dataclass_fields__}
+
+
+def _made_with(config_path: str | None, arguments: dict[str, Any], model: Any) -> PrecisionDebugger | None:
+    """The instance that these arguments mean; None for a new one. Raises ConfigError where a new one cannot be made beside it."""
+    made = PrecisionDebugger.all()
+    blank = config_path is None and all(value is None for value in arguments.values())
+    if not made or (blank and model is None):
+        return PrecisionDebugger.the_one() if made else None
+    for one in made:
+        watched = one._watcher is not None and (config_path, arguments) == (one._path, one._overrides)
+        if blank or watched or load(config_path, **arguments)[0] == one.config:
+            if model is not None and one._model is not None and model is not one._model:
+                raise ConfigError(
+                    "model", type(model).__name__, "the model given before; give another one to start() instead"
+                )
+            one._model = one._model if model is None else model
+            return one
+    config = load(config_path, **arguments)[0]
+    for one in made:
+        if os.path.abspath(config.dump_path) == os.path.abspath(one.config.dump_path):
+            raise ConfigError(
+                "dump_path",
+                config.dump_path,
+                "another folder: a PrecisionDebugger with other settings already writes there (the same arguments, or none, "
+                "give that one)",
+            )
+    return None
 
 
 def _models(given: Any) -> list[torch.nn.Module]:

@@ -17,12 +17,12 @@ from dumpscope_capture.hooks.functions import leave, mode_stack  # noqa: E402
 
 
 def forget() -> None:
-    """Take the one debugger apart."""
-    instance = PrecisionDebugger._instance
-    if instance is not None:
+    """Take the debuggers apart."""
+    for instance in PrecisionDebugger.all():
         instance._session.pause()
         instance._session.end_step()
-        PrecisionDebugger._instance = None
+    PrecisionDebugger._instance = None
+    PrecisionDebugger._others.clear()
     for mode in mode_stack():
         leave(mode)
 

@@ -207,6 +207,29 @@ class Recurrent(nn.Module):
         return self.head(state[0]).square().mean()
 
 
+class Halves(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(4, 4)
+        self.fc2 = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(self.fc2(F.gelu(self.fc1(x))))
+
+
+class Blocks(nn.Module):
+    """Modules with modules and functions inside, for filters by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = Halves()
+        self.b = Halves()
+        self.c = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.c(self.b(self.a(x))).sum()
+
+
 def build(name: str) -> tuple[Any, Callable[[Any], torch.Tensor]]:
     """A model and a function that gives its loss."""
     torch.manual_seed(7)
@@ -215,6 +238,9 @@ def build(name: str) -> tuple[Any, Callable[[Any], torch.Tensor]]:
     if name == "conv":
         x, targets = torch.randn(3, 2, 8, 8), torch.tensor([0, 3, 1])
         return ConvNet(), lambda model: F.nll_loss(model(x), targets)
+    if name == "blocks":
+        x = torch.randn(3, 4, requires_grad=True)
+        return Blocks(), lambda model: model(x)
     if name == "containers":
         x = torch.randn(2, 3, 4, requires_grad=True)
         return Containers(), lambda model: model(x)

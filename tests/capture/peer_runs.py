@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import torch.distributed as dist
 
@@ -22,7 +22,7 @@ DISTRIBUTED = {"ddp": dist_models.run, "dtensor": dist_models.shard}
 
 
 class Case(TypedDict):
-    """model: a name `peer_models.build` or `DISTRIBUTED` knows; the dump goes to FOLDER/{name}"""
+    """model: a name `peer_models.build` or `DISTRIBUTED` knows; the dump goes to FOLDER/{name}; section: more keys of the task"""
 
     name: str
     model: str
@@ -30,13 +30,14 @@ class Case(TypedDict):
     task: str
     summary: str
     risk: str
+    section: NotRequired[dict[str, Any]]
 
 
 def config(engine: str, case: Case, folder: Path) -> str:
     """Write a case's config.json. Returns its path."""
     settings: dict[str, Any] = {
         "task": case["task"], "dump_path": str(folder / case["name"]), "level": case["level"], "risk_level": case["risk"],
-        case["task"]: {"summary_mode": case["summary"]},
+        case["task"]: {"summary_mode": case["summary"], **case.get("section", {})},
     }  # fmt: skip
     if engine == "dumpscope":
         settings["backward"] = "msprobe"

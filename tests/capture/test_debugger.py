@@ -28,13 +28,60 @@ def test_there_is_one_instance_and_the_class_stands_for_it(make: Any, read: Any)
     with pytest.raises(RuntimeError, match="not created"):
         PrecisionDebugger.start()
     debugger = make(level="L1")
-    assert PrecisionDebugger(dump_path="/elsewhere", level="L0") is debugger
+    assert make(level="L1") is debugger
+    assert PrecisionDebugger() is debugger
     assert debugger.config.level == "L1"
     PrecisionDebugger.start()
     F.relu(X)
     PrecisionDebugger.stop()
     PrecisionDebugger.step()
     assert list(read().data) == ["Functional.relu.0.forward"]
+
+
+def test_other_arguments_make_a_second_recorder_in_a_folder_of_its_own(
+    make: Any, read: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = make(level="L1")
+    second = PrecisionDebugger(dump_path=str(tmp_path / "other"), level="L1", task="tensor")
+    assert second is not first
+    assert PrecisionDebugger(dump_path=str(tmp_path / "other"), level="L1", task="tensor") is second
+    assert sum("a second PrecisionDebugger" in line for line in caplog.messages) == 1
+    for debugger, call in ((first, F.relu), (second, F.gelu), (first, F.silu)):
+        debugger.start()
+        call(X)
+        PrecisionDebugger.stop()  # of the one that records
+        debugger.step()
+    (folder,) = (tmp_path / "other" / "step0").iterdir()
+    assert list(json.loads((folder / "dump.json").read_text())["data"]) == ["Functional.gelu.0.forward"]
+    assert [list(read(step).data) for step in (0, 1)] == [["Functional.relu.0.forward"], ["Functional.silu.0.forward"]]
+
+
+def test_a_second_recorder_is_refused_where_it_would_disturb_the_first(make: Any, tmp_path: Path) -> None:
+    first = make(level="L1")
+    with pytest.raises(ConfigError, match="already writes there"):
+        PrecisionDebugger(dump_path=str(tmp_path / "dump"), level="L0")
+    second = PrecisionDebugger(dump_path=str(tmp_path / "other"), level="L1")
+    first.start()
+    with pytest.raises(RuntimeError, match=r"stop\(\) it before"):
+        second.start()
+    first.stop()
+    other = str(tmp_path / "other")
+    assert PrecisionDebugger(dump_path=other, level="L1", model=nn.ReLU()) is second
+    with pytest.raises(ConfigError, match="model"):
+        PrecisionDebugger(dump_path=other, level="L1", model=nn.ReLU())
+
+
+def test_a_missing_start_is_told_once(make: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    debugger = make(level="L1", step=[1])
+    for step in range(3):
+        if step == 0:
+            debugger.start()
+        F.relu(X)
+        debugger.stop()
+        debugger.step()
+    assert [line for line in caplog.messages if "start() was not called" in line] == [
+        "stop() in step 1, but start() was not called: nothing is recorded (told once)"
+    ]
 
 
 def test_positional_arguments_stand_in_the_documented_order(tmp_path: Path, make: Any) -> None:
@@ -543,6 +590,19 @@ def test_workers_of_a_loader_run_while_recording(make: Any, read: Any) -> None:
     assert sum(node.startswith("Functional.relu") for node in read().data) == 4
 
 
+def test_known_problems_of_the_environment_are_named_once(
+    make: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("NPU_ASD_ENABLE", "1")
+    debugger = make(level="L1")
+    for _ in range(2):
+        debugger.start()
+        F.relu(X)
+        debugger.stop()
+        debugger.step()
+    assert caplog.text.count("NPU_ASD_ENABLE is set") == 1
+
+
 def test_seeds_repeat_and_only_what_was_asked_for_is_switched(monkeypatch: pytest.MonkeyPatch) -> None:
     import random  # noqa: PLC0415
 
@@ -555,6 +615,8 @@ def test_seeds_repeat_and_only_what_was_asked_for_is_switched(monkeypatch: pytes
         seed_all(5)
         assert draw() == first
         assert not torch.are_deterministic_algorithms_enabled()
+        assert torch.backends.cudnn.deterministic
+        assert not torch.backends.cudnn.benchmark
         seed_all(5, rm_dropout=True)
         assert torch.equal(F.dropout(torch.ones(100), 0.9), torch.ones(100))
         assert torch.equal(nn.Dropout(0.9)(torch.ones(100)), torch.ones(100))

@@ -197,7 +197,6 @@ def test_a_compiled_module_is_recorded_as_it_computes_eagerly(make: Any, read: A
 def test_a_module_compiled_in_place_is_recorded_and_told_of(
     make: Any, read: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("dumpscope"), "propagate", True)
     model = nn.Sequential(nn.Linear(2, 2), nn.GELU())
     model[1].compile(backend="eager")
     x = torch.ones(1, 2)
@@ -230,6 +229,21 @@ def test_scripted_and_traced_modules_run(make: Any, read: Any) -> None:
     dump = _capture(make, read, model, lambda: model["plain"](model["traced"](torch.ones(2))), level="L0")
     assert "Module.plain.ReLU.forward.0" in dump.data
     assert not dump.errors
+    assert dump.run["skipped_modules"] == ["Module.traced.TopLevelTracedModule"]
+
+
+def test_a_scripted_model_is_told_of_once_and_named_in_run_json(
+    make: Any, read: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = torch.jit.script(nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU())))
+    debugger = make(level="L0")
+    for _ in range(2):
+        debugger.start(model)
+        model(torch.ones(1, 2))
+        debugger.stop()
+        debugger.step()
+    assert sum("TorchScript" in line for line in caplog.messages) == 1
+    assert read(1).run["skipped_modules"] == ["Module.RecursiveScriptModule"]
 
 
 def test_module_dump_records_one_module_and_no_function(make: Any, read: Any) -> None:

@@ -136,6 +136,58 @@ def test_links_devices_and_pipes_in_a_tar_are_refused(tmp_path: Path) -> None:
     assert [entry.name for entry in Path(layout.ranks[0].folder).iterdir()] == ["dump.json"]
 
 
+def _hard_linked(path: Path, links: list[tuple[str, str]]) -> Path:
+    """A tar of one dump with a tensor file, and names linked to others."""
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in ((GOOD, DUMP), ("step0/rank0/dump_tensor_data/a.pt", b"tensor" * 100)):
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+        for name, first in links:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.LNKTYPE, first
+            archive.addfile(info)
+    return path
+
+
+def test_a_second_name_of_a_file_before_it_is_that_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = "step0/rank0/dump_tensor_data"
+    path = _hard_linked(
+        tmp_path / "x.tgz", [(f"{folder}/b.pt", f"{folder}/a.pt"), (f"{folder}/c.pt", f"./{folder}/b.pt")]
+    )
+    for linking in (True, False):
+        if not linking:  # a disk without hard links
+            monkeypatch.setattr(
+                os, "link", lambda *names, **options: (_ for _ in ()).throw(PermissionError(1, "no links"))
+            )
+        layout = open_dump(path, tmp_path / "work")
+        assert layout.problems == []
+        files = sorted((Path(layout.ranks[0].folder) / "dump_tensor_data").iterdir())
+        assert [file.name for file in files] == ["a.pt", "b.pt", "c.pt"]
+        assert {file.read_bytes() for file in files} == {b"tensor" * 100}
+        assert len({file.stat().st_ino for file in files}) == (1 if linking else 3)
+
+
+@pytest.mark.parametrize(
+    "first", ["/etc/passwd", "../x", "step0/rank0/later.pt", "step0/rank0", "step0/rank0/self.pt", "", "a\nb", "C:/x"]
+)
+def test_a_link_to_anything_but_a_file_before_it_is_refused(tmp_path: Path, first: str) -> None:
+    path = _hard_linked(tmp_path / "x.tgz", [("step0/rank0/self.pt", first)])
+    layout = open_dump(path, tmp_path / "work")
+    assert [problem.kind for problem in layout.problems] == ["refused"]
+    assert "link to no file before it" in layout.problems[0].message
+
+
+def test_linked_files_count_as_files_and_bytes(tmp_path: Path) -> None:
+    many = [(f"step0/rank0/dump_tensor_data/{n}.pt", "step0/rank0/dump_tensor_data/a.pt") for n in range(200)]
+    path = _hard_linked(tmp_path / "x.tgz", many)
+    assert open_dump(path, tmp_path / "work").problems == []
+    for limits in (Limits(bytes=230_000), Limits(entries=150)):  # the stream alone has less
+        with pytest.raises(LimitError):
+            open_dump(path, tmp_path / "less", limits=limits)
+    assert not list((tmp_path / "less").iterdir())
+
+
 def test_links_and_encrypted_entries_in_a_zip_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     with zipfile.ZipFile(path, "w") as archive:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from ui.conftest import PATIENCE, PLAIN, Server
 from ui.driving import finished, ready
@@ -74,45 +74,40 @@ def test_the_copied_link_works_on_plain_http(page: Page, server: Server, address
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("screen", ["home", "triage", "dump", "values", "match", "matches", "trends", "map", "peek"])
 def test_axe_finds_nothing_serious(
-    browser: Browser,
+    page: Page,
     server: Server,
     address: str,
     pytestconfig: pytest.Config,
     screen: str,
     theme: Literal["light", "dark"],
 ) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US", color_scheme=theme)
-    try:
-        page = context.new_page()
-        if screen == "home":
-            page.goto(server.url)
-            expect(page.get_by_role("row").nth(3)).to_be_visible()
-            page.get_by_role("button", name="Options").click()
-        elif screen in ("match", "matches", "trends"):
-            page.goto(f"{address}?do={screen}")
-            expect(page.get_by_role("dialog")).to_be_visible()
-            page.wait_for_load_state("networkidle")
-        elif screen in ("map", "peek"):
-            page.goto(f"{address}?tab={'values' if screen == 'peek' else screen}")
-            shown = page.get_by_test_id("values-grid") if screen == "peek" else page.locator(".main-svg").first
-            expect(shown).to_be_visible()
-            page.wait_for_load_state("networkidle")
-        else:
-            page.goto(address)
-            expect(page.locator(".main-svg").first).to_be_visible()
-            expect(page.get_by_test_id("flow")).to_be_visible()
-        if screen in ("dump", "values"):
-            page.get_by_role("heading", level=1).get_by_role("link").first.click()
-            expect(page).to_have_url(re.compile("/dumps/"))
-            expect(page.get_by_test_id("leaves")).to_be_visible()
-            expect(page.get_by_test_id("node-trend")).to_be_visible()
-        if screen == "values":
-            page.get_by_test_id("open-trends").click()
-            expect(page.get_by_test_id("trends").get_by_role("table")).to_be_visible()
-        bad = grave(page, pytestconfig)
-    finally:
-        context.close()
-    assert bad == []
+    page.emulate_media(color_scheme=theme)
+    if screen == "home":
+        page.goto(server.url)
+        expect(page.get_by_role("row").nth(3)).to_be_visible()
+        page.get_by_role("button", name="Options").click()
+    elif screen in ("match", "matches", "trends"):
+        page.goto(f"{address}?do={screen}")
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.wait_for_load_state("networkidle")
+    elif screen in ("map", "peek"):
+        page.goto(f"{address}?tab={'values' if screen == 'peek' else screen}")
+        shown = page.get_by_test_id("values-grid") if screen == "peek" else page.locator(".main-svg").first
+        expect(shown).to_be_visible()
+        page.wait_for_load_state("networkidle")
+    else:
+        page.goto(address)
+        expect(page.locator(".main-svg").first).to_be_visible()
+        expect(page.get_by_test_id("flow")).to_be_visible()
+    if screen in ("dump", "values"):
+        page.get_by_role("heading", level=1).get_by_role("link").first.click()
+        expect(page).to_have_url(re.compile("/dumps/"))
+        expect(page.get_by_test_id("leaves")).to_be_visible()
+        expect(page.get_by_test_id("node-trend")).to_be_visible()
+    if screen == "values":
+        page.get_by_test_id("open-trends").click()
+        expect(page.get_by_test_id("trends").get_by_role("table")).to_be_visible()
+    assert grave(page, pytestconfig) == []
 
 
 def grave(page: Page, pytestconfig: pytest.Config) -> list[tuple[str, list[tuple[list[str], str]]]]:

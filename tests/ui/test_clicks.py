@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from ui.conftest import Server
 from ui.driving import finished
@@ -36,12 +36,11 @@ def counts() -> dict[str, int]:
 
 
 @pytest.fixture
-def counted(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-US")
-    context.grant_permissions(["clipboard-read", "clipboard-write"])
-    context.add_init_script(COUNTING)
-    yield context.new_page()
-    context.close()
+def counted(page: Page) -> Page:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.add_init_script(COUNTING)
+    return page
 
 
 def selected(page: Page, name: str) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from ui.conftest import Server
 from ui.driving import finished
@@ -20,13 +19,6 @@ ABSORBING = "Functional.cross_entropy.0.forward"
 @pytest.fixture(scope="module")
 def address(server: Server, dumps: Path) -> str:
     return finished(server, dumps / "target_fault", dumps / "golden")
-
-
-@pytest.fixture
-def chinese(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(locale="zh-CN", viewport={"width": 1280, "height": 800})
-    yield context.new_page()
-    context.close()
 
 
 def opened(page: Page, address: str, name: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from ui.conftest import PATIENCE, Server
 from ui.driving import compare, finished
@@ -41,18 +41,15 @@ def test_two_dumps_are_registered_picked_and_compared_on_the_page(page: Page, se
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_name_reason_stack_and_plot_are_in_view_at_1280x800(
-    browser: Browser, address: str, theme: Literal["light", "dark"]
+    page: Page, address: str, theme: Literal["light", "dark"]
 ) -> None:
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-US", color_scheme=theme)
-    try:
-        page = context.new_page()
-        page.goto(address)
-        expect(page.locator(".main-svg").first).to_be_visible()
-        for part in ("origin", "reason", "selected-name", "why", "stack-target", "stack-golden", "figure"):
-            expect(page.get_by_test_id(part)).to_be_in_viewport(ratio=1)
-        assert page.locator(".main-svg").first.bounding_box()["height"] > 120  # type: ignore[index]
-    finally:
-        context.close()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.emulate_media(color_scheme=theme)
+    page.goto(address)
+    expect(page.locator(".main-svg").first).to_be_visible()
+    for part in ("origin", "reason", "selected-name", "why", "stack-target", "stack-golden", "figure"):
+        expect(page.get_by_test_id(part)).to_be_in_viewport(ratio=1)
+    assert page.locator(".main-svg").first.bounding_box()["height"] > 120  # type: ignore[index]
 
 
 def test_a_click_in_the_list_selects_everywhere_and_stands_in_the_address(page: Page, address: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from dumpscope import errors
 from dumpscope.api.error_body import CODES
@@ -149,13 +149,6 @@ def assert_no_english(page: Page, screen: str) -> None:
     seen = page.evaluate(VISIBLE)
     assert any(CHINESE.search(text) for text in seen), screen
     assert [text for text in seen if SENTENCE.search(text)] == [], screen
-
-
-@pytest.fixture
-def chinese(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="zh-CN")
-    yield context.new_page()
-    context.close()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ Each command is in its own file, which is imported only when the command runs or
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import traceback
@@ -35,6 +36,7 @@ COMMANDS: Final = {
     "precheck": "Run every API of a dump alone against a higher-precision CPU reference.",
     "precheck-compare": "Compare the pre-checks of two devices: is the first one less accurate?",
     "bisect": "Find the smallest set of calls that must run differently to repair a program.",
+    "msprobe": "Take a command line of msprobe: `dumpscope msprobe compare -tp A -gp B -o out`.",
     "handover": "Pack one call for the owner of the operator: script, tensors, stack, environment, matrix.",
 }
 """Every command and its line in the list. Command `name` is the function `name` of `dumpscope.cli.commands.name`."""
@@ -106,7 +108,10 @@ def status(arguments: list[str]) -> int:
         allowed = UsageError(say("cli.unknown_language", language=f"{language!r}", languages=", ".join(LANGUAGES)))
         return _complain(str(allowed), BAD_USAGE)
     with speaking(wished_language(language)):
-        return _status(rest)
+        try:
+            return _status(_own_words(rest))
+        except DumpscopeError as error:
+            return _complain(translate(str(error)), BAD_USAGE)
 
 
 def take_language(arguments: list[str]) -> tuple[list[str], str | None]:
@@ -124,6 +129,20 @@ def take_language(arguments: list[str]) -> tuple[list[str], str | None]:
         else:
             out.append(argument)
     return out, language
+
+
+def _own_words(arguments: list[str]) -> list[str]:
+    """The arguments, those of a line of msprobe in our words; `-f FRAMEWORK` begins such a line too."""
+    own, rest = arguments[:1], arguments[1:]
+    if own in (["-f"], ["--framework"]):
+        rest = arguments
+    elif own != ["msprobe"] or not rest or "--help" in rest or "-h" in rest:
+        return arguments
+    from dumpscope.cli.commands.msprobe import translate_line  # noqa: PLC0415
+
+    line = translate_line(rest)
+    sys.stderr.write(tell("cli.msprobe_same_line", line=shlex.join(["dumpscope", *line])) + "\n")
+    return line
 
 
 def _status(arguments: list[str]) -> int:

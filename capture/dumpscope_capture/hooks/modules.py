@@ -9,7 +9,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from torch.nn.modules import module as hooks
 from dumpscope_capture.calls.call import Call
 from dumpscope_capture.context import LOG
 from dumpscope_capture.record.recording import Recording
+from dumpscope_format.older_python import dataclass
 
 _SKIPPED: Final = frozenset(("FullyShardedDataParallel", "FSDP"))
 
@@ -32,13 +32,17 @@ class KnownModule:
 
 
 class ModuleScopes:
-    """Records the modules of the models given to `watch`."""
+    """Records the modules of the models given to `watch`.
+
+    scripted: labels of the outermost TorchScript modules among them. They run outside of Python, so they have no nodes.
+    """
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._known: dict[int, KnownModule] = {}
         self._handles: list[Any] = []
         self._warned: set[str] = set()
+        self.scripted: list[str] = []
         self._only: KnownModule | None = None
         self.adopt: Callable[[], Callable[[], Any] | None] | None = None
         self._adopted = threading.local()
@@ -47,8 +51,14 @@ class ModuleScopes:
         """Name the modules of models. A module used in several places keeps its first name. The models are no nodes."""
         for number, model in enumerate(models):
             head = f"Module.{number}" if numbered else "Module"
+            inside: tuple[str, ...] = ()
             for path, module in model.named_modules():
                 kind = type(module).__name__
+                if isinstance(module, torch.jit.ScriptModule):
+                    if not path.startswith(inside):
+                        inside = (*inside, f"{path}." if path else "")
+                        self._skip(f"{head}.{path}.{kind}" if path else f"{head}.{kind}")
+                    continue
                 if path and kind not in _SKIPPED and self._find(module) is None:
                     self.name(module, f"{head}.{path}.{kind}")
 
@@ -60,6 +70,11 @@ class ModuleScopes:
                 "%s has a hook of the deprecated register_backward_hook; its backward is recorded all the same", label
             )
         self._known[id(module)] = KnownModule(label=label, module=weakref.ref(module))
+
+    def _skip(self, label: str) -> None:
+        if label not in self.scripted:
+            self.scripted.append(label)
+            LOG.warning("%s is compiled by TorchScript: neither it nor what it calls is recorded", label)
 
     def knows(self, module: torch.nn.Module) -> bool:
         return self._find(module) is not None
@@ -148,16 +163,22 @@ class ModuleScopes:
         if call.outcome == "drop":
             return
         recording.take_arguments(call, args, kwargs, frame)
-        if recording.provenance is not None:
-            recording.provenance.meet(type(module).__name__, module.forward)
         sides = recording.selection.sides
-        if sides.forward and recording.data and sides.input:
-            call.body["parameters"] = {
-                key: recording.record(value, f"{name}.parameters.{key}")
-                for key, value in module.named_parameters(recurse=False)
-            }
+        if call.outcome == "record":
+            if recording.provenance is not None:
+                recording.provenance.meet(type(module).__name__, module.forward)
+            if sides.forward and recording.data and sides.input:
+                call.body["parameters"] = self._parameters(name, module)
         if sides.backward and torch.is_grad_enabled():
-            recording.parameters.watch(known.label, module)
+            recording.parameters.watch(known.label, module, name)
+
+    def _parameters(self, name: str, module: torch.nn.Module) -> dict[str, Any]:
+        """Records of the module's own parameters."""
+        recording = self._recording
+        return {
+            key: recording.record(value, f"{name}.parameters.{key}")
+            for key, value in module.named_parameters(recurse=False)
+        }
 
     def _end(self, known: KnownModule, module: torch.nn.Module, result: Any) -> None:
         recording = self._recording
@@ -171,6 +192,10 @@ class ModuleScopes:
         if call.name in modules:
             del modules[modules.index(call.name) :]
         try:
+            if call.outcome == "link" and recording.selection.ends_inside(call.name):
+                call.outcome = "record"
+                if recording.selection.sides.forward and recording.data and recording.selection.sides.output:
+                    call.body["parameters"] = self._parameters(call.name, module)
             if call.outcome != "drop":
                 parameters = call.body.pop("parameters", None)
                 recording.take_results(call, result, more={} if parameters is None else {"parameters": parameters})

@@ -73,11 +73,11 @@ class ModeSelection(Selection):
         super().reset()
         self._open = False
 
-    def module(self, name: str) -> Outcome:
+    def module(self, name: str, *, listed: bool = False) -> Outcome:
         self._spellings_of(name)  # if modules are counted together, those not kept count too
         return self._judge(name)
 
-    def call(self, name: str, prefix: str, api: str, *, custom: bool) -> Outcome:
+    def call(self, name: str, prefix: str, api: str, *, custom: bool, listed: bool = False) -> Outcome:
         return self._judge(name)
 
     def follows(self, name: str) -> bool:

@@ -54,6 +54,15 @@ class BackwardPasses:
             self._unfinished[watch.pass_id].append(watch)
             if watch.owner is not None:
                 self._open.append(watch)
+        selection = self._step.selection
+        if not selection.ordered:
+            return
+        if watch.owner is not None:
+            selection.begin_backward(watch.name)
+            watch.kept = selection.may_begin(watch.name)
+        elif not watch.late:  # else a module that begins with the same node may open the scope
+            self._judge(watch)
+            watch.kept = watch.outcome != "drop"
 
     def reserve(self, watch: Watch) -> None:
         if watch.owner is None and not watch.reserved and self._step.sink is not None:
@@ -131,17 +140,22 @@ class BackwardPasses:
             waiting = self._unfinished.get(watch.pass_id)
             if waiting is not None and watch in waiting:
                 waiting.remove(watch)
-        if not watch.reserved:
-            self._judge(watch)
+        self._judge(watch)
         self._write(watch)
+        if watch.owner is not None:
+            self._step.selection.end_module(watch.name)
 
     def _judge(self, watch: Watch) -> None:
-        """Ask the filters whether a backward node is recorded."""
+        """Ask the filters whether a backward node is recorded, once a pass."""
+        if watch.judged:
+            return
+        watch.judged = True
+        selection = self._step.selection
         if watch.owner is not None:
-            outcome = self._step.selection.module(watch.name)
+            outcome = selection.module(watch.name, listed=watch.listed)
         else:
             prefix, api = watch.name.rsplit(".", 3)[:2]
-            outcome = self._step.selection.call(watch.name, prefix, api, custom=watch.custom)
+            outcome = selection.call(watch.name, prefix, api, custom=watch.custom, listed=watch.listed)
         watch.outcome = "link" if outcome == "record" and not watch.data and self._step.data else outcome
 
     def _write(self, watch: Watch, *, empty: bool = False) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any, Protocol
 
 import torch
@@ -53,13 +52,15 @@ class Watch:
     expected: number of nodes that give gradients to arguments; awaited: of nodes that take gradients of results
     spread: these two sets of nodes differ
     owner: label of the module, None for a function; custom: the program registered the function
-    data: whether gradients are recorded; outcome: answer of the filters
+    data: whether gradients are recorded; listed: the list names what the call runs in
+    kept: whether the filters may keep this pass; judged: whether `outcome`, their answer, is known
+    late: the scope begins with the backward of a module that holds the call
     """
 
     __slots__ = (
         "_counts", "_fired", "_inner", "_lock", "_sums", "awaited", "complete", "custom", "data", "expected", "first", "inputs",
-        "listener", "name", "outcome",
-        "outputs", "owner", "parent", "pass_id", "reserved", "spread", "started", "takes_input", "takes_output",
+        "judged", "kept", "late", "listed", "listener", "name", "outcome", "outputs", "owner", "parent", "pass_id", "reserved",
+        "spread", "started", "takes_input", "takes_output",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +83,10 @@ class Watch:
         self.custom = False
         self.spread = False
         self.outcome = "record"
+        self.listed = False
+        self.late = False
+        self.kept = True
+        self.judged = False
         self.takes_input = True
         self.takes_output = True
         self._counts: list[int] = [0] * arguments
@@ -105,7 +110,7 @@ class Watch:
             if edge is not None:
                 places.setdefault(edge, []).append(place)
         made: dict[Edge, int] = {}
-        for place, (node, tensor, fresh) in enumerate(zip(roots, results, new, strict=True)):
+        for place, (node, tensor, fresh) in enumerate(zip(roots, results, new)):
             if node is not None and fresh:
                 made[node, tensor.output_nr] = place
         boundary, inner = walk([node for node, _ in made], places, made, first)
@@ -134,7 +139,7 @@ class Watch:
         if self.owner is None:
             return False
         found = False
-        for place, (node, tensor) in enumerate(zip(roots, results, strict=True)):
+        for place, (node, tensor) in enumerate(zip(roots, results)):
             edge = (node, tensor.output_nr) if node is not None else None
             if node is not None and edge in edges:
                 node.register_prehook(_ThroughPrehook(self, tensor.output_nr, place, edges.index(edge)))
@@ -187,7 +192,7 @@ class Watch:
         ((node, contributions),) = taken.items()
         contributions = sorted(contributions)
         arguments = [argument for _, argument in contributions]
-        if any(after <= before for before, after in pairwise(arguments)):
+        if any(after <= before for before, after in zip(arguments, arguments[1:])):
             return taken
         slots = len(node.next_functions)
         self.outputs = [None] * slots
@@ -203,7 +208,8 @@ class Watch:
             if self.started and self.pass_id == current:
                 return False
             self.started = True
-            self.complete = self.reserved = False
+            self.complete = self.reserved = self.judged = False
+            self.kept = True
             self.pass_id = current
             self.inputs = [None] * len(self.inputs)
             self.outputs = [None] * len(self.outputs)
@@ -214,7 +220,7 @@ class Watch:
         return True
 
     def take_results(self, wanted: list[tuple[int, int]], gradients: Sequence[torch.Tensor | None]) -> None:
-        if self.takes_input and self.data:
+        if self.takes_input and self.data and self.kept:
             for place, slot in wanted:
                 gradient = gradients[slot]
                 inner = self._inner.pop(place, None)
@@ -227,7 +233,7 @@ class Watch:
     def take_arguments(self, contributions: list[tuple[int, int]], gradients: Sequence[torch.Tensor | None]) -> None:
         for slot, argument in contributions:
             gradient = gradients[slot]
-            if gradient is None or not self.takes_output:
+            if gradient is None or not self.takes_output or not self.kept:
                 continue
             if self._counts[argument] <= 1:
                 self.outputs[argument] = self.listener.record_gradient(gradient, f"{self.name}.output.{argument}")
@@ -239,7 +245,7 @@ class Watch:
 
     def take_inner(self, place: int, gradient: torch.Tensor | None) -> None:
         """Part of a result's gradient that comes from the call's own use of the result; it is subtracted."""
-        if gradient is not None and self.takes_input:
+        if gradient is not None and self.takes_input and self.kept:
             with self._lock, Unobserved():
                 known = self._inner.get(place)
                 self._inner[place] = gradient.detach() if known is None else known + gradient.detach()
@@ -378,6 +384,10 @@ class _WholeNodeHook:
         watch = self._watch
         try:
             watch.begin()
+            if not watch.kept:
+                watch.complete = True
+                watch.listener.complete(watch)
+                return
             record: Callable[[torch.Tensor, str], Record] = watch.listener.record_gradient
             watch.inputs = [
                 part if part is None else record(part, f"{watch.name}.input.{n}") for n, part in enumerate(outputs)

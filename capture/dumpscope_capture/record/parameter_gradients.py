@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from dumpscope_capture.calls.edges import edge_of
+from dumpscope_capture.calls.selection import backward_name
 from dumpscope_capture.context import Unobserved
 from dumpscope_capture.record.backward_passes import BackwardPasses
 from dumpscope_capture.record.step import Step
@@ -39,6 +40,7 @@ class ParameterGradients:
         self._lock = threading.Lock()
         self._hooked: dict[tuple[int, str], Any] = {}
         self._groups: dict[str, _Group] = {}
+        self._listed: set[str] = set()
 
     def reset(self) -> None:
         with self._lock:
@@ -46,17 +48,21 @@ class ParameterGradients:
                 handle.remove()
             self._hooked.clear()
             self._groups.clear()
+            self._listed.clear()
 
-    def watch(self, label: str, module: torch.nn.Module) -> None:
-        """Hook a module's own parameters. label: `Module.fc.Linear`."""
-        for name, parameter in module.named_parameters(recurse=False):
+    def watch(self, label: str, module: torch.nn.Module, name: str) -> None:
+        """Hook a module's own parameters. label: `Module.fc.Linear`; name: of the forward node"""
+        selection = self._step.selection
+        if selection.named and selection.follows(backward_name(name)):
+            self._listed.add(label)
+        for key, parameter in module.named_parameters(recurse=False):
             if not parameter.requires_grad or (id(parameter), label) in self._hooked:
                 continue
             with Unobserved():
                 edge = edge_of(parameter, self._accumulators)
             if edge is None or parameter.grad_fn is not None:
                 continue
-            self._hooked[id(parameter), label] = edge[0].register_hook(_AccumulatorHook(self, label, name, parameter))
+            self._hooked[id(parameter), label] = edge[0].register_hook(_AccumulatorHook(self, label, key, parameter))
 
     def record(self, label: str, name: str, parameter: torch.Tensor) -> None:
         """A parameter has its gradient: add it to the module's record."""
@@ -78,7 +84,7 @@ class ParameterGradients:
                 group.body = {}
             node = group.name
             group.body[name] = None
-        if step.selection.module(node) != "record":
+        if step.selection.module(node, listed=label in self._listed) != "record":
             return
         if step.overflow is not None and not step.overflow.overflows(node, (), gradient):
             return

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from dumpscope.cli.exit_codes import COMPARED, NOT_FULLY_JUDGED
 from dumpscope.cli.opening import open_layout, read_ranks, require_read
@@ -86,7 +89,9 @@ def describe(path: Path, layout: DumpIndex) -> tuple[dict[str, Any], bool]:
             values.add(getattr(read.header, name))
         lost = lost or not len(read.nodes)
         run = read.header.run
-        about = {"run": None if run is None else asdict(run), **_counts(read)}
+        told = None if run is None else asdict(run)
+        unrecorded = {} if told is None else told.pop("unrecorded")
+        about = {"run": told, "unrecorded": unrecorded, **_counts(read)}
         units.append({"step": ref.step, "rank": ref.rank or 0, "folder": ref.label, **about})
     require_read(len(units), layout, problems)
     document = {
@@ -103,6 +108,16 @@ def describe(path: Path, layout: DumpIndex) -> tuple[dict[str, Any], bool]:
     return document, lost
 
 
+def _files(dump: RankDump) -> int:
+    """Number of items whose tensor file is there."""
+    folder, items = dump.header.data_dir, dump.items
+    if folder is None:
+        return 0
+    there = np.array([os.path.lexists(os.path.join(folder, name)) for name in items.data_names], dtype=bool)
+    codes = items.data_name[items.data_name >= 0]
+    return int(there[codes].sum()) if len(codes) else 0
+
+
 def _counts(dump: RankDump) -> dict[str, Any]:
     items = dump.items
     kinds = Counter(dump.nodes.kind.tolist())
@@ -110,7 +125,8 @@ def _counts(dump: RankDump) -> dict[str, Any]:
         "nodes": len(dump.nodes),
         "items": len(items),
         "tensors": int((items.kind == Kind.TENSOR).sum()),
-        "tensor_files": int((items.data_name >= 0).sum()),
+        "tensor_files": _files(dump),
+        "tensor_files_missing": int((items.data_name >= 0).sum()) - _files(dump),
         "kinds": {NodeKind(kind).name.lower(): count for kind, count in sorted(kinds.items())},
         "dtypes": sorted(items.dtypes),
         "stacks": bool(dump.nodes.stacks),
@@ -209,7 +225,10 @@ def _contents(unit: dict[str, Any]) -> str:
         nodes = f"{plural(unit['nodes'], 'node')} ({', '.join(f'{count} {tell(_KINDS[kind])}' for kind, count in kinds.items())})"
     if not unit["items"]:
         return nodes
-    files = f", {plural(unit['tensor_files'], 'tensor file')}" if unit["tensor_files"] else ""
+    missing = unit["tensor_files_missing"]
+    files = f", {plural(unit['tensor_files'], 'tensor file')}" if unit["tensor_files"] or missing else ""
+    if missing:
+        files += ", " + tell("cli.missing_files", missing=missing)
     return f"{nodes}, {plural(unit['items'], 'item')} ({plural(unit['tensors'], 'tensor')}{files})"
 
 

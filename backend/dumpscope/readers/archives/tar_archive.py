@@ -50,6 +50,9 @@ def unpack_tar(path: str, target: Target) -> None:
             budget = _Budget(plain, target)
             with tarfile.open(fileobj=budget, mode="r|", bufsize=10240) as archive:  # type: ignore[call-overload]
                 for info in _entries(archive, budget):
+                    if info.islnk():
+                        _link_entry(info, target)
+                        continue
                     reason = _refusal(info)
                     body = reason is None and info.isreg()
                     target.count_entry(filled=body and info.size > 0)
@@ -82,10 +85,20 @@ def _skip(archive: tarfile.TarFile) -> None:
             raise tarfile.ReadError("unexpected end of data")
 
 
+def _link_entry(info: tarfile.TarInfo, target: Target) -> None:
+    """A second name of a file: `tar` writes it so where two names of a folder were one file on the disk."""
+    size = target.size_of(info.linkname)
+    target.count_entry(filled=bool(size))
+    if size is None:
+        target.refuse(info.name, "refused", say("readers.entry_not_unpacked", reason=say("readers.link_to_no_entry")))
+    else:
+        target.take_link(info.name, info.linkname)
+
+
 def _refusal(info: tarfile.TarInfo) -> str | None:
     if info.isdir():
         return None
-    if info.issym() or info.islnk():
+    if info.issym():
         return say("readers.link")
     if info.issparse():
         return say("readers.sparse_file")

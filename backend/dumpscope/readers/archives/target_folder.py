@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -54,6 +55,7 @@ class Target:
         self._idle = 0
         self._filled = 0
         self._bytes = 0
+        self._linked = 0
         self._allowed = min(limits.bytes, max(limits.free, packed * limits.ratio))
         self._taken: dict[bytes, bool] = {}  # digest of the folded path -> whether it is a folder
 
@@ -113,12 +115,9 @@ class Target:
             return
         path = os.path.join(self.folder, *parts)
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            handle = self._create(path)
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            self.refuse(name, "refused", say("readers.entry_cannot_written", reason=error.strerror))
+            self._refuse_unwritten(name, error)
             return
         with os.fdopen(handle, "wb") as out:
             while block := stream.read(BLOCK):
@@ -127,11 +126,77 @@ class Target:
             os.utime(path, (changed, changed))
         self.files += 1
 
+    def size_of(self, name: str) -> int | None:
+        """Bytes of a file that was unpacked before under this name; None where there is none."""
+        parts, reason = self._split(name)
+        if reason is not None or self._taken.get(list(self._digests(parts))[-1]) is not False:
+            return None
+        try:
+            return os.lstat(os.path.join(self.folder, *parts)).st_size
+        except OSError:  # claimed, and then refused by the disk
+            return None
+
+    def take_link(self, name: str, first: str) -> None:
+        """Give a file that was unpacked before (`size_of` tells its size) a second name. Its bytes are counted again, though
+        they take no space."""
+        source = os.path.join(self.folder, *self._split(first)[0])
+        size = os.lstat(source).st_size
+        self._linked += size
+        if self._bytes + self._linked > self.limits.bytes:
+            raise LimitError(
+                say("readers.unpacks_more_than_bytes", bytes=self.limits.bytes),
+                where=self.name,
+                hint=say("readers.unpack_yourself_name_folder"),
+            )
+        parts = self._parts(name)
+        if parts is None:
+            return
+        path = os.path.join(self.folder, *parts)
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            try:
+                os.link(source, path, follow_symlinks=False)
+            except OSError:  # no links here, or too many of one file
+                self._copy(source, path, size)
+        except OSError as error:
+            self._refuse_unwritten(name, error)
+            return
+        self.files += 1
+
+    def _copy(self, source: str, path: str, size: int) -> None:
+        """Write a file again, with its bytes counted as those of any file."""
+        self.count(size)
+        handle = self._create(path)
+        with open(source, "rb") as stream, os.fdopen(handle, "wb") as out:
+            shutil.copyfileobj(stream, out, BLOCK)
+        shutil.copystat(source, path, follow_symlinks=False)
+
+    def _create(self, path: str) -> int:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+    def _refuse_unwritten(self, name: str, error: OSError) -> None:
+        """Refuse an entry that the disk does not take; a full disk ends the unpacking."""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise error
+        self.refuse(name, "refused", say("readers.entry_cannot_written", reason=error.strerror))
+
     def _count_name(self) -> None:
         self._entries += 1
         self.check_entries(self._entries)
 
     def _parts(self, name: str) -> tuple[str, ...] | None:
+        """Take the name of an entry; None where it is refused."""
+        parts, reason = self._split(name)
+        if reason is None and not self._claim(parts):
+            reason = say("readers.clashes_entry_before", words=self._names.words)
+        if reason is not None:
+            self.refuse(name, "refused", say("readers.entry_not_unpacked", reason=reason))
+            return None
+        return parts
+
+    def _split(self, name: str) -> tuple[tuple[str, ...], str | None]:
+        """Parts of a path in the archive, and why it cannot be one below the folder."""
         plain = name.replace("\\", "/")
         reason = None
         if plain.startswith("/") or _DRIVE.match(plain):
@@ -148,12 +213,7 @@ class Target:
                 reason = say("readers.lies_deeper_than_folders", depth=self.limits.depth)
             elif any(len(part.encode(errors="surrogateescape")) > 255 for part in parts):
                 reason = say("readers.has_name_more_than_255_bytes")
-            elif not self._claim(parts):
-                reason = say("readers.clashes_entry_before", words=self._names.words)
-        if reason is not None:
-            self.refuse(name, "refused", say("readers.entry_not_unpacked", reason=reason))
-            return None
-        return parts
+        return parts, reason
 
     def _claim(self, parts: tuple[str, ...]) -> bool:
         """Take the name of a file and of the folders above it, unless one of them is a file, or it is anything, already."""

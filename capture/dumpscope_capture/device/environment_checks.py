@@ -1,4 +1,4 @@
-"""Checks the environment when a hook is registered, and warns of known problems."""
+"""Checks the environment when recording begins, and warns of known problems."""
 
 from __future__ import annotations
 
