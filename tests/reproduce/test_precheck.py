@@ -225,7 +225,7 @@ def test_a_config_of_msprobe_says_what_is_run_and_where_wrong_calls_are_kept(
     for changed, said in (
         ({"white_list": ["con2d"]}, "no API is called 'con2d'"),
         ({"white_list": "relu"}, "acc_check.white_list is no list of texts"),
-        ({"error_data_path": str(tmp_path / "none")}, "is no folder that is there"),
+        ({"error_data_path": str(tmp_path / "none")}, "is no existing folder"),
     ):
         config.write_text(json.dumps({"acc_check": {**section, **changed}}))
         assert status([*command, "-o", str(tmp_path / "refused")]) == 2
