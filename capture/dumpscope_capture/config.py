@@ -10,10 +10,11 @@ import os
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Final
 
 from dumpscope_format.interventions import InterventionError, check_pattern
+from dumpscope_format.older_python import dataclass
 
 TASKS: Final = ("statistics", "tensor", "structure", "overflow_check", "acc_check")
 LEVELS: Final = ("L0", "L1", "L2", "mix", "debug")
@@ -132,7 +133,7 @@ def load(config_path: str | os.PathLike[str] | None = None, **arguments: Any) ->
     if not isinstance(section, Mapping):
         raise ConfigError(task, section, "an object with the keys of this task")
     values: dict[str, Any] = {key: data[key] for key in _COMMON if key in data and data[key] is not None}
-    values |= {key: section[key] for key in _SECTION if key in section and section[key] is not None}
+    values.update({key: section[key] for key in _SECTION if key in section and section[key] is not None})
     notes += [f"key {key!r} has no meaning here and is ignored" for key in _unknown_keys(data, section, task)]
     config = _check_values(values, str(config_path) if config_path is not None else None)
     return _adjust(config, notes), notes
@@ -293,7 +294,7 @@ def _check_scope(config: Config) -> None:
         raise ConfigError("scope", list(config.scope), "an empty list, or the first and the last node name")
     kinds = [("module" if _MODULE.fullmatch(name) else "api" if _API.fullmatch(name) else "") for name in config.scope]
     wanted = {"L0": ("module",), "L1": ("api",), "L2": ("api",)}.get(config.level, ("api", "module"))
-    for name, kind in zip(config.scope, kinds, strict=True):
+    for name, kind in zip(config.scope, kinds):
         if kind not in wanted:
             forms = {"module": "Module.path.Class.forward.0", "api": "Functional.relu.0.forward"}
             raise ConfigError(

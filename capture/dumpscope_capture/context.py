@@ -12,8 +12,8 @@ from types import CodeType, FrameType
 from typing import Final
 
 import torch
-from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
-from torch.utils._python_dispatch import _disable_current_modes
+
+from dumpscope_capture.older_torch import disable_modes, no_transforms
 
 _LEVELS: Final = {
     "0": logging.DEBUG,
@@ -94,8 +94,8 @@ class Unobserved:
         self._modes: ExitStack | None = None
         if torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
             self._modes = ExitStack()
-            self._modes.enter_context(temporarily_clear_interpreter_stack())
-            self._modes.enter_context(_disable_current_modes())
+            self._modes.enter_context(no_transforms())
+            self._modes.enter_context(disable_modes())
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if self._modes is not None:

@@ -2,6 +2,7 @@
 
     python -m dumpscope_capture.run [options] script.py [arguments of the script]
     python -m dumpscope_capture.run [options] -m package.module [arguments]
+    python -m dumpscope_capture.run --as msprobe script.py    its imports of msprobe (or ptdbg_ascend) are this package
 
 The script is `__main__`, has its own `sys.argv` and `sys.path[0]`, and its exceptions and exit status are its own.
 """
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from dumpscope_capture import old_names
 from dumpscope_capture.calls import observers
 from dumpscope_capture.context import rank
 from dumpscope_capture.interventions import activate
@@ -50,6 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Explainer(given.explain_backward).__enter__()
     if not given.module and not os.path.isfile(program[0]):
         parser.error(f"{program[0]} is no file")
+    for name in given.stands_for:
+        if old_names.is_installed(name) and not given.replace:
+            parser.error(f"the real {name} is installed here: add --replace to use dumpscope_capture in its place")
+        old_names.stand_in(name)
     try:
         _run(given.module, program)
     except BaseException as error:
@@ -122,6 +128,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--output", metavar="DIR", help="where saved_calls/ is made (default: that of --recipe, or here)"
     )
+    parser.add_argument(
+        "--as",
+        dest="stands_for",
+        choices=old_names.OLD,
+        action="append",
+        default=[],
+        help="imports of this package in the script give dumpscope_capture; may be given again",
+    )
+    parser.add_argument("--replace", action="store_true", help="with --as: also where the real package is installed")
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module instead of a file")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="the script and its arguments")
     return parser

@@ -6,17 +6,19 @@ import importlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from zlib import crc32
 
 import torch
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_map_only
 
 from dumpscope_capture.calls.call import differentiable
 from dumpscope_capture.calls.held_arguments import writes_in_place
 from dumpscope_capture.calls.names import attribute
+from dumpscope_capture.older_torch import tree_leaves
 from dumpscope_capture.proof.unpacking import Opaque, Unpacker, kind_of, of_torch
+from dumpscope_format.older_python import dataclass
 from dumpscope_format.saved_call import Documents, SavedCallError, read
 
 __all__ = ["Opaque", "SavedCall", "SavedCallError", "load"]
@@ -76,7 +78,7 @@ class SavedCall:
         """
         tensors = differentiable((result,), {})
         pairs = [
-            (tensor, gradient) for tensor, gradient in zip(tensors, self.gradients, strict=False)
+            (tensor, gradient) for tensor, gradient in zip(tensors, self.gradients)
             if gradient is not None and tensor.requires_grad
         ]  # fmt: skip
         if not pairs:

@@ -84,10 +84,10 @@ def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False, is_
 
 
 def _seed_devices(seed: int) -> None:
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
     if torch.cuda.is_available():
         torch.cuda.manual_seed_all(seed)
-        torch.backends.cudnn.deterministic = True
-        torch.backends.cudnn.benchmark = False
         os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
     npu: Any = getattr(sys.modules.get("torch_npu"), "npu", None)
     if npu is not None and npu.is_available():

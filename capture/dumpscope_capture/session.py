@@ -18,7 +18,7 @@ from dumpscope_capture.calls.registry import moving
 from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, HookErrors, rank
-from dumpscope_capture.device import kernels
+from dumpscope_capture.device import environment_checks, kernels
 from dumpscope_capture.device.environment import FRAMEWORK, describe_run
 from dumpscope_capture.hooks import functions
 from dumpscope_capture.hooks.aten import AtenMode
@@ -75,6 +75,7 @@ class Session:
         self.recording.observers += [self.saver] if self.explainer is None else [self.saver, self.explainer]
         self.ended = False
         self.installed = False
+        self._environment_checked = False
         self._check = self._make_check()
         self.thread = 0
         self.models: Sequence[torch.nn.Module] = ()
@@ -91,6 +92,9 @@ class Session:
 
     def start(self, models: Sequence[torch.nn.Module], *, numbered: bool, step: int, rank_id: int | None) -> None:
         """Begin or continue to record a step."""
+        if not self._environment_checked:
+            self._environment_checked = True
+            environment_checks.log_warnings()
         self.open(step, rank_id)
         if self.config.modules:
             self.scopes.watch(models, numbered=numbered)
@@ -256,6 +260,7 @@ class Session:
 
     def end_step(self) -> None:
         """Close the files of the step."""
+        self.models = ()  # the program may drop them before the next step
         sink, self.sink = self.sink, None
         self.collectives.settle()
         if sink is not None and self.recording.provenance is not None:
@@ -268,6 +273,8 @@ class Session:
         if sink is not None:
             for key, value in observers.reports(self.recording.observers).items():
                 sink.add_to_run(key, value)
+            if self.eager.missed:
+                sink.add_to_run("not_recorded", ["compiled code"])
         self.recording.close()
         if self._dedup is not None:
             self._dedup.end_step()

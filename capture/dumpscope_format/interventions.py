@@ -17,7 +17,12 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from dumpscope_format.older_python import without_suffix
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 VARIABLE: Final = "DUMPSCOPE_INTERVENE"
 """Environment variable: a JSON object of patterns and treatments, or the path of a file with one."""
@@ -28,7 +33,7 @@ REPORT_VARIABLE: Final = "DUMPSCOPE_INTERVENE_REPORT"
 WORDS: Final = ("cpu", "float32", "float64", "contiguous", "roundtrip", "format")
 """Treatments by name; several are joined with +, "cpu+float32"."""
 
-Treatment = str | Mapping[str, Any]
+Treatment: TypeAlias = "str | Mapping[str, Any]"
 """A word, words joined with +, or an object {argument: value} that changes scalars."""
 
 _NUMBERS: Final = re.compile(r"(.+)\.([0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*)", re.DOTALL)
@@ -119,7 +124,7 @@ _PLAIN: Final = (bool, int, float, str, type(None))
 
 @lru_cache(maxsize=4096)
 def _pattern(pattern: str) -> tuple[str, tuple[tuple[int, int], ...] | None]:
-    pattern = pattern.removesuffix(".forward").removesuffix(".backward")
+    pattern = without_suffix(without_suffix(pattern, ".forward"), ".backward")
     found = _NUMBERS.fullmatch(pattern)
     if found is None:
         return pattern, None
@@ -128,5 +133,5 @@ def _pattern(pattern: str) -> tuple[str, tuple[tuple[int, int], ...] | None]:
 
 
 def _split(name: str) -> tuple[str, int | None]:
-    label, _, number = name.removesuffix(".forward").removesuffix(".backward").rpartition(".")
+    label, _, number = without_suffix(without_suffix(name, ".forward"), ".backward").rpartition(".")
     return (label, int(number)) if label and number.isdecimal() else (f"{label}.{number}" if label else number, None)

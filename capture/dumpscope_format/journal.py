@@ -18,14 +18,18 @@ import json
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public, but typeshed lacks it
 from json.encoder import encode_basestring_ascii
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from zlib import crc32
 
+from dumpscope_format.older_python import dataclass
 from dumpscope_format.rendering import render, write_object
 from dumpscope_format.schema import HEADER_KEYS
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 JOURNAL: Final = "dump.journal"
 MAGIC: Final = b"DSJRNL1\n"
@@ -38,7 +42,7 @@ _KINDS: Final = b"HNSLTF"
 _AHEAD: Final = 1 << 20
 _KIND_CHECKS: Final = {bytes((kind,)): crc32(bytes((kind,))) for kind in _KINDS}
 
-Place = tuple[int, int]
+Place: TypeAlias = "tuple[int, int]"
 """Offset and length of a node's text in the journal."""
 
 

@@ -15,8 +15,10 @@ Names are read from the right: a module may itself be called `forward`, `output`
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
+
+from dumpscope_format.older_python import dataclass, without_suffix
 
 NodeWord = Literal["api", "module", "gradient", "debug", "other"]
 DirectionWord = Literal["forward", "backward", "none"]
@@ -223,7 +225,7 @@ def split_ptdbg_item(name: str) -> tuple[str, str, str] | None:
         return None
     node = found[1]
     for mark in ("_", "."):
-        head = node.removesuffix(f"{mark}pre_forward")
+        head = without_suffix(node, f"{mark}pre_forward")
         if head != node:
             node = f"{head}{mark}forward"
     return node, found[2], found[3] or ""

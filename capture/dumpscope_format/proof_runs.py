@@ -7,10 +7,11 @@ an operator is called wrong only if substitution helps and no control does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from dumpscope_format.interventions import Treatment
+from dumpscope_format.older_python import dataclass
 
 Kind = Literal["baseline", "substitute", "neighbour", "roundtrip", "contiguous", "format", "scalar"]
 

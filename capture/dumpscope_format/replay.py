@@ -12,7 +12,7 @@ The same text is a Python literal once true, false and null are True, False and 
 
 from __future__ import annotations
 
-from typing import Any, Final, NotRequired, TypedDict
+from typing import Any, Final, TypedDict
 
 Value = Any
 
@@ -20,7 +20,13 @@ RUNTIME: Final = ("arguments", "targets", "running", "measures", "judging", "rep
 """Modules of dumpscope_capture.replay in the order in which a script carries their text."""
 
 
-class TensorValue(TypedDict):
+class _AnyTensor(TypedDict):
+    tensor: str
+    dtype: str
+    shape: list[int]
+
+
+class TensorValue(_AnyTensor, total=False):
     """A tensor of the call. Without a file its numbers are made up between min and max.
 
     tensor: its item, `input.0`, `kwargs.mask`, `grad.0`, `output.0`
@@ -30,20 +36,17 @@ class TensorValue(TypedDict):
     counts: numbers of `nan`, `inf` and `-inf` elements; device: where it was; format: number of its storage format on an NPU
     """
 
-    tensor: str
-    dtype: str
-    shape: list[int]
-    requires_grad: NotRequired[bool]
-    file: NotRequired[str]
-    min: NotRequired[Any]
-    max: NotRequired[Any]
-    counts: NotRequired[dict[str, int]]
-    stride: NotRequired[list[int]]
-    offset: NotRequired[int]
-    start: NotRequired[int]
-    total: NotRequired[int]
-    device: NotRequired[str]
-    format: NotRequired[int]
+    requires_grad: bool
+    file: str
+    min: Any
+    max: Any
+    counts: dict[str, int]
+    stride: list[int]
+    offset: int
+    start: int
+    total: int
+    device: str
+    format: int
 
 
 class CallDocument(TypedDict):

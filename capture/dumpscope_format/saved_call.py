@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NotRequired, TypedDict
+from typing import Any, Final, TypedDict
 
+from dumpscope_format.older_python import dataclass, without_suffix
 from dumpscope_format.paths import file_name, safe_join
 
 SCHEMA: Final = 1
@@ -61,14 +61,7 @@ class Storage(TypedDict):
     exact: bool
 
 
-class Tensor(TypedDict):
-    """A tensor over a storage. stride, offset: in elements; two values that were one object share an entry.
-
-    device: original device, "npu:0"; format: of its storage on an NPU, null elsewhere (the saved bytes are in plain order)
-    leaf: it was not the result of another call; alignment: greatest power of two up to 4096 that divided its address, 0 for none
-    conj, neg: lazy bits of torch; parameter: it was an nn.Parameter
-    """
-
+class _AnyTensor(TypedDict):
     storage: int
     dtype: str
     shape: list[int]
@@ -82,8 +75,18 @@ class Tensor(TypedDict):
     format: int | None
     alignment: int
     parameter: bool
-    conj: NotRequired[bool]
-    neg: NotRequired[bool]
+
+
+class Tensor(_AnyTensor, total=False):
+    """A tensor over a storage. stride, offset: in elements; two values that were one object share an entry.
+
+    device: original device, "npu:0"; format: of its storage on an NPU, null elsewhere (the saved bytes are in plain order)
+    leaf: it was not the result of another call; alignment: greatest power of two up to 4096 that divided its address, 0 for none
+    conj, neg: lazy bits of torch; parameter: it was an nn.Parameter
+    """
+
+    conj: bool
+    neg: bool
 
 
 class Tables(TypedDict):
@@ -169,7 +172,7 @@ def call_folder(name: str) -> str:
 
 def bare(name: str) -> str:
     """A call's name without direction: `Functional.group_norm.3.forward` becomes `Functional.group_norm.3`."""
-    return name.removesuffix(".forward").removesuffix(".backward")
+    return without_suffix(without_suffix(name, ".forward"), ".backward")
 
 
 def find(folder: str | os.PathLike[str]) -> list[Path]:

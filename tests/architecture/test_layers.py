@@ -58,6 +58,10 @@ REASONS: Final = {
             "capture/dumpscope_format/run.py",
             "capture/dumpscope_format/schema.py",
         ),
+        "stands in for what an older environment lacks": (
+            "capture/dumpscope_capture/calls/name_lists.py",
+            "capture/dumpscope_format/older_python.py",
+        ),
         "one rule of the analysis, with its reasons": (
             "backend/dumpscope/analysis/classes.py",
             "backend/dumpscope/analysis/overflow/tree.py",
@@ -110,6 +114,7 @@ REASONS: Final = {
             "backend/dumpscope/readers/regular_file.py",
             "backend/dumpscope/readers/tensors/tensor_file.py",
             "capture/dumpscope_capture/record/step.py",
+            "capture/dumpscope_capture/values/live_memory.py",
         ),
         "keeps alembic out of what only reads": ("backend/dumpscope/index/store/upgrade.py",),
         "below what imports it: merged, rooms of the index would form a circle": (

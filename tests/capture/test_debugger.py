@@ -590,6 +590,19 @@ def test_workers_of_a_loader_run_while_recording(make: Any, read: Any) -> None:
     assert sum(node.startswith("Functional.relu") for node in read().data) == 4
 
 
+def test_known_problems_of_the_environment_are_named_once(
+    make: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("NPU_ASD_ENABLE", "1")
+    debugger = make(level="L1")
+    for _ in range(2):
+        debugger.start()
+        F.relu(X)
+        debugger.stop()
+        debugger.step()
+    assert caplog.text.count("NPU_ASD_ENABLE is set") == 1
+
+
 def test_seeds_repeat_and_only_what_was_asked_for_is_switched(monkeypatch: pytest.MonkeyPatch) -> None:
     import random  # noqa: PLC0415
 
@@ -602,6 +615,8 @@ def test_seeds_repeat_and_only_what_was_asked_for_is_switched(monkeypatch: pytes
         seed_all(5)
         assert draw() == first
         assert not torch.are_deterministic_algorithms_enabled()
+        assert torch.backends.cudnn.deterministic
+        assert not torch.backends.cudnn.benchmark
         seed_all(5, rm_dropout=True)
         assert torch.equal(F.dropout(torch.ones(100), 0.9), torch.ones(100))
         assert torch.equal(nn.Dropout(0.9)(torch.ones(100)), torch.ones(100))

@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn.functional import softmax
 
 from dumpscope.cli.app import main
-from dumpscope_capture.calls import callsite
+from dumpscope_capture.calls import bytecode
 from dumpscope_capture.calls.names import Table, read_list
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.replay.targets import function
@@ -119,7 +119,7 @@ def test_the_name_stays_when_python_has_specialised_the_code(make: Any, read: An
     run, expected = WRITTEN[case]
     for _ in range(200):
         run()
-    callsite._sites.clear()
+    bytecode._sites.clear()
     data = _capture(make, read, run)
     assert list(data) == expected
 
@@ -508,9 +508,9 @@ def test_calls_keep_plain_names_where_the_bytecode_cannot_be_read(
     def unreadable(code: Any) -> Any:
         raise ValueError("unknown instruction")
 
-    monkeypatch.setattr(callsite.dis, "get_instructions", unreadable)
-    monkeypatch.setattr(callsite, "_sites", {})
-    monkeypatch.setattr(callsite, "_codes", {})
+    monkeypatch.setattr(bytecode.dis, "get_instructions", unreadable)
+    monkeypatch.setattr(bytecode, "_sites", {})
+    monkeypatch.setattr(bytecode, "_codes", {})
 
     def run() -> None:
         F.softmax(2 * X + X, dim=-1)

@@ -132,7 +132,30 @@ def test_without_npm_the_message_names_the_remedy(
 
 
 def test_an_editable_install_builds_nothing(project: Path, hook: ModuleType) -> None:
-    hook.BundleHook.initialize(SimpleNamespace(root=str(project)), "editable", {})
+    hook.BundleHook.initialize(SimpleNamespace(root=str(project), target_name="wheel"), "editable", {})
     assert calls(project) == []
-    hook.BundleHook.initialize(SimpleNamespace(root=str(project)), "standard", {})
+    hook.BundleHook.initialize(SimpleNamespace(root=str(project), target_name="sdist"), "standard", {})
     assert calls(project)[-1] == "run build"
+
+
+def test_a_wheel_gets_the_recorder_and_neither_an_sdist_nor_an_editable_install_does(
+    project: Path, hook: ModuleType
+) -> None:
+    for package in hook.PACKAGES:
+        (project / "capture" / package / "__pycache__").mkdir(parents=True)
+        (project / "capture" / package / "__init__.py").touch()
+        (project / "capture" / package / "__pycache__" / "x.pyc").touch()
+    found = {}
+    for target, version in (("wheel", "standard"), ("sdist", "standard"), ("wheel", "editable")):
+        data: dict[str, dict[str, str]] = {"force_include": {}}
+        hook.BundleHook.initialize(SimpleNamespace(root=str(project), target_name=target), version, data)
+        found[target, version] = sorted(data["force_include"].values())
+    assert found == {
+        ("wheel", "standard"): [
+            "dumpscope/bundled/dumpscope_capture/__init__.py",
+            "dumpscope/bundled/dumpscope_format/__init__.py",
+            "dumpscope_bundled.pth",
+        ],
+        ("sdist", "standard"): [],
+        ("wheel", "editable"): [],
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
 import subprocess
@@ -18,26 +17,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-
-
-def build(source: Path, folder: Path, environment: dict[str, str] | None = None) -> Path:
-    """Build a wheel of `source` (a checkout or an sdist) with the backend that is installed here."""
-    command = [*PIP, "-q", "wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stderr
-    (wheel,) = folder.glob("dumpscope-*.whl")
-    return wheel
-
-
-def without_node(*places: Path) -> dict[str, str]:
-    return {**os.environ, "PATH": os.pathsep.join(map(str, places))}
-
-
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(ROOT, tmp_path_factory.mktemp("wheel"))
+from wheel.conftest import PIP, ROOT, build, without_node
 
 
 @pytest.fixture(scope="session")
@@ -99,9 +79,11 @@ def test_the_wheel_holds_the_page_the_format_and_the_demo_and_no_loose_top_level
     assert "dumpscope/static/index.html" in names
     assert any(re.fullmatch(r"dumpscope/static/assets/.*\.js", name) for name in names)
     assert "dumpscope/demo/dumps.tar.xz" in names
-    assert "dumpscope_format/__init__.py" in names
+    assert {"dumpscope/bundled/dumpscope_format/__init__.py", "dumpscope/bundled/dumpscope_capture/run.py"} <= set(
+        names
+    )
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert tops <= {"dumpscope", "dumpscope_format", "dumpscope_capture"}
+    assert tops <= {"dumpscope", "dumpscope_bundled.pth"}
 
 
 def test_the_wheel_asks_for_torch_only_as_an_extra(wheel: Path) -> None:

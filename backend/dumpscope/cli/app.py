@@ -138,7 +138,7 @@ def _own_words(arguments: list[str]) -> list[str]:
         rest = arguments
     elif own != ["msprobe"] or not rest or "--help" in rest or "-h" in rest:
         return arguments
-    from dumpscope.cli.msprobe_line import translate_line  # noqa: PLC0415
+    from dumpscope.cli.commands.msprobe import translate_line  # noqa: PLC0415
 
     line = translate_line(rest)
     sys.stderr.write(tell("cli.msprobe_same_line", line=shlex.join(["dumpscope", *line])) + "\n")

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
-from typing import Any, Final, NoReturn, Protocol, Self
+from typing import Any, Final, NoReturn, Protocol
 
 from dumpscope.cli.exit_codes import INTERRUPTED
 
@@ -44,7 +44,7 @@ class Ending:
         self._held = False
         self._server: Server | None = None
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Ending:
         if threading.current_thread() is threading.main_thread():
             for number in _NUMBERS:
                 if signal.getsignal(number) is not signal.SIG_IGN:

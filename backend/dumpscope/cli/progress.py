@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-from typing import Self
 
 from dumpscope.cli.printing import safe
 from dumpscope.texts import current_language, translate
@@ -22,7 +21,7 @@ class Progress:
         self._said = -1
         self._shown = False
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Progress:
         return self
 
     def __exit__(

@@ -37,6 +37,10 @@ __all__ = ["Code", "CompareException", "Compared", "compare", "compare_distribut
 
 PATHS: Final = ("npu_pkl_path", "bench_pkl_path")
 FOLDERS: Final = ("npu_dump_data_dir", "bench_dump_data_dir")
+JSON_PATHS: Final = ("npu_json_path", "bench_json_path")
+"""The same two by the names of msprobe's first guides, for its dump.json."""
+STACK_PATH: Final = "stack_json_path"
+"""Taken and not needed: stack.json is found beside dump.json."""
 LOGGED: Final = "is_print_compare_log"
 _RANK: Final = re.compile(r"rank[0-9]+")
 _PLACE: Final = re.compile(r"^File (.+)(, line [0-9]+, in .+)$")
@@ -63,8 +67,9 @@ def compare(
 ) -> Compared:
     """Compare two files of records, write `compare_result{suffix}_{time}.csv` and `.xlsx`, and print the advice.
 
-    input_param: `npu_pkl_path` and `bench_pkl_path`; `npu_dump_data_dir` and `bench_dump_data_dir` for tensors (without both the
-        statistics are compared); `is_print_compare_log`: log what is done
+    input_param: `npu_pkl_path` and `bench_pkl_path`, or `npu_json_path` and `bench_json_path` of msprobe's dump.json;
+        `npu_dump_data_dir` and `bench_dump_data_dir` for tensors of a .pkl (without both the statistics are compared);
+        `is_print_compare_log`: log what is done
     stack_mode: None shows call stacks where there are any, False leaves them out; that the files hold stacks is seen from them
     auto_analyze: write `advisor{suffix}_{time}.txt` and print it; fuzzy_match: match calls whatever their call index (a text is
         the suffix, which was the fifth argument in 2.3)
@@ -86,8 +91,8 @@ def compare(
 
 
 def compare_distributed(
-    npu_dir: str | os.PathLike[str],
-    bench_dir: str | os.PathLike[str],
+    npu_dump_dir: str | os.PathLike[str],
+    bench_dump_dir: str | os.PathLike[str],
     output_path: str | os.PathLike[str],
     **kwargs: Any,
 ) -> Compared:
@@ -107,14 +112,17 @@ def compare_distributed(
     fuzzy = kwargs.get("fuzzy_match", False)
     _require_flags(stack_mode=stack_mode, auto_analyze=advice, fuzzy_match=fuzzy)
     output = _output(output_path)
-    sides = [_ranks(Path(folder), word) for folder, word in ((npu_dir, "npu_dir"), (bench_dir, "bench_dir"))]
+    sides = [
+        _ranks(Path(folder), word)
+        for folder, word in ((npu_dump_dir, "npu_dump_dir"), (bench_dump_dir, "bench_dump_dir"))
+    ]
     if len(sides[0]) != len(sides[1]):
-        counts = f"{len(sides[0])} of {npu_dir} against {len(sides[1])} of {bench_dir}"
+        counts = f"{len(sides[0])} of {npu_dump_dir} against {len(sides[1])} of {bench_dump_dir}"
         raise CompareException(Code.INVALID_PATH, f"the numbers of ranks differ: {counts}")
     pairs = list(zip(*sides, strict=True))
     chosen = _Chosen(stacks=stack_mode is not False, advice=advice, fuzzy=fuzzy, tensors=True)
     return _compared(
-        pairs, (str(npu_dir), str(bench_dir)), output, chosen,
+        pairs, (str(npu_dump_dir), str(bench_dump_dir)), output, chosen,
         lambda place: f"_{pairs[place][0].label}-{pairs[place][1].label}",
     )  # fmt: skip
 
@@ -169,13 +177,16 @@ def _inputs(given: Any) -> tuple[tuple[Path, Path], tuple[Path, Path] | None]:
     """(files of records, folders of tensors or None)"""
     if not isinstance(given, Mapping):
         raise CompareException(Code.INVALID_PARAM, f"input_param is a {type(given).__name__}, not a dict")
-    unknown = sorted(str(key) for key in given.keys() - {*PATHS, *FOLDERS, LOGGED})
+    unknown = sorted(str(key) for key in given.keys() - {*PATHS, *JSON_PATHS, STACK_PATH, *FOLDERS, LOGGED})
     if unknown:
-        known = ", ".join((*PATHS, *FOLDERS, LOGGED))
+        known = ", ".join((*PATHS, *JSON_PATHS, STACK_PATH, *FOLDERS, LOGGED))
         raise CompareException(Code.INVALID_PARAM, f"input_param has no {', '.join(unknown)}; known are {known}")
     if not isinstance(given.get(LOGGED, True), bool):
         raise CompareException(Code.INVALID_PARAM, f"{LOGGED} is {given[LOGGED]!r}, not True or False")
-    paths = _existing(given.get(PATHS[0]), PATHS[0]), _existing(given.get(PATHS[1]), PATHS[1])
+    names = (
+        JSON_PATHS if any(name in given for name in JSON_PATHS) and not any(name in given for name in PATHS) else PATHS
+    )
+    paths = _existing(given.get(names[0]), names[0]), _existing(given.get(names[1]), names[1])
     if all(given.get(name) for name in FOLDERS):
         return paths, (_folder(given[FOLDERS[0]], FOLDERS[0]), _folder(given[FOLDERS[1]], FOLDERS[1]))
     if any(given.get(name) for name in FOLDERS):
@@ -234,10 +245,12 @@ def _rank(folder: Path) -> RankRef:
     def note(where: str, _kind: str, message: str) -> None:
         _log.warning("%s: %s", where, message)
 
+    if (folder / "dump.json").is_file():
+        return replace(_file_ref(folder, None), step=0, rank=rank_number(folder.name), label=folder.name)
     with _coded(Code.INVALID_DUMP_FILE):
         found = find_files(str(folder), str(folder), note)
     if found is None or os.path.isdir(found.main):
-        raise CompareException(Code.NO_DUMP_FILE, f"{folder} holds no .pkl of ptdbg")
+        raise CompareException(Code.NO_DUMP_FILE, f"{folder} holds no .pkl of ptdbg and no dump.json")
     _require_folder(folder, found)
     number = rank_number(folder.name)
     return rank_ref(found, step=0, rank=number, label=folder.name, folder=str(folder))

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from importlib.resources import files
-from typing import Any, Final, Self, TypedDict, Union
+from typing import Any, Final, TypedDict, Union
 
 Value = Union[int, str, "list[Phrase]"]
 
@@ -37,7 +37,7 @@ class Text(str):
 
     phrase: Phrase
 
-    def __new__(cls, text: str, said: Phrase) -> Self:
+    def __new__(cls, text: str, said: Phrase) -> Text:
         one = super().__new__(cls, text)
         one.phrase = said
         return one

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import torch
 from torch.autograd.graph import Node
 
-Edge = tuple[Node, int]
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+Edge: TypeAlias = "tuple[Node, int]"
 """A node, and the index of the gradient it receives."""
 
 WALK_LIMIT: Final = 200_000

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from dumpscope_capture.context import Unobserved
+from dumpscope_capture.values.live_memory import is_freed
 from dumpscope_capture.values.nonfinite import NonfiniteMarks
 
 
@@ -42,6 +43,6 @@ def writes_in_place(name: str, kwargs: Mapping[str, Any]) -> bool:
 
 
 def _copy(value: Any) -> Any:
-    if isinstance(value, torch.Tensor) and not value.is_meta and value.layout is torch.strided:
+    if isinstance(value, torch.Tensor) and not value.is_meta and value.layout is torch.strided and not is_freed(value):
         return value.detach().clone().requires_grad_(value.requires_grad)
     return value

@@ -7,16 +7,17 @@ import os
 import sys
 import types
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
 import torch.nn.functional
-import yaml
 
-from dumpscope_capture.calls import callsite
+from dumpscope_capture.calls import bytecode, callsite
+from dumpscope_capture.calls.name_lists import parse_lists
 from dumpscope_capture.calls.registry import beyond, is_torchs_own, seen_name
 from dumpscope_capture.config import ConfigError
+from dumpscope_format.older_python import dataclass
 
 PREFIXES: Final = {
     "functional": "Functional", "tensor": "Tensor", "torch": "Torch", "_VF": "VF", "torch_npu": "NPU", "aten": "Aten",
@@ -64,9 +65,8 @@ def read_list(path: str | None = None) -> WrapList:
     """Read a list of calls, by default msprobe's. Raises ConfigError where the file is missing or malformed."""
     path = path or DEFAULT_LIST
     try:
-        with open(path, encoding="utf-8") as stream:
-            data = yaml.safe_load(stream) or {}
-    except (OSError, yaml.YAMLError) as error:
+        data = _read_document(path)
+    except Exception as error:  # PyYAML may be missing, and so its type of error
         raise ConfigError("wrap_ops", path, f"a readable YAML file ({error})") from error
     if not isinstance(data, dict):
         raise ConfigError("wrap_ops", path, "a YAML object of lists")
@@ -93,6 +93,20 @@ def every_call(*, moves: bool = False) -> WrapList:
         for key, listed in shipped.names.items()
     }
     return replace(shipped, names=names)
+
+
+def _read_document(path: str) -> Any:
+    """Lists of names, or with PyYAML any YAML."""
+    with open(path, encoding="utf-8") as stream:
+        text = stream.read()
+    try:
+        return parse_lists(text)
+    except ValueError as error:
+        try:
+            import yaml  # noqa: PLC0415 - it may be missing
+        except ImportError:
+            raise ValueError(f"{error}; other YAML needs PyYAML") from error
+        return yaml.safe_load(text) or {}
 
 
 class Table:
@@ -229,7 +243,7 @@ _REFLECTED: Final = {"__rdiv__": "__rtruediv__"}
 
 def _is_operator(function: types.FunctionType, frame: types.FrameType | None) -> bool:
     own = callsite.frame_of(function, frame)
-    return own is not None and callsite.site(own.f_back).kind == "operator"
+    return own is not None and bytecode.site(own.f_back).kind == "operator"
 
 
 def _choices(function: Any) -> list[types.FunctionType]:

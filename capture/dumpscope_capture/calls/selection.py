@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Literal
 
 from dumpscope_capture.config import Config
+from dumpscope_format.older_python import dataclass
 
 Outcome = Literal["record", "link", "drop"]
 """record: into dump.json; link: into construct.json only; drop: nothing."""

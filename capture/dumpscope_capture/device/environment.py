@@ -7,7 +7,7 @@ import platform
 import sys
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ import torch
 
 from dumpscope_capture import seeding
 from dumpscope_capture.config import Config
+from dumpscope_format.older_python import without_prefix
 
 FRAMEWORK: Final = "pytorch"
 
@@ -53,7 +54,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-@cache
+@lru_cache(maxsize=None)
 def _cann() -> str | None:
     """Version of the Ascend toolkit that the environment names; None where there is none."""
     home = os.environ.get("ASCEND_TOOLKIT_HOME") or os.environ.get("ASCEND_HOME_PATH")
@@ -127,7 +128,7 @@ _SWITCHES: Final[dict[str, Callable[[], Any]]] = {
     "bf16_reduced_sums": lambda: _CUDA.matmul.allow_bf16_reduced_precision_reduction,
     "flash_attention": _CUDA.flash_sdp_enabled,
     "memory_efficient_attention": _CUDA.mem_efficient_sdp_enabled,
-    "default_dtype": lambda: str(torch.get_default_dtype()).removeprefix("torch."),
+    "default_dtype": lambda: without_prefix(str(torch.get_default_dtype()), "torch."),
     "threads": torch.get_num_threads,
     "cpu_capability": torch.backends.cpu.get_cpu_capability,
 }

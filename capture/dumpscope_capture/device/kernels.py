@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import torch
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_map_only
 
 from dumpscope_capture.calls.held_arguments import writes_in_place
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.context import LOG, HookErrors
+from dumpscope_capture.older_torch import tree_leaves
+from dumpscope_format.older_python import without_suffix
 
 
 class DumpDevice(Protocol):
@@ -68,14 +70,14 @@ class KernelDump:
         self._plan = plan
         self._gradient = gradient
         self._backward = names[0].endswith(".backward")
-        self._name = names[0].removesuffix(".backward").removesuffix(".forward")
+        self._name = without_suffix(without_suffix(names[0], ".backward"), ".forward")
         self._done = False
 
     def reset(self) -> None:
         self._done = False
 
     def is_target(self, node: str) -> bool:
-        return not self._done and node.removesuffix(".forward") == self._name
+        return not self._done and without_suffix(node, ".forward") == self._name
 
     def run(
         self, node: str, folder: Path, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -57,6 +57,7 @@ class AtenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         on this stack; it is idle then."""
         self.idle = True
         if not any(mode is self for mode in _get_current_dispatch_mode_stack()):
+            _left_behind.append(self)
             return False
         above = []
         while (mode := _get_current_dispatch_mode_stack()[-1]) is not self:
@@ -74,6 +75,10 @@ class AtenMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
             prefix = "Aten" if func.namespace == "aten" else func.namespace
             api = self._apis[func] = Api(prefix=prefix, name=name, function=func)
         return api
+
+
+_left_behind: list[AtenMode] = []
+"""Idle modes on the stack of another thread. Up to torch 2.7 that stack does not keep them alive, and using it crashes."""
 
 
 def _exit(mode: TorchDispatchMode) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Final
 
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.record.recording import Recording
+from dumpscope_format.older_python import dataclass
 
 _INHERITED: Final = object()
 """Marks an attribute that the owner inherits from its class or a base class."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Dict, Final, Protocol
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -159,7 +159,7 @@ def _as_written(
 _twins: dict[types.FunctionType, Callable[..., Any] | None] = {}
 
 
-class _Globals(dict[str, Any]):
+class _Globals(Dict[str, Any]):
     """A live view of a function's globals in which no call is offered to a mode.
 
     asks_torch: the function asks `torch.overrides`, not a name of its own module

@@ -9,7 +9,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ from torch.nn.modules import module as hooks
 from dumpscope_capture.calls.call import Call
 from dumpscope_capture.context import LOG
 from dumpscope_capture.record.recording import Recording
+from dumpscope_format.older_python import dataclass
 
 _SKIPPED: Final = frozenset(("FullyShardedDataParallel", "FSDP"))
 

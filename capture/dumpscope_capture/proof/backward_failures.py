@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Final, Literal, cast
 
@@ -27,6 +27,7 @@ from dumpscope_capture.calls.edges import is_new, node_of, sequence_number
 from dumpscope_capture.context import LOG, Unobserved, call_stack
 from dumpscope_capture.proof.call_counter import CALL_COUNTER
 from dumpscope_capture.proof.module_paths import ModulePaths
+from dumpscope_format.older_python import dataclass, without_prefix
 from dumpscope_format.recipe import BLOCKING
 from dumpscope_format.saved_call import bare
 
@@ -62,7 +63,7 @@ class Origin:
     @property
     def place(self) -> str | None:
         """The innermost frame of the program's own code: `File train.py, line 12, in forward, \\n F.group_norm(...)`."""
-        own = (text for text in self.stack if not text.removeprefix("File ").startswith(_TORCH))
+        own = (text for text in self.stack if not without_prefix(text, "File ").startswith(_TORCH))
         return next(own, self.stack[0] if self.stack else None)
 
 
@@ -230,7 +231,8 @@ class Explainer:
             launches=launch_warning(origin.device, os.environ) if origin is not None else None,
         )  # fmt: skip
         self._add_failure(failure)
-        error.add_note(str(failure))
+        if sys.version_info >= (3, 11):
+            error.add_note(str(failure))
         error.__dumpscope__ = True  # type: ignore[attr-defined]
 
     def look(
@@ -306,7 +308,7 @@ def _has_nan(gradients: Sequence[torch.Tensor | None]) -> bool:
 
 def _notes(node: Node) -> dict[str, Any]:
     """The metadata dict of a node, which any code may use."""
-    return cast(dict[str, Any], node.metadata)
+    return cast("dict[str, Any]", node.metadata)
 
 
 def _from_engine(error: BaseException) -> bool:

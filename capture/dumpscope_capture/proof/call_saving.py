@@ -12,7 +12,6 @@ from types import FrameType
 from typing import Any, Final
 
 import torch
-from torch.utils._pytree import tree_leaves
 
 from dumpscope_capture.calls.call import Call, differentiable
 from dumpscope_capture.calls.edges import is_new, node_of, sequence_number
@@ -20,8 +19,10 @@ from dumpscope_capture.calls.names import Api, attribute
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Unobserved, call_stack, rank
 from dumpscope_capture.device.environment import describe_run
+from dumpscope_capture.older_torch import autocast_dtype, tree_leaves
 from dumpscope_capture.proof.packing import Packer, replace_text, write_bytes
 from dumpscope_format.interventions import check_pattern, matches
+from dumpscope_format.older_python import without_prefix
 from dumpscope_format.saved_call import CALL_JSON, GRADIENTS_JSON, RESULTS_JSON, SCHEMA, bare, call_folder
 
 _OWNERS: Final = {
@@ -194,14 +195,9 @@ def _autocast(kinds: Iterable[str]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     cached = torch.is_autocast_cache_enabled()
     for kind in sorted(kinds):
-        try:
-            if torch.is_autocast_enabled(kind):
-                found[kind] = {
-                    "dtype": str(torch.get_autocast_dtype(kind)).removeprefix("torch."),
-                    "cache": cached,
-                }
-        except RuntimeError:  # a device without autocast
-            continue
+        dtype = autocast_dtype(kind)
+        if dtype is not None:
+            found[kind] = {"dtype": without_prefix(str(dtype), "torch."), "cache": cached}
     return found
 
 

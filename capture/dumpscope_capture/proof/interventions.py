@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import torch
-from torch.utils._pytree import tree_leaves
 
 from dumpscope_capture.calls import observers
 from dumpscope_capture.calls.call import Call
 from dumpscope_capture.context import LOG
+from dumpscope_capture.older_torch import tree_leaves
 from dumpscope_capture.proof.call_counter import CALL_COUNTER
 from dumpscope_capture.proof.substitution import Refused, Unchanged, substitute
 from dumpscope_format.interventions import Treatment, check, is_single, matches, treatment_text
+from dumpscope_format.older_python import dataclass
 from dumpscope_format.saved_call import bare
 
 NAME_LIMIT: Final = 1000

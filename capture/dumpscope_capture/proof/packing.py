@@ -15,8 +15,10 @@ import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from dumpscope_capture.values.hashing import crc
+from dumpscope_capture.values.live_memory import is_freed, read
 from dumpscope_capture.values.provenance import type_name
 from dumpscope_capture.write.torch_file import TensorLayout, can_write, pack
+from dumpscope_format.older_python import without_prefix
 from dumpscope_format.saved_call import Storage, Tables, Tensor, Value
 
 _PLAIN: Final = (bool, int, str, type(None))
@@ -109,7 +111,7 @@ class Packer:
             return {"type": "ellipsis"}
         for kind, word in ((torch.dtype, "dtype"), (torch.memory_format, "memory_format"), (torch.layout, "layout")):
             if isinstance(value, kind):
-                return {"type": word, "value": str(value).removeprefix("torch.")}
+                return {"type": word, "value": without_prefix(str(value), "torch.")}
         if isinstance(value, torch.device):
             return {"type": "device", "value": str(value)}
         if isinstance(value, (bytes, bytearray)):
@@ -133,7 +135,7 @@ def describe(tensor: torch.Tensor) -> Tensor:
     npu: Any = sys.modules.get("torch_npu")
     found: Tensor = {
         "storage": -1,
-        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "dtype": without_prefix(str(tensor.dtype), "torch."),
         "shape": list(tensor.shape),
         "stride": list(tensor.stride()),
         "offset": int(tensor.storage_offset()),
@@ -177,6 +179,8 @@ def _unsavable(tensor: torch.Tensor) -> str | None:
         return "a tensor without data, or of a function transform"
     if is_traceable_wrapper_subclass(tensor) or type(tensor).__name__ == "FakeTensor":
         return f"a wrapper: {type_name(tensor)}"
+    if is_freed(tensor):
+        return "a tensor whose storage is freed"
     return None
 
 
@@ -220,7 +224,7 @@ def _span(tensor: torch.Tensor) -> tuple[int, int]:
     """First and last byte of a tensor in its storage, the last excluded."""
     if not tensor.numel():
         return 0, 0
-    reach = sum((int(size) - 1) * int(step) for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    reach = sum((int(size) - 1) * int(step) for size, step in zip(tensor.shape, tensor.stride()))
     first = int(tensor.storage_offset())
     return first * tensor.element_size(), (first + reach + 1) * tensor.element_size()
 
@@ -230,7 +234,7 @@ def _scatter(tensor: torch.Tensor, data: torch.Tensor, start: int) -> None:
     if not tensor.numel():
         return
     offset = tensor.storage_offset() - start // tensor.element_size()
-    for dim, (size, step) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
+    for dim, (size, step) in enumerate(zip(tensor.shape, tensor.stride())):
         if step == 0 and size > 1:
             tensor = tensor.narrow(dim, 0, 1)
     shape, stride = tensor.shape, tensor.stride()
@@ -241,15 +245,14 @@ def _scatter(tensor: torch.Tensor, data: torch.Tensor, start: int) -> None:
 
 def write_bytes(path: Path, data: torch.Tensor) -> int:
     """Write one-dimensional uint8 data as a `.pt` file. Returns its CRC-32."""
-    content = data.contiguous().numpy().data
-    check = crc(content)
+    data = data.contiguous()
+    check = read(data, crc)
     layout = TensorLayout(dtype=torch.uint8, shape=(data.numel(),), stride=(1,), requires_grad=False)
     if not can_write(torch.uint8, data.numel()):
         torch.save(data.clone(), path)
         return check
     with open(path, "wb") as out:
-        for part in pack(layout, content, check):
-            out.write(part)
+        read(data, lambda content: out.writelines(pack(layout, content, check)))
     return check
 
 

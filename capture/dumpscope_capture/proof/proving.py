@@ -6,13 +6,13 @@ The list of runs and the rules are in `dumpscope_format.proof_runs`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dumpscope_capture.calls import observers
 from dumpscope_capture.proof.call_counter import CALL_COUNTER, CallNames
 from dumpscope_capture.proof.interventions import Interventions
 from dumpscope_format.interventions import Treatment, matches
+from dumpscope_format.older_python import dataclass
 from dumpscope_format.proof_runs import Judgement, Outcome, Trial, controls, judge
 
 NEIGHBOURS: Final = 6

@@ -52,7 +52,10 @@ class Recipe:
         if isinstance(error, SystemExit):
             self._outcome = {"status": f"exit {error.code or 0}"}
         else:
-            self._outcome = {"status": "raised", "error": "".join(traceback.format_exception(error)).strip()}
+            self._outcome = {
+                "status": "raised",
+                "error": "".join(traceback.format_exception(type(error), error, error.__traceback__)).strip(),
+            }
 
     def _end(self) -> None:
         if self._outcome["status"] == "running":
@@ -68,7 +71,7 @@ class Recipe:
         known = describe_run(Config(), rank(), 0)
         document = {
             "schema": 1,
-            "command": sys.orig_argv,
+            "command": _command_line(),
             "folder": os.getcwd(),
             "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._began)),
             "seconds": round(time.time() - self._began, 3),
@@ -108,7 +111,15 @@ def _new_folder(base: str) -> Path:
     return folder
 
 
+def _command_line() -> list[str]:
+    """The program's command line with the interpreter's own options, which Python 3.8 and 3.9 do not keep."""
+    if sys.version_info >= (3, 10):
+        return sys.orig_argv
+    with open("/proc/self/cmdline", "rb") as file:
+        return [os.fsdecode(word) for word in file.read().split(b"\0")[:-1]]
+
+
 def _start_again(environment: dict[str, str]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
+    os.execve(sys.executable, [sys.executable, *_command_line()[1:]], environment)

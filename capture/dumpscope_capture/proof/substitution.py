@@ -12,17 +12,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
-from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only, tree_unflatten
+from torch.utils._pytree import tree_flatten, tree_map_only, tree_unflatten
 
 from dumpscope_capture.calls.held_arguments import writes_in_place
+from dumpscope_capture.older_torch import autocast_dtype, tree_leaves
 from dumpscope_capture.values.provenance import parameter_names
 from dumpscope_format.interventions import Treatment, words
 
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+Arguments: TypeAlias = "tuple[tuple[Any, ...], dict[str, Any]]"
 
 _TYPES: Final = {"float32": torch.float32, "float64": torch.float64}
 _COMPLEX: Final = {torch.float32: torch.complex64, torch.float64: torch.complex128}
@@ -90,7 +94,9 @@ class _Run:
             raise Unchanged
         moves = "cpu" in self._words and device.type != "cpu"
         types = (
-            self._types(args, kwargs, device) if self._dtype is not None or (moves and _autocast(device.type)) else None
+            self._types(args, kwargs, device)
+            if self._dtype is not None or (moves and autocast_dtype(device.type) is not None)
+            else None
         )
         states = _states(device) if moves or self._dtype is not None else None
         try:
@@ -137,10 +143,10 @@ class _Run:
         kind = device.type
         if self._dtype is not None:
             for one in {kind, "cpu"}:
-                if _autocast(one):
+                if autocast_dtype(one) is not None:
                     stack.enter_context(torch.autocast(one, enabled=False))
-        elif moves and _autocast(kind):
-            stack.enter_context(torch.autocast("cpu", dtype=torch.get_autocast_dtype(kind)))
+        elif moves and (dtype := autocast_dtype(kind)) is not None:
+            stack.enter_context(torch.autocast("cpu", dtype=dtype))
         return stack
 
     # -- results -------------------------------------------------------------------------------------------------------
@@ -149,14 +155,15 @@ class _Run:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], device: torch.device
     ) -> list[torch.dtype] | torch.dtype:
         """Types that the results of the unchanged call would have: one for each tensor, or if unknown one for all floats."""
-        stand_in = device if _autocast(device.type) else torch.device("meta")
+        dtype = autocast_dtype(device.type)
+        stand_in = device if dtype is not None else torch.device("meta")
         try:
             with ExitStack() as stack, torch.no_grad():
                 if stand_in.type != "meta":
                     from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: PLC0415 - takes a second
 
                     stack.enter_context(FakeTensorMode())
-                    stack.enter_context(torch.autocast(device.type, dtype=torch.get_autocast_dtype(device.type)))
+                    stack.enter_context(torch.autocast(device.type, dtype=dtype))
                 empty: Arguments = tree_map_only(
                     torch.Tensor,
                     lambda one: torch.empty_strided(one.size(), one.stride(), dtype=one.dtype, device=stand_in),
@@ -186,7 +193,7 @@ class _Run:
     def _write_back(self, given: Arguments) -> None:
         """Copy what the function wrote into converted arguments to the program's tensors."""
         names = parameter_names(self._function)
-        named = {**dict(zip(names, given[0], strict=False)), **given[1]}
+        named = {**dict(zip(names, given[0])), **given[1]}
         quiet = {id(named[name]) for name in _QUIET if isinstance(named.get(name), torch.Tensor)}
         written = [*given[0][:1], given[1].get("out")] if writes_in_place(self._name, given[1]) else []
         unsure = {id(value) for value in tree_leaves(written)}
@@ -252,13 +259,6 @@ def _version(tensor: torch.Tensor) -> int | None:
 
 def _storage(tensor: torch.Tensor) -> int:
     return int(tensor.untyped_storage()._cdata)
-
-
-def _autocast(kind: str) -> bool:
-    try:
-        return torch.is_autocast_enabled(kind)
-    except RuntimeError:  # a device without autocast
-        return False
 
 
 def _line(error: BaseException) -> str:

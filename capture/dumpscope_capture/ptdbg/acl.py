@@ -72,8 +72,12 @@ def check_plan(config: str | None) -> str:
     if not isinstance(dump, dict):
         raise ParameterError("dump_config", plan, 'a JSON object with the key "dump"')
     folder = dump.get("dump_path")
-    if not isinstance(folder, str) or not os.path.isdir(folder):
-        raise ParameterError("dump_config: dump_path", folder, "an existing folder")
+    if not isinstance(folder, str) or not folder:
+        raise ParameterError("dump_config: dump_path", folder, "a folder")
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise ParameterError("dump_config: dump_path", folder, f"a folder that can be made ({error})") from error
     for key, allowed in _CHOICES.items():
         if dump.get(key, allowed[0]) not in allowed:
             raise ParameterError(f"dump_config: {key}", dump[key], ", ".join(allowed))

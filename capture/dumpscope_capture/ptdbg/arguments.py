@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dumpscope_capture.ptdbg.errors import Code, CompareException, DumpException, ParameterError
 from dumpscope_capture.ptdbg.generations import STACK_MODES
+from dumpscope_format.older_python import dataclass
 
 MODES: Final = ("all", "list", "range", "stack", "acl", "api_list", "api_stack")
 SIDES: Final = ("all", "forward", "backward", "input", "output")

@@ -160,9 +160,12 @@ def module_dump_end() -> None:
             capture.session.widen()
 
 
-def parse(pkl_file: str, module_name_prefix: str) -> None:
-    """Print statistics and stacks of names that begin with a prefix. Raises CompareException."""
-    _call("parse", pkl_file, module_name_prefix)
+def parse(pkl_file: str, module_name_prefix: str | None = None, *, moudule_name_prefix: str | None = None) -> None:
+    """Print statistics and stacks of names that begin with a prefix (moudule_name_prefix is how 2.3 spells it).
+
+    Raises CompareException.
+    """
+    _call("parse", pkl_file, moudule_name_prefix if module_name_prefix is None else module_name_prefix)
 
 
 def compare(
@@ -184,9 +187,15 @@ def compare(
     )  # fmt: skip
 
 
-def compare_distributed(npu_dir: str, bench_dir: str, output_path: str, **options: Any) -> Any:
-    """Compare two folders of ranks, a table a rank. Raises CompareException."""
-    return _call("compare_distributed", npu_dir, bench_dir, output_path, **options)
+def compare_distributed(*folders: Any, **options: Any) -> Any:
+    """Compare two folders of ranks, a table a rank: npu_dump_dir, bench_dump_dir (npu_dir, bench_dir in 6.0), output_path.
+
+    Raises CompareException.
+    """
+    for name in ("npu_dir", "bench_dir"):
+        if name in options:
+            options[name.replace("_dir", "_dump_dir")] = options.pop(name)
+    return _call("compare_distributed", *folders, **options)
 
 
 def _call(name: str, *args: Any, **options: Any) -> Any:

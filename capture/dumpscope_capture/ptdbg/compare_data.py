@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> Compared:
     named = {f"{side}_pkl_path": str(path) for side, path in sides.items()}
     folders = {f"{side}_dump_data_dir": str(path.with_suffix("")) for side, path in sides.items()}
     if all(Path(folder).is_dir() for folder in folders.values()):
-        named |= folders
+        named.update(folders)
     return compare(named, given.output_path)
 
 

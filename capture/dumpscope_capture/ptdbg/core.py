@@ -19,7 +19,8 @@ import torch
 from dumpscope_capture import seeding
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG
-from dumpscope_capture.ptdbg import acl, environment_checks
+from dumpscope_capture.device import environment_checks
+from dumpscope_capture.ptdbg import acl
 from dumpscope_capture.ptdbg.arguments import WORK_PATH, Hook, Place, Switch, check_place, check_root
 from dumpscope_capture.ptdbg.errors import (
     CaptureEnd,
@@ -106,6 +107,8 @@ class Capture:
             self.unchecked = self.unchecked or check
             if self.hook is None and not check:
                 LOG.warning("nothing was recorded: register_hook was never called")
+            elif not check:
+                LOG.info("Dump switch is turned off.")
             self.apply()
 
     def end_step(self) -> None:

@@ -11,7 +11,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +22,7 @@ from dumpscope_capture.ptdbg.generations import MODULE_FLAG, OVERFLOW_FLAG, Form
 from dumpscope_capture.ptdbg.lines import Line, LineRecorder
 from dumpscope_capture.values.snapshots import Snapshot
 from dumpscope_format.naming import parse
+from dumpscope_format.older_python import dataclass, without_suffix
 
 FILE_MODE: Final = 0o640
 FOLDER_MODE: Final = 0o750
@@ -188,7 +188,7 @@ class PklSink:
         if not texts:
             return None
         path = self._prepare(node)
-        self._write_arrays(path.with_name(path.name.removesuffix(PKL)), lines)
+        self._write_arrays(path.with_name(without_suffix(path.name, PKL)), lines)
         self._names.add(name)
         _write_all(self._handle, "".join(texts).encode())
         return path

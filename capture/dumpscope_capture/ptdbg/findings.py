@@ -22,6 +22,7 @@ from dumpscope_capture.ptdbg.generations import Form, Spelling, frame
 from dumpscope_capture.record.checks import OverflowCheck
 from dumpscope_capture.values.nonfinite import NonfiniteMarks
 from dumpscope_capture.values.statistics import measure_now, reason_absent
+from dumpscope_format.older_python import without_suffix
 
 _PLAIN: Final = (bool, int, float, str)
 
@@ -74,7 +75,7 @@ class Cases:
             if name.endswith(".backward"):
                 self._backward[api] = [self._describe(part, None) for part in given]
                 return
-            call = api.removesuffix("forward")[:-1]
+            call = without_suffix(api, "forward")[:-1]
             args, kwargs = (given.args, given.kwargs) if isinstance(given, HeldArguments) else (given, {})
             self._forward[call] = {
                 "args": [self._describe(part, f"{call}.{place}") for place, part in enumerate(args)],

@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from dumpscope_format.naming import NodeName, parse, split_item
+from dumpscope_format.older_python import dataclass
 
 GENERATIONS: Final = ("2.3", "4.0", "6.0")
 MODULE_FLAG: Final = 1

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
 
 from dumpscope_capture.values.dedup import Dedup, KnownMemory
-from dumpscope_capture.values.hashing import crc, digits, raw
+from dumpscope_capture.values.hashing import crc_of, digits
 from dumpscope_capture.values.recorder import DEPTH_LIMIT, Recorder
+from dumpscope_format.older_python import dataclass
 
 NPY: Final = ".npy"
 
@@ -77,7 +77,7 @@ class LineRecorder(Recorder):
 
     def _hash(self, tensor: torch.Tensor) -> str:
         """CRC-32 of the bytes that the .npy file of the tensor would have."""
-        return digits(crc(raw(tensor.float() if tensor.dtype is torch.bfloat16 else tensor)))
+        return digits(crc_of(tensor.float() if tensor.dtype is torch.bfloat16 else tensor))
 
 
 class _NoDedup(Dedup):

@@ -7,7 +7,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -20,6 +19,7 @@ from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
 from dumpscope_capture.context import LOG, Unobserved, call_stack, rank
 from dumpscope_capture.device.kernels import KernelDump
+from dumpscope_capture.older_torch import used_device
 from dumpscope_capture.ptdbg.arguments import Place
 from dumpscope_capture.ptdbg.files import FOLDER_MODE, PklSink, Plan
 from dumpscope_capture.ptdbg.generations import Form, Spelling
@@ -30,6 +30,7 @@ from dumpscope_capture.session import Session
 from dumpscope_capture.write.folder_lock import is_free
 from dumpscope_capture.write.sink import StepSink
 from dumpscope_format.naming import api_name, item_name
+from dumpscope_format.older_python import dataclass
 from dumpscope_format.paths import rank_folder
 
 _SCRIPT: Final = Path(__file__).with_name("compare_data.py")
@@ -113,7 +114,7 @@ class PklRecording(Recording):
 
     def fail_call(self, call: Call) -> None:
         super().fail_call(call)
-        error = sys.exception()
+        error = sys.exc_info()[1]
         hint = hint_of(error) if error is not None else None
         if hint is not None:
             LOG.warning("%s raised %s: %s", call.name, type(error).__name__, hint)
@@ -315,9 +316,7 @@ class PklSession(PtdbgSession):
         if self.target.rank is not None:
             return self.target.rank
         known = rank()
-        if known is None and torch.accelerator.is_available() and _is_awake():
-            return torch.accelerator.current_device_index()
-        return known
+        return known if known is not None else used_device()
 
     def _follow_rank(self, rank_id: int | None) -> None:
         sink = self.sink
@@ -333,7 +332,8 @@ class PklSession(PtdbgSession):
         with self.errors.guard("the rank's folder"):
             sink.move(wanted)
             self.rank = now
-            _file_steps[wanted.absolute(), *self._files] = self.step
+            key = (wanted.absolute(), *self._files)
+            _file_steps[key] = self.step
 
     def _keep_files(self, folder: Path, files: tuple[str, ...]) -> None:
         """Move files that would be overwritten to `earlier-{time}` next to the tag's folder. files: their names, empty for all.
@@ -371,12 +371,6 @@ _reported: set[tuple[str, ...]] = set()
 
 _file_steps: dict[tuple[Any, ...], int] = {}
 """Files that this process wrote, with their step. It may add to them."""
-
-
-def _is_awake() -> bool:
-    kind = torch.accelerator.current_accelerator()
-    backend = getattr(torch, kind.type, None) if kind is not None else None
-    return backend is not None and hasattr(backend, "is_initialized") and bool(backend.is_initialized())
 
 
 def hint_of(error: BaseException) -> str | None:

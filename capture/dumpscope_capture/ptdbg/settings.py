@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from dumpscope_capture.calls.names import WrapList, read_list
 from dumpscope_capture.config import ConfigError
 from dumpscope_capture.ptdbg.errors import ParameterError
 from dumpscope_capture.ptdbg.generations import GENERATIONS
+from dumpscope_format.older_python import dataclass
 
 LAYOUTS: Final = ("ptdbg", "msprobe")
 GENERATION: Final = "DUMPSCOPE_PTDBG_GENERATION"

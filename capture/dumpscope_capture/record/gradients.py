@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any, Protocol
 
 import torch
@@ -111,7 +110,7 @@ class Watch:
             if edge is not None:
                 places.setdefault(edge, []).append(place)
         made: dict[Edge, int] = {}
-        for place, (node, tensor, fresh) in enumerate(zip(roots, results, new, strict=True)):
+        for place, (node, tensor, fresh) in enumerate(zip(roots, results, new)):
             if node is not None and fresh:
                 made[node, tensor.output_nr] = place
         boundary, inner = walk([node for node, _ in made], places, made, first)
@@ -140,7 +139,7 @@ class Watch:
         if self.owner is None:
             return False
         found = False
-        for place, (node, tensor) in enumerate(zip(roots, results, strict=True)):
+        for place, (node, tensor) in enumerate(zip(roots, results)):
             edge = (node, tensor.output_nr) if node is not None else None
             if node is not None and edge in edges:
                 node.register_prehook(_ThroughPrehook(self, tensor.output_nr, place, edges.index(edge)))
@@ -193,7 +192,7 @@ class Watch:
         ((node, contributions),) = taken.items()
         contributions = sorted(contributions)
         arguments = [argument for _, argument in contributions]
-        if any(after <= before for before, after in pairwise(arguments)):
+        if any(after <= before for before, after in zip(arguments, arguments[1:])):
             return taken
         slots = len(node.next_functions)
         self.outputs = [None] * slots

@@ -37,6 +37,7 @@ from dumpscope_capture.values.provenance import Provenance
 from dumpscope_capture.values.recorder import Recorder
 from dumpscope_capture.write.sink import Sink
 from dumpscope_format.naming import api_name, item_name
+from dumpscope_format.older_python import without_suffix
 
 
 class Recording(Step):
@@ -152,7 +153,7 @@ class Recording(Step):
             return
         self.take_results(call, result)
         if not call.idle:
-            self.watch(call, f"{call.name.removesuffix('forward')}backward", result, None)
+            self.watch(call, f"{without_suffix(call.name, 'forward')}backward", result, None)
 
     def stop_call(self, call: Call) -> None:
         """Activation checkpointing stopped its recomputation in this call: a node without results."""

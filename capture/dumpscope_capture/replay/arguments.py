@@ -22,7 +22,7 @@ PLAIN_FORMAT: Final = 2
 NUMBERS: Final = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True)
 class Case:
     """How a call is run.
 
@@ -176,7 +176,7 @@ def lay_out(tensor: torch.Tensor, spec: dict[str, Any], layout: str) -> torch.Te
     if layout == "contiguous" or stride is None or len(stride) != tensor.dim():
         return tensor.contiguous().clone()
     offset = int(spec.get("offset") or 0)
-    steps = zip(tensor.shape, stride, strict=True)
+    steps = zip(tensor.shape, stride)
     room = offset + 1 + sum((size - 1) * step for size, step in steps) if tensor.numel() else offset
     placed = torch.empty(room, dtype=tensor.dtype, device=tensor.device).as_strided(tensor.shape, stride, offset)
     once = placed
@@ -193,7 +193,7 @@ def lies_otherwise(spec: dict[str, Any]) -> bool:
     if stride is None:
         return False
     step, plain = 1, True
-    for size, given in zip(reversed(spec["shape"]), reversed(stride), strict=False):
+    for size, given in zip(reversed(spec["shape"]), reversed(stride)):
         plain = plain and (size == 1 or given == step)
         step *= size
     return not plain or bool(spec.get("offset"))

@@ -14,7 +14,7 @@ RECORDED: Final = "recorded"
 FACTORS: Final = ("device", "dtype", "layout", "storage", "deterministic")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True)
 class Combination:
     """One combination. values: texts of scalars by name, "recorded" for the call's own value"""
 

@@ -26,7 +26,7 @@ SHARE: Final = 0.1
 ORDER: Final = (SKIP, PASS, WARNING, ERROR)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True)
 class Judgement:
     """Verdict on one result. units: see above, 0 if not used"""
 

@@ -20,7 +20,7 @@ WAITING: Final = ("ASCEND_LAUNCH_BLOCKING", "CUDA_LAUNCH_BLOCKING")
 """Variables that make launches synchronous, so that an error is raised at the right call."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True)
 class Cell:
     """Result of one combination. verdict: of the run, or "crash"; off: largest error of a result in units
     made_up: inputs without a file

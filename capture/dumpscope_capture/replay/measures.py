@@ -12,7 +12,7 @@ MANTISSA: Final = {torch.float16: 10, torch.bfloat16: 7, torch.float32: 23, torc
 LEAST_EXPONENT: Final = {torch.float16: -14, torch.bfloat16: -126, torch.float32: -126, torch.float64: -1022}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True)
 class Measures:
     """Distances over the finite elements.
 

@@ -123,7 +123,7 @@ class Report:
         """Results of the dump that have files, under the items of a run."""
         specs = {spec["tensor"]: spec for spec in tensor_specs(self.call["results"])}
         if self.outcome.grads == "recorded":
-            specs |= self._recorded_gradients()
+            specs.update(self._recorded_gradients())
         kept: dict[str, torch.Tensor] = {}
         for item, spec in specs.items():
             if spec.get("file"):
@@ -143,9 +143,7 @@ class Report:
         if len(owners) != len(recorded):
             return {}
         return {
-            f"gradient.{owner}": spec
-            for owner, spec in zip(owners, recorded, strict=True)
-            if owner is not None and spec is not None
+            f"gradient.{owner}": spec for owner, spec in zip(owners, recorded) if owner is not None and spec is not None
         }
 
 

@@ -16,7 +16,7 @@ from dumpscope_capture.replay.targets import CONVERSIONS, function, short_name, 
 HALVES: Final = (torch.float16, torch.bfloat16)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass
 class Outcome:
     """Results of a run, tensors on the CPU by item: `output.0`, and of the backward `gradient.input.0`.
 
@@ -32,7 +32,7 @@ class Outcome:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True)
 class Side:
     """Types of one run. raised: one precision higher than the call; shaken: change inputs by half a unit of this type"""
 
@@ -103,7 +103,7 @@ def _forward_and_backward(call: dict[str, Any], tensors: Tensors, case: Case, si
     kwargs = {key: rebuild(value, make_tensor, case, dtype=dtype) for key, value in call["kwargs"].items()}
     torch.manual_seed(case.seed)
     result = function(target)(*args, **kwargs)
-    outputs = dict(_tensors(result, "output", nested=isinstance(result, list | tuple | dict)))
+    outputs = dict(_tensors(result, "output", nested=isinstance(result, (list, tuple, dict))))
     if not outputs and changes:
         outputs = {f"changed.{item}": tensor for item, tensor in held.items()}
     done.outputs = {item: _to_cpu(tensor) for item, tensor in outputs.items()}
@@ -124,7 +124,7 @@ def _backward(
     begins: list[tuple[torch.Tensor, torch.Tensor]] = []
     known = call["grads"]
     fits = len(known) <= len(outputs) and any(known)
-    for spec, output in zip(known, outputs, strict=False):
+    for spec, output in zip(known, outputs):
         if spec is not None and output.requires_grad:
             fits = fits and list(output.shape) == spec["shape"]
             if fits:
@@ -142,12 +142,10 @@ def _backward(
     if not begins:
         done.grads = "none"
         return
-    ends, starts = zip(*begins, strict=True)
+    ends, starts = zip(*begins)
     done.node = _lone_node(ends[0], leaves)
     found = torch.autograd.grad(ends, list(leaves.values()), starts, allow_unused=True)
-    done.gradients = {
-        f"gradient.{item}": _to_cpu(grad) for item, grad in zip(leaves, found, strict=True) if grad is not None
-    }
+    done.gradients = {f"gradient.{item}": _to_cpu(grad) for item, grad in zip(leaves, found) if grad is not None}
 
 
 def _ones(output: torch.Tensor, side: Side, case: Case) -> torch.Tensor:
@@ -199,7 +197,7 @@ def _tensors(value: Any, path: str, *, nested: bool) -> Iterator[tuple[str, torc
     elif isinstance(value, dict):
         for key, part in value.items():
             yield from _tensors(part, f"{path}.{key}", nested=True)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, (list, tuple)):
         for place, part in enumerate(value):
             yield from _tensors(part, f"{path}.{place}", nested=True)
 

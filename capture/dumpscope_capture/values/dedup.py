@@ -7,21 +7,25 @@ and a checksum of its bytes agree. Versions alone miss writes past autograd (`.d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from dumpscope_capture.values.host_memory import Survey, checksum, flat, survey
 from dumpscope_capture.values.statistics import SURVEYED, Statistics
+from dumpscope_format.older_python import dataclass
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 _SURVEYED: Final = frozenset(
     (torch.float32, torch.float64, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 )
 
-_Key = tuple[int, Any, Any, torch.dtype]
-_File = tuple[bool, tuple[int, ...], tuple[int, ...]]
+_Key: TypeAlias = "tuple[int, Any, Any, torch.dtype]"
+_File: TypeAlias = "tuple[bool, tuple[int, ...], tuple[int, ...]]"
 
 
 @dataclass(slots=True, kw_only=True)

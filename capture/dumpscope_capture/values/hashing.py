@@ -12,11 +12,16 @@ from __future__ import annotations
 
 import threading
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 import numpy as np
 import torch
+
+from dumpscope_capture.values.live_memory import read
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 FOLDED: Final = 1 << 20
 """Number of bytes from which folding is faster."""
@@ -33,17 +38,17 @@ _X: Final = 1 << 30
 _ALL: Final = 0xFFFFFFFF
 _scratch: Final = threading.local()
 
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Bytes: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 
 
-def raw(tensor: torch.Tensor) -> memoryview:
-    """Row-major bytes of a plain strided CPU tensor, copied only where it is not contiguous."""
+def raw(tensor: torch.Tensor) -> torch.Tensor:
+    """Row-major bytes of a plain strided CPU tensor as a one-dimensional uint8 tensor, copied only where it is not contiguous."""
     flat = tensor.contiguous().view(-1)
     if tensor.is_quantized:
         flat = flat.int_repr()
     if tensor.is_conj() or tensor.is_neg():
         flat = flat.resolve_conj().resolve_neg()
-    return flat.view(torch.uint8).numpy().data if flat.numel() else memoryview(b"")
+    return flat.view(torch.uint8)
 
 
 def digits(check: int) -> str:
@@ -51,13 +56,15 @@ def digits(check: int) -> str:
     return f"{check:08x}"
 
 
-def xor(tensor: torch.Tensor, data: memoryview) -> str | float | int | bool:
+def xor(tensor: torch.Tensor) -> str | float | int | bool:
     """`0x` and 16 hex digits: the XOR of all 8-byte words, the last padded with zeros. 0-dim: the value; empty: 0."""
     if tensor.dim() == 0:
         value: float | int | bool | complex = tensor.item()
         return str(value) if isinstance(value, complex) else value
-    if not data.nbytes:
-        return 0
+    return read(raw(tensor), _xor) if tensor.numel() else 0
+
+
+def _xor(data: memoryview) -> str:
     whole = data.nbytes - data.nbytes % 8
     words = np.frombuffer(data[:whole], np.uint64)
     result = int(np.bitwise_xor.reduce(words)) if len(words) else 0
@@ -67,6 +74,11 @@ def xor(tensor: torch.Tensor, data: memoryview) -> str | float | int | bool:
 
 
 # -- CRC-32 of large data -------------------------------------------------------------------------------------------------
+
+
+def crc_of(tensor: torch.Tensor) -> int:
+    """CRC-32 of the row-major bytes of a plain strided CPU tensor."""
+    return read(raw(tensor), crc)
 
 
 def crc(data: memoryview) -> int:

@@ -7,11 +7,16 @@ all but the first reduction find the numbers in a cache.
 from __future__ import annotations
 
 import threading
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
 import torch
+
+from dumpscope_capture.values.live_memory import read
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 BLOCK_BYTES: Final = 1 << 22
 
@@ -23,7 +28,7 @@ _MIXER: Final = 0x1E3779B97F4A7C15
 _LINE: Final = 1024  # elements whose squares are summed in their own precision
 _scratch: Final = threading.local()
 
-Array = np.ndarray[Any, np.dtype[Any]]
+Array: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 
 def checksum(memory: torch.Tensor, *, thorough: bool) -> tuple[int, ...]:
@@ -37,7 +42,7 @@ def checksum(memory: torch.Tensor, *, thorough: bool) -> tuple[int, ...]:
     data = memory.view(torch.uint8)
     start = -data.storage_offset() % _WORD
     end = start + (data.numel() - start) // _WORD * _WORD
-    rest = crc32(data[end:].numpy().data, crc32(data[:start].numpy().data))
+    rest = read(data[end:], crc32, read(data[:start], crc32))
     return rest, add(data[start:end].view(torch.int64))
 
 
@@ -49,10 +54,16 @@ def _ordered_sum(words: torch.Tensor) -> int:
     """Checksum of column sums of small tables, weighted so that swapped tables change the result."""
     whole = words.numel() // _WORDS * _WORDS
     if not whole:
-        return crc32(words.numpy().data)
-    sums = words[:whole].view(-1, *_TABLE).sum(1).numpy()
-    sums *= _weights(len(sums))
-    return crc32(words[whole:].numpy().data, crc32(np.add.reduce(sums).data))
+        return read(words, crc32)
+    sums = read(words[:whole].view(-1, *_TABLE).sum(1), _weighted)
+    return read(words[whole:], crc32, crc32(np.add.reduce(sums).data))
+
+
+def _weighted(data: memoryview) -> Array:
+    """Rows of sums, each times its weight."""
+    sums = np.frombuffer(data, np.int64).reshape(-1, _COLUMNS)
+    weighted: Array = sums * _weights(len(sums))
+    return weighted
 
 
 def _weights(count: int) -> Array:
@@ -115,8 +126,12 @@ def _zeros(numbers: torch.Tensor) -> int:
     truths: torch.Tensor | None = getattr(_scratch, "truths", None)
     if truths is None or truths.numel() < size:
         truths = _scratch.truths = torch.empty(size, dtype=torch.bool)
-    some = truths[:size].copy_(numbers).numpy()
-    return 0 if some.all() else size - int(np.count_nonzero(some))
+    return read(truths[:size].copy_(numbers), _count_false)
+
+
+def _count_false(data: memoryview) -> int:
+    some = np.frombuffer(data, np.bool_)
+    return 0 if some.all() else len(some) - int(np.count_nonzero(some))
 
 
 def flat(value: torch.Tensor) -> torch.Tensor | None:
@@ -124,7 +139,7 @@ def flat(value: torch.Tensor) -> torch.Tensor | None:
     if value.is_contiguous():
         return value.view(-1)
     step = 1
-    for stride, size in sorted(zip(value.stride(), value.shape, strict=True)):
+    for stride, size in sorted(zip(value.stride(), value.shape)):
         if size > 1 and stride != step:
             return None
         step *= size

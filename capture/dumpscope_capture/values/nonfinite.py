@@ -8,6 +8,9 @@ from typing import Any, Final
 
 import torch
 
+from dumpscope_capture.values.live_memory import is_freed
+from dumpscope_capture.values.tensor_subclasses import unwrap
+
 _LAST: Final = frozenset(
     torch.finfo(kind).max for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 )
@@ -49,8 +52,17 @@ class NonfiniteMarks:
                 self.gather(part, scalars=scalars)
 
     def _tensor(self, tensor: torch.Tensor) -> None:
+        if type(tensor) not in (
+            torch.Tensor,
+            torch.nn.Parameter,
+        ):  # this rank's part: operators on the whole communicate
+            _, tensor, _, absent = unwrap(tensor)
+            if absent is not None:
+                return
         numeric = tensor.is_floating_point() or tensor.is_complex()
         if tensor.is_meta or not tensor.numel() or not numeric or tensor.layout is not torch.strided:
+            return
+        if is_freed(tensor):
             return
         try:
             data = tensor.detach()

@@ -15,12 +15,16 @@ import inspect
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from torch.overrides import get_testing_overrides
 
-Extra = dict[str, dict[str, str]]
+from dumpscope_capture.older_torch import overridable_functions
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+Extra: TypeAlias = "dict[str, dict[str, str]]"
 
 _PLAIN: Final = frozenset((int, float, bool, str, type(None)))
 _DEPTH: Final = 8
@@ -153,7 +157,7 @@ def _members(value: Any) -> list[tuple[Any, Any]] | None:
         return None
     if isinstance(value, tuple):
         fields = getattr(value, "_fields", None)
-        return list(zip(fields, value, strict=False)) if type(fields) is tuple else list(enumerate(value))
+        return list(zip(fields, value)) if type(fields) is tuple else list(enumerate(value))
     if isinstance(value, list):
         return list(enumerate(value))
     if isinstance(value, dict):
@@ -182,7 +186,7 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
     """Names of a function's parameters; those of built-in functions as torch's own table of overridable functions has them."""
     if not isinstance(function, (types.FunctionType, types.MethodType)):
         if not _stand_ins:
-            _stand_ins.update(get_testing_overrides())
+            _stand_ins.update(overridable_functions())
         function = _stand_ins.get(function, function)
     try:
         return list(inspect.signature(function).parameters)

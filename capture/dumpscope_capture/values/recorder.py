@@ -27,9 +27,9 @@ from dumpscope_capture.context import Unobserved
 from dumpscope_capture.values import hashing, tensor_subclasses
 from dumpscope_capture.values.dedup import Dedup, KnownMemory, file_key
 from dumpscope_capture.values.distributed_objects import distributed_record, is_operation, operation_record
-from dumpscope_capture.values.hashing import crc
 from dumpscope_capture.values.snapshots import Buffers, FileLink, Snapshot, take
 from dumpscope_capture.values.statistics import Chunk, Statistics, measure_later, measure_now, reason_absent
+from dumpscope_format.older_python import without_prefix
 from dumpscope_format.paths import TENSOR_SUFFIX, file_name
 from dumpscope_format.schema import ARRAY_TYPE, STATISTIC_KEYS, TENSOR_TYPE
 
@@ -180,7 +180,7 @@ class Recorder:
         if isinstance(value, torch.device):
             return {"type": "torch.device", "value": str(value)} if keyword in DEVICE_WORDS else {}
         if isinstance(value, torch.memory_format):
-            return {"type": "torch.memory_format", "format": _FORMATS.get(value, str(value).removeprefix("torch."))}
+            return {"type": "torch.memory_format", "format": _FORMATS.get(value, without_prefix(str(value), "torch."))}
         if isinstance(value, np.ndarray):
             return self._array(value, item)
         if isinstance(value, np.generic):
@@ -276,7 +276,7 @@ class Recorder:
         if known is None or not tensor.is_contiguous():
             return self._hash(tensor)
         if known.crc is None:
-            known.crc = crc(hashing.raw(tensor))
+            known.crc = hashing.crc_of(tensor)
         return hashing.digits(known.crc)
 
     def _add_hash(self, tensor: torch.Tensor, record: dict[str, Any], snapshot: Snapshot | None) -> None:
@@ -291,8 +291,7 @@ class Recorder:
             self._held += snapshot.nbytes
 
     def _hash(self, tensor: torch.Tensor) -> str | float | int | bool:
-        data = hashing.raw(tensor)
-        return hashing.xor(tensor, data) if self.summary == "xor" else hashing.digits(crc(data))
+        return hashing.xor(tensor) if self.summary == "xor" else hashing.digits(hashing.crc_of(tensor))
 
     def _array(self, array: np.ndarray[Any, Any], item: str) -> dict[str, Any]:
         record: dict[str, Any] = {"type": ARRAY_TYPE, "dtype": str(array.dtype), "shape": list(array.shape)}
@@ -335,7 +334,7 @@ def _members(value: Any) -> Iterable[tuple[Any, Any]] | None:
         return list(value.items())
     if isinstance(value, tuple):
         fields = getattr(value, "_fields", None)
-        return zip(fields, value, strict=False) if type(fields) is tuple else None
+        return zip(fields, value) if type(fields) is tuple else None
     if _is_dataclass(value):
         return [(field, getattr(value, field, None)) for field in type(value).__dataclass_fields__]
     return None

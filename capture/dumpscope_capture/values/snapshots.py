@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
+
+from dumpscope_format.older_python import dataclass
 
 KEPT_BYTES: Final = 64 << 20
 """Largest number of bytes of free buffers that a pool keeps."""

@@ -14,15 +14,20 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import torch
 
+from dumpscope_capture.older_torch import UINT64
 from dumpscope_capture.values.host_memory import Survey, flat, survey
+from dumpscope_capture.values.live_memory import is_freed, read
+from dumpscope_format.older_python import dataclass, without_prefix
 
-Number = float | int | bool
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+Number: TypeAlias = "float | int | bool"
 
 SURVEYED: Final = 4096
 """Number of elements from which a tensor is looked up in `Dedup`, and its squares are summed in float64."""
@@ -39,6 +44,12 @@ _PACKED: Final = frozenset(
 )  # fmt: skip
 
 
+_NUMPY: Final[dict[torch.dtype, Any]] = {
+    torch.float32: np.float32, torch.float64: np.float64, torch.int64: np.int64, torch.int32: np.int32, torch.int16: np.int16,
+    torch.int8: np.int8, torch.uint8: np.uint8,
+}  # fmt: skip
+
+
 class Statistics(NamedTuple):
     """Statistics of one tensor. None where a statistic has no meaning; counts are of elements."""
 
@@ -52,7 +63,7 @@ class Statistics(NamedTuple):
     neg_inf: int = 0
 
 
-Fill = Callable[[Statistics], None]
+Fill: TypeAlias = "Callable[[Statistics], None]"
 
 
 class Chunk:
@@ -85,7 +96,7 @@ class Chunk:
         for device, some in by_device.items():
             _wait_streams(device, some)
             rows = _fetch(some)
-            for entry, row in zip(some, rows, strict=True):
+            for entry, row in zip(some, rows):
                 entry.fill(_from_row(entry, row))
 
 
@@ -106,13 +117,15 @@ class ChunkEntry:
 def reason_absent(tensor: torch.Tensor) -> str | None:
     """Why a tensor has no statistics, None where it has."""
     if tensor.layout is not torch.strided:
-        return f"layout {str(tensor.layout).removeprefix('torch.')}"
+        return f"layout {without_prefix(str(tensor.layout), 'torch.')}"
     if tensor.is_meta:
         return "no data (meta)"
     if tensor.dtype in _PACKED:
-        return f"no arithmetic for {str(tensor.dtype).removeprefix('torch.')}"
+        return f"no arithmetic for {without_prefix(str(tensor.dtype), 'torch.')}"
     if tensor.numel() == 0:
         return "empty"
+    if is_freed(tensor):
+        return "storage is freed"
     return None
 
 
@@ -124,7 +137,7 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.is_quantized:
         return tensor.dequantize()
     if dtype in _WIDE_UNSIGNED:
-        return tensor.to(torch.int64 if dtype is not torch.uint64 else torch.float64)
+        return tensor.to(torch.int64 if dtype is not UINT64 else torch.float64)
     if dtype.is_floating_point and dtype.itemsize == 1:
         return tensor.to(torch.float32)
     return tensor
@@ -138,7 +151,7 @@ def measure_now(tensor: torch.Tensor, *, high: bool, surveyed: Survey | None = N
     dtype = tensor.dtype
     if dtype is torch.bool:
         return _of_bools(tensor)
-    if dtype is torch.uint64:
+    if dtype is UINT64:
         return _of_uint64(tensor)
     value = tensor if dtype is torch.float32 else _plain(tensor)
     if value.dim() == 0:
@@ -176,10 +189,18 @@ def _survey(value: torch.Tensor) -> Survey:
     if value.numel() < SURVEYED:
         ends = torch.aminmax(value)
         low, top = ends.min.item(), ends.max.item()
-        zeros = 0 if low > 0 or top < 0 else value.numel() - int(np.count_nonzero(value.numpy()))
+        zeros = 0 if low > 0 or top < 0 else value.numel() - _count_nonzero(value)
         return Survey(low, top, zeros, None)
     memory = flat(value)
     return survey(value.contiguous().view(-1) if memory is None else memory)
+
+
+def _count_nonzero(value: torch.Tensor) -> int:
+    """Count in few numbers, for which numpy is faster than torch."""
+    kind = _NUMPY.get(value.dtype)
+    if kind is None:
+        return int(torch.count_nonzero(value))
+    return read(value.contiguous(), lambda data: int(np.count_nonzero(np.frombuffer(data, kind))))
 
 
 def _of_number(value: float) -> Statistics:
@@ -197,9 +218,13 @@ def _of_bools(tensor: torch.Tensor) -> Statistics:
 
 
 def _of_uint64(tensor: torch.Tensor) -> Statistics:
-    value = tensor.numpy()
-    if value.ndim == 0:
-        return _of_number(int(value))
+    return read(tensor.contiguous(), _of_uint64_bytes, tensor.dim() == 0)
+
+
+def _of_uint64_bytes(data: memoryview, lone: bool) -> Statistics:
+    value = np.frombuffer(data, np.uint64)
+    if lone:
+        return _of_number(int(value[0]))
     double = value.astype("float64")
     return Statistics(
         max=int(value.max()), min=int(value.min()), mean=float(double.mean()),

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from dumpscope_format.older_python import without_prefix
 from dumpscope_format.schema import TENSOR_TYPE
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 FAKE_TYPE: Final = "torch._subclasses.fake_tensor.FakeTensor"
 DTENSOR_TYPE: Final = "torch.distributed.tensor.DTensor"
 ASYNC_TYPE: Final = "torch.distributed._functional_collectives.AsyncCollectiveTensor"
 
-Unwrapped = tuple[str, torch.Tensor, dict[str, Any], str | None]
+Unwrapped: TypeAlias = "tuple[str, torch.Tensor, dict[str, Any], str | None]"
 """(type, tensor, extra keys, why it has no statistics)."""
 
 
@@ -72,7 +76,7 @@ def _is(tensor: torch.Tensor, module: str, name: str) -> bool:
 
 
 def _placement(placement: Any) -> dict[str, Any]:
-    name = type(placement).__name__.removeprefix("_")
+    name = without_prefix(type(placement).__name__, "_")
     if hasattr(placement, "dim"):
         return {"Shard": {"dim": placement.dim}}
     if hasattr(placement, "reduce_op"):

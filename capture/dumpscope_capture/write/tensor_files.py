@@ -11,15 +11,18 @@ import queue
 import shutil
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 import torch
 
 from dumpscope_capture.values.snapshots import FileLink, Snapshot
 from dumpscope_capture.write.torch_file import TensorLayout, can_write, pack
+from dumpscope_format.older_python import dataclass
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
 
 _LINKS_A_FILE: Final = 30_000  # ext4 allows 65000, other file systems fewer
 _COMPARE: Final = 1 << 18
@@ -33,7 +36,7 @@ class _KnownFile:
     links: int
 
 
-_Key = tuple[TensorLayout, int, int]
+_Key: TypeAlias = "tuple[TensorLayout, int, int]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

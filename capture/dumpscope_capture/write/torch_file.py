@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import struct
 import sys
-from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
 
 import torch
+
+from dumpscope_format.older_python import dataclass, without_prefix
 
 _STORAGES: Final = {
     torch.float32: "FloatStorage", torch.float64: "DoubleStorage", torch.float16: "HalfStorage",
@@ -94,7 +95,7 @@ def _pickle(layout: TensorLayout, nbytes: int) -> bytes:
     kind = _global("torch", storage) if storage is not None else _global("torch.storage", "UntypedStorage")
     persistent = b"".join((b"(", _text("storage"), kind, _text("0"), _text("cpu"), _int(count), b"tQ"))
     flag = b"\x88" if layout.requires_grad else b"\x89"
-    tail = b"" if typed else _global("torch", str(layout.dtype).removeprefix("torch."))
+    tail = b"" if typed else _global("torch", without_prefix(str(layout.dtype), "torch."))
     return b"".join((
         b"\x80\x02", _global("torch._utils", "_rebuild_tensor_v2" if typed else "_rebuild_tensor_v3"), b"(", persistent,
         _int(0), _tuple(layout.shape), _tuple(layout.stride), flag, _global("collections", "OrderedDict"), b")R", tail, b"tR.",

@@ -109,18 +109,26 @@ def test_a_queue_of_tasks_is_warned_of(
     [
         ("{", "readable JSON"),
         ("[]", '"dump"'),
-        ('{"dump": {}}', "existing folder"),
-        ('{"dump": {"dump_path": "nowhere"}}', "existing folder"),
+        ('{"dump": {}}', "a folder"),
+        ('{"dump": {"dump_path": ""}}', "a folder"),
+        ('{"dump": {"dump_path": "a_file/below"}}', "that can be made"),
         ('{"dump": {"dump_path": ".", "dump_mode": "some"}}', "output, input, all"),
         ('{"dump": {"dump_path": ".", "dump_op_switch": "yes"}}', "off, on"),
     ],
 )
 def test_a_plan_that_cannot_be_used_is_refused_with_its_key(npu: Any, content: str, text: str) -> None:
     Path("dump.json").write_text(content)
+    Path("a_file").touch()
     with pytest.raises(CompareException, match="dump_config") as found:
         begin("dump.json", "Torch_relu_0")
     assert found.value.code == 11
     assert text in str(found.value)
+
+
+def test_the_folder_of_a_plan_is_made(npu: Any) -> None:
+    Path("dump.json").write_text('{"dump": {"dump_path": "./dump/output"}}')
+    begin("dump.json", "Torch_relu_0")
+    assert Path("dump/output").is_dir()
 
 
 @pytest.mark.parametrize("config", ["nowhere.json", "plan.txt"])

@@ -22,6 +22,7 @@ from torch.nn.functional import gelu
 import dumpscope_capture
 from capture.ptdbg.fake_npu import install
 from capture.ptdbg.reading import array, calls, line, names
+from dumpscope_capture.device.environment_checks import shadows, warnings
 from dumpscope_capture.ptdbg import (
     CompareException,
     OverflowEnd,
@@ -36,7 +37,6 @@ from dumpscope_capture.ptdbg import (
     set_dump_path,
     set_dump_switch,
 )
-from dumpscope_capture.ptdbg.environment_checks import shadows, warnings
 
 PKL = Path("out/ptdbg_dump_v6.0/step0/rank0/dump.pkl")
 SOURCE = Path(dumpscope_capture.__file__).parents[1]

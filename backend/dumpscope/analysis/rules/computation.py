@@ -181,7 +181,8 @@ def find_order_only(case: Case) -> Bool:
         differs = (case.opinions.score > case.threshold) & (case.context.kind == Kind.TENSOR)
     values = np.zeros(len(columns), bool)
     values[case.context.pair[differs & ~is_exact_kind(case.context)]] = True
-    for pair in np.flatnonzero(columns.wrong & columns.leaf).tolist():
+    wrong: list[int] = np.flatnonzero(columns.wrong & columns.leaf).tolist()
+    for pair in wrong:
         items = case.different(case.outputs_of(pair))
         if len(items) and _is_order_only(case, pair, items):
             return ~values & (np.arange(len(columns)) >= pair)

@@ -112,7 +112,8 @@ def pack_histograms(absolute: Sequence[int], relative: Sequence[int]) -> bytes |
     counts[HISTOGRAM_BINS : HISTOGRAM_BINS + len(relative)] = relative
     filled = np.flatnonzero(counts)
     packed = filled.astype(np.uint64) << np.uint64(56) | (counts[filled] & np.uint64(_COUNT_MASK))
-    return packed.astype("<u8").tobytes()
+    content: bytes = packed.astype("<u8").tobytes()
+    return content
 
 
 def unpack_histograms(data: bytes | None) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -110,7 +110,8 @@ def error_order(database: Database, unit: StoredUnit, answer: Answer | None, wan
 
 def _origins(unit: StoredUnit, answer: Answer | None, columns: PairColumns) -> list[int]:
     if answer is None:
-        return np.flatnonzero(np.isin(columns.cls, CAUSES)).tolist()
+        causes: list[int] = np.flatnonzero(np.isin(columns.cls, CAUSES)).tolist()
+        return causes
     return [
         origin.pair
         for origin in answer.origins

@@ -13,7 +13,7 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 if os.name == "posix":
     import fcntl
@@ -38,7 +38,7 @@ class TemporaryFolder:
     def close(self) -> None:
         self._end()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> TemporaryFolder:
         return self
 
     def __exit__(

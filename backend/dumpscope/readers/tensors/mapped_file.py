@@ -12,7 +12,7 @@ import os
 import stat
 import weakref
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from dumpscope.errors import TensorError
 from dumpscope.readers.tensors.arrays import Bytes
@@ -37,7 +37,7 @@ class MappedFile(mmap.mmap):
 
     _descriptor: int
 
-    def __new__(cls, descriptor: int, size: int) -> Self:
+    def __new__(cls, descriptor: int, size: int) -> MappedFile:
         made = super().__new__(cls, descriptor, size, access=mmap.ACCESS_READ)
         made._descriptor = os.dup(descriptor)
         weakref.finalize(made, os.close, made._descriptor)
