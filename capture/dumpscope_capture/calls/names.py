@@ -83,18 +83,6 @@ def read_list(path: str | None = None) -> WrapList:
     )
 
 
-def every_call(*, moves: bool = False) -> WrapList:
-    """The shipped list and what the registry of torch has beyond it. moves: also calls that only move, view or make data"""
-    shipped = read_list()
-    more = beyond(moves=moves)
-    kernels = frozenset(shipped.names["_VF"])  # `torch.rnn_tanh` is `torch._VF.rnn_tanh`, and keeps the name VF
-    names = {
-        key: (*listed, *(name for name in more.get(key, ()) if name not in kernels))
-        for key, listed in shipped.names.items()
-    }
-    return replace(shipped, names=names)
-
-
 def _read_document(path: str) -> Any:
     """Lists of names, or with PyYAML any YAML."""
     with open(path, encoding="utf-8") as stream:
@@ -107,6 +95,18 @@ def _read_document(path: str) -> Any:
         except ImportError:
             raise ValueError(f"{error}; other YAML needs PyYAML") from error
         return yaml.safe_load(text) or {}
+
+
+def every_call(*, moves: bool = False) -> WrapList:
+    """The shipped list and what the registry of torch has beyond it. moves: also calls that only move, view or make data"""
+    shipped = read_list()
+    more = beyond(moves=moves)
+    kernels = frozenset(shipped.names["_VF"])  # `torch.rnn_tanh` is `torch._VF.rnn_tanh`, and keeps the name VF
+    names = {
+        key: (*listed, *(name for name in more.get(key, ()) if name not in kernels))
+        for key, listed in shipped.names.items()
+    }
+    return replace(shipped, names=names)
 
 
 class Table:
