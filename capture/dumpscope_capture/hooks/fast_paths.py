@@ -132,9 +132,9 @@ def _may_attention(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     masks = [given.get("key_padding_mask"), given.get("attn_mask")]
     if not isinstance(query, torch.Tensor):
         return False
+    itself = all(given.get(name) is query for name in ("key", "value"))
     return (
-        query is given.get("key")
-        and query is given.get("value")
+        itself
         and query.dim() == 3
         and bool(module.batch_first)
         and module.num_heads % 2 == 0
