@@ -128,12 +128,13 @@ def _may_attention(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """Whether nn.MultiheadAttention may choose its kernel. It calls no module, so that this has to be exact."""
     names = ("query", "key", "value", "key_padding_mask", "need_weights", "attn_mask")
     given = {**dict(zip(names, args)), **kwargs}
-    query = given.get("query")
+    query: Any = given.get("query")
     masks = [given.get("key_padding_mask"), given.get("attn_mask")]
+    if not isinstance(query, torch.Tensor):
+        return False
+    itself = all(given.get(name) is query for name in ("key", "value"))
     return (
-        isinstance(query, torch.Tensor)
-        and query is given.get("key")
-        and query is given.get("value")
+        itself
         and query.dim() == 3
         and bool(module.batch_first)
         and module.num_heads % 2 == 0

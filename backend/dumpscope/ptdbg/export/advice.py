@@ -22,7 +22,7 @@ _RUNNING: Final = re.compile(r"batch_norm.*forward[._]input\.[12]\b")
 
 
 def advice(answer: Answer, table: Table) -> str:
-    """Text of the file with the first No behind it. Line: of the suspect in the csv, where the heading is line 1; NA where nothing is suspect.
+    """Text of the file, the first No last. Line: of the suspect in the csv, where the heading is line 1; NA without a suspect.
 
     Further independent causes follow the first, with commas; what they only spread to is never named.
     """
