@@ -283,7 +283,7 @@ class Session:
             if COMPILED_NOTE in notes:
                 sink.add_to_run(COMPILED_NOTE, "eager")
             if self.eager.missed:
-                sink.add_to_run("not_recorded", ["compiled code"])
+                sink.add_to_run("skipped_code", ["torch.compile"])
         self.recording.close()
         if self._dedup is not None:
             self._dedup.end_step()

@@ -133,10 +133,11 @@ def _may_attention(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     given = {**dict(zip(names, args)), **kwargs}
     query: Any = given.get("query")
     masks = [given.get("key_padding_mask"), given.get("attn_mask")]
+    if not isinstance(query, torch.Tensor):
+        return False
+    itself = all(given.get(name) is query for name in ("key", "value"))
     return (
-        isinstance(query, torch.Tensor)
-        and query is given.get("key")
-        and query is given.get("value")
+        itself
         and query.dim() == 3
         and bool(module.batch_first)
         and module.num_heads % 2 == 0
