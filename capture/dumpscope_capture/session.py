@@ -40,7 +40,7 @@ from dumpscope_capture.write.folder_lock import FolderLock, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
 from dumpscope_capture.write.tensor_files import StepFiles
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
-from dumpscope_format.run import GRADIENTS_NOTE, NOTES, UNRECORDED
+from dumpscope_format.run import COMPILED_NOTE, GRADIENTS_NOTE, NOTES, UNRECORDED
 from dumpscope_format.schema import MICRO_STEP_KEY
 
 
@@ -64,6 +64,7 @@ class Session:
         self._optional = optional()
         self.table = Table(wrap_list, namespaces=config.custom_op_namespaces)
         self.scopes = ModuleScopes(self.recording)
+        self.recording.around = self.scopes.note_compiled
         self.collectives = Collectives(wrap_list, self.recording)
         self.triton = TritonLaunches(self.recording)
         self.micro = MicroSteps()
@@ -279,6 +280,8 @@ class Session:
             notes = self.recording.notes.as_json()
             if notes:
                 sink.add_to_run(NOTES, notes)
+            if COMPILED_NOTE in notes:
+                sink.add_to_run(COMPILED_NOTE, "eager")
             if self.eager.missed:
                 sink.add_to_run("skipped_code", ["torch.compile"])
         self.recording.close()

@@ -23,6 +23,7 @@ from dumpscope_capture.calls.call import (
     is_clipping,
 )
 from dumpscope_capture.calls.edges import edge_of, leaf_edge, sequence_number
+from dumpscope_capture.calls.graph_makers import graph_maker
 from dumpscope_capture.calls.held_arguments import HeldArguments, writes_in_place
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.calls.selection import Outcome, Selection
@@ -39,6 +40,7 @@ from dumpscope_capture.values.recorder import Recorder
 from dumpscope_capture.write.sink import Sink
 from dumpscope_format.naming import api_name, item_name
 from dumpscope_format.older_python import without_suffix
+from dumpscope_format.run import TRACED_NOTE
 
 
 class Recording(Step):
@@ -50,19 +52,35 @@ class Recording(Step):
     def __init__(self, config: Config, selection: Selection, errors: HookErrors) -> None:
         super().__init__(config, selection, errors)
         self.thread_state = ThreadState()
-        self.active = False
+        self._on = False
         self.notes = Notes()
         self.passes = BackwardPasses(self)
         self.parameters = ParameterGradients(self, self.passes)
         self.provenance = Provenance() if config.extra_info and self.data else None
         self.functions_too = config.level == "mix"
         self.functions_off = False
+        self.around: Callable[[FrameType | None], None] | None = None
         self.aten = False
         self.kernels: KernelDump | None = None
         self.observers: list[observers.Observer] = []
         self._lock = threading.RLock()
         self._counters: dict[str, int] = {}
         self._pseudo: set[str] = set()
+
+    @property
+    def active(self) -> bool:
+        """Whether what the program does now is recorded: not while a tool makes a graph of it, which is noted."""
+        if not self._on:
+            return False
+        maker = graph_maker()
+        if maker is None:
+            return True
+        self.notes.add(TRACED_NOTE, maker)
+        return False
+
+    @active.setter
+    def active(self, on: bool) -> None:
+        self._on = on
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
@@ -144,6 +162,8 @@ class Recording(Step):
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
         """Record a call's arguments before it runs."""
         self.close_left(frame)
+        if self.around is not None:
+            self.around(frame)
         name = api_name(api.prefix, api.name, self.count(api.label), "forward")
         outcome: Outcome = "drop"
         if self.config.level != "L0" or api.custom:  # at L0 calls are only numbered, for `save_calls`
