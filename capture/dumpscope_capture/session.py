@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -39,7 +40,7 @@ from dumpscope_capture.write.folder_lock import FolderLock, is_free
 from dumpscope_capture.write.sink import Sink, StepSink
 from dumpscope_capture.write.tensor_files import StepFiles
 from dumpscope_format.paths import CONSTRUCT_JSON, DEBUG_JSON, DUMP_JSON, STACK_JSON, rank_folder, step_folder
-from dumpscope_format.run import UNRECORDED
+from dumpscope_format.run import GRADIENTS_NOTE, NOTES, UNRECORDED
 from dumpscope_format.schema import MICRO_STEP_KEY
 
 
@@ -109,6 +110,7 @@ class Session:
             self.scopes.install()
         if self.config.level == "L2" and self.kernels is None:
             self.aten = AtenMode(self.recording)
+            self.recording.aten = True
             self.aten.enter()
             self.thread = threading.get_ident()
         recorded = self.config.functions or self.kernels is not None
@@ -160,10 +162,9 @@ class Session:
             CALL_COUNTER.take_over()
         self.aten = self.mode = None
         self.scopes.adopt = None
-        thread = self.recording.thread_state
-        thread.modules.clear()
-        thread.calls.clear()
-        thread.outside.clear()
+        with self.errors.guard("a module's results"):
+            self.recording.close_left(sys._getframe())
+        self.recording.thread_state.clear()
 
     def silence(self) -> None:
         """In a forked child: record nothing and do not touch the parent's files."""
@@ -273,8 +274,13 @@ class Session:
         if sink is not None:
             for key, value in observers.reports(self.recording.observers).items():
                 sink.add_to_run(key, value)
+            for label in self.recording.parameters.missing():
+                self.recording.notes.add(GRADIENTS_NOTE, label)
+            notes = self.recording.notes.as_json()
+            if notes:
+                sink.add_to_run(NOTES, notes)
             if self.eager.missed:
-                sink.add_to_run("not_recorded", ["compiled code"])
+                sink.add_to_run("skipped_code", ["torch.compile"])
         self.recording.close()
         if self._dedup is not None:
             self._dedup.end_step()
@@ -356,12 +362,13 @@ class Session:
 
     def _optimizer_begins(self, *unused: Any) -> None:
         if self.recording.active:
-            self.recording.thread_state.outside.append("optimizer")
+            self.recording.close_left(sys._getframe(1))
+            self.recording.thread_state.outside.append(("optimizer", sys._getframe(1)))
             self.recording.link_once("optimizer")
 
     def _optimizer_ends(self, *unused: Any) -> None:
         outside = self.recording.thread_state.outside
-        if outside and outside[-1] == "optimizer":
+        if outside and outside[-1][0] == "optimizer":
             outside.pop()
 
 

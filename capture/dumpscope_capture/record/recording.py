@@ -22,15 +22,16 @@ from dumpscope_capture.calls.call import (
     drop_share,
     is_clipping,
 )
-from dumpscope_capture.calls.edges import edge_of, sequence_number
+from dumpscope_capture.calls.edges import edge_of, leaf_edge, sequence_number
 from dumpscope_capture.calls.held_arguments import HeldArguments, writes_in_place
 from dumpscope_capture.calls.names import Api
 from dumpscope_capture.calls.selection import Outcome, Selection
 from dumpscope_capture.config import Config
-from dumpscope_capture.context import HookErrors, Unobserved, call_stack
+from dumpscope_capture.context import HookErrors, Unobserved, call_stack, is_running
 from dumpscope_capture.device.kernels import KernelDump
 from dumpscope_capture.record.backward_passes import BackwardPasses
 from dumpscope_capture.record.gradients import Watch
+from dumpscope_capture.record.notes import Notes
 from dumpscope_capture.record.parameter_gradients import ParameterGradients
 from dumpscope_capture.record.step import Step
 from dumpscope_capture.values.provenance import Provenance
@@ -52,13 +53,14 @@ class Recording(Step):
         super().__init__(config, selection, errors)
         self.thread_state = ThreadState()
         self.active = False
-        self.accumulators: dict[int, Any] = {}
+        self.notes = Notes()
         self.passes = BackwardPasses(self)
-        self.parameters = ParameterGradients(self, self.passes, self.accumulators)
+        self.parameters = ParameterGradients(self, self.passes)
         self.provenance = Provenance() if config.extra_info and self.data else None
         self.functions_too = config.level == "mix"
         self.functions_off = False
         self.writes = True  # the files of ptdbg have no place for what a call writes into
+        self.aten = False
         self.kernels: KernelDump | None = None
         self.observers: list[observers.Observer] = []
         self._lock = threading.RLock()
@@ -77,11 +79,11 @@ class Recording(Step):
         with self._lock:
             self._counters.clear()
             self._pseudo.clear()
-            self.accumulators.clear()
             self.parameters.reset()
             if self.provenance is not None:
                 self.provenance.reset()
             self.selection.reset()
+            self.notes.reset()
             self.sink = self.recorder = None
 
     def counters(self) -> dict[str, int]:
@@ -105,12 +107,32 @@ class Recording(Step):
         """Node that encloses a call that starts now in this thread."""
         thread = self.thread_state
         if thread.modules:
-            return thread.modules[-1]
+            return thread.modules[-1].call.name
         if thread.outside:
-            return thread.outside[-1]
+            return thread.outside[-1][0]
         if torch._C._current_graph_task_id() != -1:  # recomputed inside a backward pass
             return self.passes.innermost()
         return None
+
+    def close_left(self, frame: FrameType | None) -> None:
+        """Close what an exception has left without a hook of torch. frame: of what runs now"""
+        thread = self.thread_state
+        while thread.modules and not is_running(thread.modules[-1].frame, frame):
+            self.end_module(thread.modules.pop().call, None)
+        while thread.outside and not is_running(thread.outside[-1][1], frame):
+            thread.outside.pop()
+
+    def end_module(self, call: Call, result: Any, label: str | None = None) -> None:
+        """Record a module's results, and watch its gradients. label: of the module, None where an exception ended it"""
+        try:
+            if call.outcome != "drop":
+                parameters = call.body.pop("parameters", None)
+                self.take_results(call, result, more={} if parameters is None else {"parameters": parameters})
+                if label is not None:
+                    head, _, number = call.name.rpartition(".forward.")
+                    self.watch(call, f"{head}.backward.{number}", result, label)
+        finally:
+            self.selection.end_module(call.name)
 
     def link_once(self, name: str) -> None:
         """A line of construct.json for a pseudo parent."""
@@ -124,6 +146,7 @@ class Recording(Step):
 
     def begin_call(self, api: Api, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None) -> Call:
         """Record a call's arguments before it runs."""
+        self.close_left(frame)
         name = api_name(api.prefix, api.name, self.count(api.label), "forward")
         outcome: Outcome = "drop"
         if self.config.level != "L0" or api.custom:  # at L0 calls are only numbered, for `save_calls`
@@ -202,12 +225,12 @@ class Recording(Step):
             if sides.output and self.data and self._follows_writes(call):
                 with Unobserved():
                     call.writes = self._writes(call, args, kwargs, module)
-        if sides.backward and torch.is_grad_enabled():
+        if sides.backward and not self.aten and torch.is_grad_enabled():
             with Unobserved():
                 tensors = differentiable(args, kwargs)
                 if call.api is None:
                     tensors = [tensor for tensor in tensors if tensor.requires_grad]
-                call.edges = [edge_of(tensor, self.accumulators) for tensor in tensors]
+                call.edges = [edge_of(tensor) for tensor in tensors]
                 call.first = sequence_number()
 
     def _follows_writes(self, call: Call) -> bool:
@@ -335,5 +358,6 @@ class Recording(Step):
             elif owner is None and self.config.backward == "msprobe":
                 watch.attach_last(results, call.first)
             else:
-                watch.attach(results, call.edges, call.first)
+                edges = [leaf_edge(edge) if isinstance(edge, torch.Tensor) else edge for edge in call.edges]
+                watch.attach(results, edges, call.first)
         call.edges = []
