@@ -151,6 +151,8 @@ class Recording(Step):
         outcome: Outcome = "drop"
         if self.config.level != "L0" or api.custom:  # at L0 calls are only numbered, for `save_calls`
             outcome = self.selection.call(name, api.prefix, api.name, custom=api.custom)
+        if not self.config.optimizer and any(name == "optimizer" for name, _ in self.thread_state.outside):
+            outcome = "drop"  # numbered all the same, so that other names do not depend on the key
         call = Call(name, outcome, self.parent() if self.links else None)
         if call.parent is None and self.links and self.functions_too and is_clipping(frame):
             call.parent = "clip_grad"
