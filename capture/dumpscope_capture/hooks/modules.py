@@ -180,7 +180,7 @@ class ModuleScopes:
         recording.thread_state.modules.append(Open(id(module), call, frame))
         if call.outcome == "drop":
             return
-        recording.take_arguments(call, args, kwargs, frame)
+        recording.take_arguments(call, args, kwargs, frame, module)
         sides = recording.selection.sides
         if call.outcome == "record":
             if recording.provenance is not None:

@@ -37,10 +37,12 @@ from dumpscope_capture.record.parameter_gradients import ParameterGradients
 from dumpscope_capture.record.step import Step
 from dumpscope_capture.values.provenance import Provenance
 from dumpscope_capture.values.recorder import Recorder
+from dumpscope_capture.values.written import Writes, buffers_of, surely_written
 from dumpscope_capture.write.sink import Sink
 from dumpscope_format.naming import api_name, item_name
 from dumpscope_format.older_python import without_suffix
 from dumpscope_format.run import TRACED_NOTE
+from dumpscope_format.schema import WRITTEN_KEY
 
 
 class Recording(Step):
@@ -60,6 +62,7 @@ class Recording(Step):
         self.functions_too = config.level == "mix"
         self.functions_off = False
         self.around: Callable[[FrameType | None], None] | None = None
+        self.writes = True  # the files of ptdbg have no place for what a call writes into
         self.aten = False
         self.kernels: KernelDump | None = None
         self.observers: list[observers.Observer] = []
@@ -168,6 +171,8 @@ class Recording(Step):
         outcome: Outcome = "drop"
         if self.config.level != "L0" or api.custom:  # at L0 calls are only numbered, for `save_calls`
             outcome = self.selection.call(name, api.prefix, api.name, custom=api.custom)
+        if not self.config.optimizer and any(name == "optimizer" for name, _ in self.thread_state.outside):
+            outcome = "drop"  # numbered all the same, so that other names do not depend on the key
         call = Call(name, outcome, self.parent() if self.links else None)
         if call.parent is None and self.links and self.functions_too and is_clipping(frame):
             call.parent = "clip_grad"
@@ -220,8 +225,14 @@ class Recording(Step):
     # -- what functions and modules have in common ---------------------------------------------------------------------
 
     def take_arguments(
-        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], frame: FrameType | None
+        self,
+        call: Call,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        frame: FrameType | None,
+        module: torch.nn.Module | None = None,
     ) -> None:
+        """Record what a call receives. module: that is called, None for a function"""
         sides = self.selection.sides
         if call.outcome == "record" and sides.forward:
             if self.config.extra_info:
@@ -233,6 +244,9 @@ class Recording(Step):
                 call.held = HeldArguments(args, kwargs, in_place=in_place, marked=self.overflow is not None)
             if sides.input and self.data and self.overflow is None:
                 self.record_arguments(call, args, kwargs)
+            if sides.output and self.data and self._follows_writes(call):
+                with Unobserved():
+                    call.writes = self._writes(call, args, kwargs, module)
         if sides.backward and not self.aten and torch.is_grad_enabled():
             with Unobserved():
                 tensors = differentiable(args, kwargs)
@@ -240,6 +254,37 @@ class Recording(Step):
                     tensors = [tensor for tensor in tensors if tensor.requires_grad]
                 call.edges = [edge_of(tensor) for tensor in tensors]
                 call.first = sequence_number()
+
+    def _follows_writes(self, call: Call) -> bool:
+        """Whether what the call writes into is recorded; the results of a collective are its buffers anyway."""
+        plain = call.api is None or call.api.prefix not in ("Distributed", "Triton", "MindSpeed")
+        return plain and self.writes and self.overflow is None and self.bench is None
+
+    def _writes(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], module: torch.nn.Module | None
+    ) -> Writes:
+        """What a call may write into."""
+        if module is not None:
+            buffers, sure = buffers_of(module)
+            return Writes(args, kwargs, buffers=buffers, sure=sure)
+        name = call.api.name if call.api is not None else ""
+        return Writes(args, kwargs, sure=surely_written(name, args, kwargs, in_place=writes_in_place(name, kwargs)))
+
+    def _record_written(self, call: Call, result: Any) -> None:
+        """Record the arguments and buffers that a call has written into, as they are after it."""
+        writes, call.writes = call.writes, None
+        if writes is None:
+            return
+        with Unobserved():
+            found = {
+                path: (tensor, item_name(call.name, "output", f"{WRITTEN_KEY}.{path}"))
+                for path, tensor in writes.after(result).items()
+            }
+            if self.provenance is not None and call.api is not None:
+                for tensor, item in found.values():
+                    self.provenance.note_written(tensor, item)
+        if found:
+            call.body[WRITTEN_KEY] = {path: self.record(tensor, item) for path, (tensor, item) in found.items()}
 
     def record_arguments(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         recorder, name, body = self.recorder, call.name, call.body
@@ -268,6 +313,7 @@ class Recording(Step):
                 return
             if sides.output and self.data:
                 call.body["output"] = self.record_output(result, call.name)
+                self._record_written(call, result)
             call.body.update(more or {})
             if call.substituted is not None:
                 call.body["substituted"] = call.substituted
