@@ -19,7 +19,7 @@ from dumpscope_capture.calls.names import Table, WrapList, every_call, optional,
 from dumpscope_capture.calls.registry import moving
 from dumpscope_capture.calls.selection import Selection
 from dumpscope_capture.config import Config
-from dumpscope_capture.context import LOG, HookErrors, rank
+from dumpscope_capture.context import LOG, HookErrors, Unobserved, rank
 from dumpscope_capture.device import environment_checks, kernels
 from dumpscope_capture.device.environment import FRAMEWORK, describe_run
 from dumpscope_capture.hooks import functions
@@ -348,8 +348,9 @@ class Session:
             return
         self._told_size = True
         known = {id(one): one for model in self.models for one in model.parameters()}
-        size = sum(one.numel() * one.element_size() for one in known.values())
-        gradients = sum(one.numel() * one.element_size() for one in known.values() if one.requires_grad)
+        with Unobserved():
+            size = sum(one.numel() * one.element_size() for one in known.values())
+            gradients = sum(one.numel() * one.element_size() for one in known.values() if one.requires_grad)
         try:
             free = shutil.disk_usage(self.sink.folder if self.sink is not None else ".").free
         except OSError:
