@@ -282,13 +282,14 @@ class Recording(Step):
                 results = [tensor for tensor in results if tensor.requires_grad]
             watch = Watch(name, self.passes, parent=parent or backward_of(call.parent), results=len(results),
                           arguments=len(call.edges), owner=owner)  # fmt: skip
-            watch.custom = call.api is not None and call.api.custom
+            watch.custom = bool(call.region) or (call.api is not None and call.api.custom)
+            watch.by_slots = not call.region
             watch.takes_input, watch.takes_output = self.selection.sides.input, self.selection.sides.output
             watch.late = self.selection.before
             watch.listed = self.selection.named and self.selection.follows(name)
             if not self.data or (call.outcome == "link" and not self.selection.follows(name)):
                 watch.attach_marker(results, call.first)
-            elif owner is None and self.config.backward == "msprobe":
+            elif owner is None and not call.region and self.config.backward == "msprobe":
                 watch.attach_last(results, call.first)
             else:
                 watch.attach(results, call.edges, call.first)

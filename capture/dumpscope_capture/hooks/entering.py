@@ -1,0 +1,137 @@
+"""Steps aside while compiled code runs, as torch.compile compiles anew when it meets a mode or a hook that it has not seen.
+
+    recorded code --torch enters compiled code--> nothing of ours is installed --a call that is not compiled--> recorded code
+
+torch tells dynamo's frame evaluation of each such change by `set_eval_frame`; this function is replaced between start and stop.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+
+from dumpscope_capture.hooks import functions
+from dumpscope_capture.hooks.patches import Patches
+
+_SWITCHES: Final = ("set_eval_frame", "_maybe_set_eval_frame")
+
+
+class _Thread(threading.local):
+    """aside: this thread runs compiled code; silent: number of open regions; modes: what was taken from its stack
+
+    backward: the backward pass in which a compiled backward runs, -1 for none
+    """
+
+    def __init__(self) -> None:
+        self.aside = False
+        self.silent = 0
+        self.backward = -1
+        self.modes: list[functions.FunctionMode] = []
+
+
+class Entering:
+    """Takes hooks and modes away when a thread enters compiled code, and puts them back when it leaves.
+
+    lift, lay: take away and put back what all threads share
+    """
+
+    def __init__(self, *, lift: Callable[[], None], lay: Callable[[], None]) -> None:
+        self._lift = lift
+        self._lay = lay
+        self._patches = Patches()
+        self._thread = _Thread()
+        self._lock = threading.Lock()
+        self._inside = 0
+
+    def install(self) -> None:
+        if self._patches:
+            return
+        self._thread = _Thread()
+        self._inside = 0
+        frames = torch._dynamo.eval_frame
+        for name in _SWITCHES:
+            original = getattr(frames, name, None)
+            if original is not None:
+                self._patches.put(frames, name, self._switch(original, frames.skip_code))
+
+    def remove(self) -> None:
+        self._patches.undo()
+        self._thread = _Thread()
+
+    @property
+    def aside(self) -> bool:
+        """Whether this thread runs compiled code."""
+        return self._thread.aside
+
+    @property
+    def quiet(self) -> bool:
+        """Whether this thread is inside a region, or inside the backward of one."""
+        thread = self._thread
+        if thread.silent:
+            return True
+        return thread.backward != -1 and thread.backward == torch._C._current_graph_task_id()
+
+    def step_aside(self) -> bool:
+        """Take everything away. Returns whether this thread was not aside before."""
+        thread = self._thread
+        if thread.aside or self.quiet:
+            return False
+        thread.aside = True
+        thread.modes = functions.lift()
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._lift()
+        return True
+
+    def come_back(self) -> None:
+        thread = self._thread
+        if not thread.aside or self.quiet:
+            return
+        thread.aside = False
+        modes, thread.modes = thread.modes, []
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0 and self._patches:
+                self._lay()
+        functions.lay(modes)
+
+    def begin_region(self) -> bool:
+        """A region runs. Argument of `end_region`."""
+        came = self.step_aside()
+        self._thread.silent += 1
+        return came
+
+    def end_region(self, came: bool) -> None:
+        self._thread.silent -= 1
+        if came:
+            self.come_back()
+
+    def begin_backward(self) -> None:
+        """The backward of a region runs in this thread. autograd gives each of its nodes a copy of the stack of modes."""
+        self._thread.backward = torch._C._current_graph_task_id()
+        self._thread.modes += functions.lift()
+
+    def end_backward(self) -> None:
+        self._thread.backward = -1
+        if not self._thread.aside:
+            modes, self._thread.modes = self._thread.modes, []
+            functions.lay(modes)
+
+    def _switch(self, original: Callable[[Any], Any], skip: Callable[[Any], None]) -> Callable[[Any], Any]:
+        """A replacement that runs no Python while frames are evaluated by dynamo, as dynamo would compile it."""
+
+        def switch(callback: Any) -> Any:
+            if callback is None:
+                prior = original(None)
+                if prior is not None:  # else dynamo itself runs, which compiles the code that this thread has entered
+                    self.come_back()
+                return prior
+            self.step_aside()
+            return original(callback)
+
+        skip(switch.__code__)
+        return switch
